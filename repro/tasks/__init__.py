@@ -1,0 +1,1 @@
+"""A data set becomes questions, windows, answers and scores."""
