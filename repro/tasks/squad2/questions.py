@@ -1,7 +1,7 @@
 """One question of SQuAD 2.0, and how a row of the published files becomes one.
 
-A row is `{"id", "title", "context", "question", "answers": {"text": [...], "answer_start": [...]}}`,
-as on the hub (rajpurkar/squad_v2); an unanswerable question has two empty lists.
+A row is `{"id", "title", "context", "question", "answers": {"text": [], "answer_start": []}}`, as
+on the hub (rajpurkar/squad_v2); an unanswerable question has two empty lists.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ class Question:
         return bool(self.answers)
 
 
-def question_from_row(row: object, place: str) -> Question:
+def question_from_row(row: object, place: str, contexts: dict[str, str] | None = None) -> Question:
     """Checks a row and makes a `Question` of it.
 
-    `place` names the row for the reader of an error ("train.jsonl.gz, line 7"). Raises MissingData
-    when a field is missing or of a wrong type, or when an answer is not at its start.
+    `place` names the row for the reader of an error ("train.jsonl.gz, line 7"). `contexts` lets the
+    rows of one paragraph share one string (a set repeats each context about seven times). Raises
+    MissingData when a field is missing or of a wrong type, or when an answer is not at its start.
     """
     fields = _mapping(row, "the row", place)
     texts = {name: _text(fields, name, place) for name in ("id", "title", "context", "question")}
@@ -49,6 +50,8 @@ def question_from_row(row: object, place: str) -> Question:
         raise _bad(place, f"it has {len(found)} answer texts but {len(starts)} answer starts")
     for answer, start in zip(found, starts, strict=True):
         _check_answer(texts["context"], answer, start, place)
+    if contexts is not None:
+        texts["context"] = contexts.setdefault(texts["context"], texts["context"])
     return Question(**texts, answers=found, starts=starts)
 
 
@@ -62,6 +65,8 @@ def _check_answer(context: str, answer: str, start: int, place: str) -> None:
         )
     there = context[start : start + len(answer)]
     if there != answer:
+        # Copies written by `datasets` before 1.10 lost the contexts' leading spaces
+        # (huggingface/datasets#2585), which moves every answer of such a paragraph.
         raise _bad(place, f"the context has '{there}' at {start}, not the answer '{answer}'")
 
 

@@ -1,0 +1,142 @@
+"""Where the rows of a task come from: a local folder, else the hub, or the generator.
+
+Torch-free; `data_revision` is what a plan calls to identify the data without downloading any.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from repro.errors import MissingData, ReproError
+from repro.spec import Scale, Task
+from repro.tasks.squad2 import files, subsets
+from repro.tasks.squad2.questions import Question
+
+SPLIT_OF_TRAIN = {"train": "train", "dev-minus-cs224n": "validation", "generated": "train"}
+DIGEST = "sha256:"
+OTHER_DATA = (
+    f"Replace it, or unset {files.FOLDER_VARIABLE} to use {files.HUB_ID} from the hub; the scale "
+    "'reduced' accepts any rows in this schema."
+)
+
+
+def splits_needed(task: Task) -> tuple[str, ...]:
+    """The published splits that a task reads, sorted: its training rows' and the dev set."""
+    return tuple(sorted({SPLIT_OF_TRAIN[task.train], "validation"}))
+
+
+def data_revision(scale: Scale, splits: tuple[str, ...]) -> str | None:
+    """What identifies the real data of a run: None means the published set, by its hub id.
+
+    At scale "paper" a local folder has to hold the whole published splits and is then the same
+    data as the hub's; at other scales its content is named by "sha256:...". Raises MissingData for
+    a folder that holds only some of the splits, or at "paper" other rows than the published ones.
+    """
+    paths = _local_paths(splits)
+    if not paths:
+        return None
+    contents = {split: files.local_content(path) for split, path in paths.items()}
+    if scale != "paper":
+        return files.content_digest(contents)
+    for split, content in contents.items():
+        files.check_published(files.quick_size(content), split, str(paths[split]), OTHER_DATA)
+    return None
+
+
+def training_questions(task: Task) -> list[Question]:
+    """The questions a run trains on: the task's rows, its share, its cap; in file order.
+
+    Raises MissingData where the rows cannot be had or are not those of `task.revision`.
+    """
+    questions = _read(task, SPLIT_OF_TRAIN[task.train])
+    if task.train == "dev-minus-cs224n":
+        questions = [question for question in questions if not subsets.in_cs224n(question)]
+    if task.answerable_share is not None:
+        questions = subsets.with_share(questions, task.answerable_share, task.subset_seed)
+    kept = subsets.capped(
+        questions, task.train_rows, task.subset, task.subset_seed, task.answerable_share
+    )
+    return _some(kept, "train on")
+
+
+def evaluation_questions(task: Task) -> list[Question]:
+    """The questions a run is scored on, capped, in file order; raises like training_questions."""
+    questions = _read(task, "validation")
+    if task.evaluation == "cs224n":
+        questions = [question for question in questions if subsets.in_cs224n(question)]
+    kept = subsets.capped(questions, task.evaluation_rows, task.subset, task.subset_seed)
+    return _some(kept, "score")
+
+
+def _read(task: Task, split: str) -> list[Question]:
+    _check_consistent(task)
+    if task.source == "generated":
+        return _generated(task, split)
+    paths = _local_paths(splits_needed(task))
+    if not paths:
+        _check_hub_revision(task)
+        return files.hub_questions(split, task.revision)
+    contents = {name: files.local_content(path) for name, path in paths.items()}
+    questions = files.parse_lines(contents[split], str(paths[split]))
+    if task.revision is None or not task.revision.startswith(DIGEST):
+        files.check_published(files.size(questions), split, str(paths[split]), OTHER_DATA)
+        return questions
+    digest = files.content_digest(contents)
+    if digest != task.revision:
+        names = " and ".join(str(path) for path in paths.values())
+        raise MissingData(
+            f"The run was planned for data with digest {task.revision}, but {names} have {digest}. "
+            "Put the earlier files back, or plan again to train on these."
+        )
+    return questions
+
+
+def _generated(task: Task, split: str) -> list[Question]:
+    if task.revision is None:
+        raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
+    from repro.tasks.squad2.generated import generate
+
+    return generate(task.revision)[split]
+
+
+def _local_paths(splits: tuple[str, ...]) -> dict[str, Path]:
+    """The local file of every split; empty where the folder has none of them."""
+    found = {split: files.local_file(split) for split in splits}
+    paths = {split: path for split, path in found.items() if path is not None}
+    missing = [split for split in splits if split not in paths]
+    if paths and missing:
+        # half from a folder and half from the hub would be data that nothing identifies
+        folder = next(iter(paths.values())).parent
+        raise MissingData(
+            f"{folder} holds {', '.join(path.name for path in paths.values())} but not "
+            f"{' or '.join(f'{name}.jsonl.gz' for name in missing)}. Add what is missing, or unset "
+            f"{files.FOLDER_VARIABLE} to use {files.HUB_ID} from the hub for both."
+        )
+    return paths
+
+
+def _check_hub_revision(task: Task) -> None:
+    if task.revision is not None and task.revision.startswith(DIGEST):
+        names = " and ".join(f"{split}.jsonl.gz" for split in splits_needed(task))
+        raise MissingData(
+            f"The run was planned for local data with digest {task.revision}, but there is no "
+            f"{names} in the folder {files.FOLDER} under ${files.FOLDER_VARIABLE}. Set "
+            f"{files.FOLDER_VARIABLE} to the folder that was planned with, or plan again to use "
+            f"{files.HUB_ID} from the hub."
+        )
+
+
+def _check_consistent(task: Task) -> None:
+    kinds = {task.source == "generated", task.train == "generated", task.evaluation == "generated"}
+    if len(kinds) > 1:
+        raise ReproError(
+            f"A task is generated as a whole or not at all; this one has source {task.source}, "
+            f"train {task.train}, evaluation {task.evaluation}. Set all three to 'generated', or "
+            "none."
+        )
+
+
+def _some(questions: list[Question], purpose: str) -> list[Question]:
+    if not questions:
+        raise ReproError(f"The task leaves no question to {purpose}. Raise its cap or its share.")
+    return questions

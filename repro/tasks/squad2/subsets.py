@@ -1,0 +1,141 @@
+"""Which questions a run trains on and is scored on: caps, shares, and the CS224N split.
+
+A draw ranks every question by SHA-256 of (subset seed, question id), so whether a row is kept does
+not depend on the rows around it, and a smaller cap keeps a part of what a larger one keeps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Literal
+
+from repro.errors import ReproError
+from repro.spec import Task
+from repro.tasks.squad2.files import PUBLISHED, Size, size
+from repro.tasks.squad2.questions import Question
+
+CS224N_TITLES = frozenset(
+    {
+        "1973_oil_crisis",
+        "Computational_complexity_theory",
+        "European_Union_law",
+        "Force",
+        "French_and_Indian_War",
+        "Harvard_University",
+        "Huguenot",
+        "Immune_system",
+        "Imperialism",
+        "Islamism",
+        "Normans",
+        "Packet_switching",
+        "Scottish_Parliament",
+        "Steam_engine",
+        "Warsaw",
+        "Yuan_dynasty",
+    }
+)
+"""Articles of the official dev set in the Stanford CS224N dev split, which ResAdapters scored.
+
+The course's data/dev-v2.0.json (github minggg/squad, commit 3b6aa9c); its test split is the rest.
+"""
+
+EXPECTED = {"official-dev": PUBLISHED["validation"], "cs224n": Size(6_078, 3_168)}
+
+
+def in_cs224n(question: Question) -> bool:
+    """Whether the question belongs to the CS224N dev split."""
+    return question.title in CS224N_TITLES
+
+
+def evaluation_sets(task: Task, questions: Sequence[Question]) -> dict[str, list[int]]:
+    """The sets that are scored, as positions in `questions` (of `evaluation_questions(task)`).
+
+    "official-dev" is scored whole and on its CS224N part. A set that a cap leaves empty is absent.
+    Raises ReproError when an uncapped set has not its published size.
+    """
+    every = list(range(len(questions)))
+    sets = {task.evaluation: every}
+    if task.evaluation == "official-dev":
+        sets["cs224n"] = [index for index in every if in_cs224n(questions[index])]
+    if task.evaluation_rows is None:
+        for name, indices in sets.items():
+            _check_size(name, size(questions[index] for index in indices))
+    return {name: indices for name, indices in sets.items() if indices}
+
+
+def _check_size(name: str, found: Size) -> None:
+    expected = EXPECTED.get(name, found)
+    if found != expected:
+        raise ReproError(
+            f"The evaluation set {name} has {found}; published are {expected}. Use SQuAD 2.0's "
+            "official dev set as squad_v2/validation.jsonl.gz, or cap the evaluated rows."
+        )
+
+
+def with_share(questions: list[Question], share: float, seed: int) -> list[Question]:
+    """The largest part with this share of answerable questions; drops rows of one class only.
+
+    Which ones are dropped is drawn by `seed`; the rest stays in its order. Raises ReproError where
+    a class is needed but absent.
+    """
+    found = size(questions)
+    answerable = found.rows - found.unanswerable
+    if not answerable or (share < 1 and not found.unanswerable):
+        raise ReproError(
+            f"A share of {share:.3g} answerable questions cannot be drawn from {found}. Leave the "
+            "share out, or train on a set that has both kinds."
+        )
+    unanswerable = found.unanswerable
+    if answerable > share * found.rows:
+        answerable = round(unanswerable * share / (1 - share))
+    else:
+        unanswerable = round(answerable * (1 - share) / share)
+    return _keep(questions, answerable, unanswerable, "shuffled", seed)
+
+
+def capped(
+    questions: list[Question],
+    rows: int | None,
+    subset: Literal["file-order", "shuffled"],
+    seed: int,
+    share: float | None = None,
+) -> list[Question]:
+    """At most `rows` questions, the first or drawn by `seed`, in their order.
+
+    With a share, each class is capped by itself so that the share survives the cap.
+    """
+    if rows is None or rows >= len(questions):
+        return questions
+    if share is None:
+        kept = _first(questions, rows, subset, seed)
+        return [question for question in questions if question.id in kept]
+    answerable = round(rows * share)
+    return _keep(questions, answerable, rows - answerable, subset, seed)
+
+
+def _keep(
+    questions: list[Question],
+    answerable: int,
+    unanswerable: int,
+    subset: Literal["file-order", "shuffled"],
+    seed: int,
+) -> list[Question]:
+    """So many questions of each class, in their order."""
+    kept: set[str] = set()
+    for kind, count in ((True, answerable), (False, unanswerable)):
+        rows = [question for question in questions if question.answerable is kind]
+        kept |= _first(rows, count, subset, seed)
+    return [question for question in questions if question.id in kept]
+
+
+def _first(
+    questions: Sequence[Question], count: int, subset: Literal["file-order", "shuffled"], seed: int
+) -> set[str]:
+    ids = [question.id for question in questions]
+    ranked = ids if subset == "file-order" else sorted(ids, key=lambda id: _rank(id, seed))
+    return set(ranked[:count])
+
+
+def _rank(id: str, seed: int) -> bytes:
+    return hashlib.sha256(f"subset\n{seed}\n{id}".encode()).digest()
