@@ -1,0 +1,1 @@
+"""Pretrained encoders: described without loading anything, and loaded frozen."""

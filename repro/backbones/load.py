@@ -1,0 +1,72 @@
+"""Loads an encoder once, frozen, in eval mode; many runs read its states."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from repro.backbones.describe import locate
+from repro.errors import MissingModel
+from repro.spec.types import Backbone
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """A frozen encoder and its tokenizer."""
+
+    model: nn.Module
+    tokenizer: Any
+
+    def states(self, input_ids: Tensor, attention_mask: Tensor, type_ids: Tensor) -> list[Tensor]:
+        """Outputs of layers 1..L, each (batch, length, hidden), without gradient.
+
+        The embedding output is dropped, as the released ResAdapters notebook does.
+        """
+        with torch.inference_mode(False), torch.no_grad():
+            output = self.model(
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                token_type_ids=type_ids,
+                output_hidden_states=True,
+            )
+        return list(output.hidden_states[1:])
+
+    def trainable_copy(self) -> nn.Module:
+        """An encoder of its own for full fine-tuning, in fp32, every parameter trainable."""
+        from repro.methods.full_fine_tuning import register_attention
+
+        register_attention()
+        return copy.deepcopy(self.model).float().requires_grad_(True)
+
+
+def load_encoder(
+    backbone: Backbone, folders: dict[str, str], device: torch.device, precision: str = "fp32"
+) -> Encoder:
+    """The encoder on `device`, frozen; bf16 weights when `precision` is bf16.
+
+    Raises MissingModel, with the mend, where the weights are neither here nor reachable.
+    """
+    from transformers import AutoModel, AutoTokenizer
+
+    where = locate(backbone, folders)
+    options = {} if where != backbone.id else {"revision": backbone.revision}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **options)
+        model = AutoModel.from_pretrained(
+            where,
+            dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
+            attn_implementation="sdpa",
+            add_pooling_layer=False,
+            **options,
+        )
+    except (OSError, ValueError) as problem:
+        raise MissingModel(
+            f"The backbone {backbone.id} could not be loaded: {str(problem).splitlines()[0]} "
+            f"Connect to the hub once, or put its files at $REPRO_MODELS/{backbone.id}, "
+            "or choose another with --backbone."
+        ) from problem
+    return Encoder(model.to(device).eval().requires_grad_(False), tokenizer)

@@ -1,0 +1,46 @@
+"""The one class of error that a user's mistake or the user's machine raises.
+
+The command line prints its text without a traceback and exits with its code.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+DONE, RUN_FAILED, WRONG_USAGE, INCOMPLETE, DIFFERS = 0, 1, 2, 3, 4
+
+
+class ReproError(Exception):
+    """Says what is wrong, where, what is available instead and what to do."""
+
+    exit_code = WRONG_USAGE
+
+
+class UnknownName(ReproError):
+    """An id that nothing has; names the closest ones.
+
+    `kind` is what the id should have named ("table"), `known` every id there is.
+    """
+
+    def __init__(self, kind: str, given: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        lowered = {name.lower(): name for name in names}
+        close = difflib.get_close_matches(given.lower(), list(lowered), n=3, cutoff=0.4)
+        hint = " or ".join(lowered[name] for name in close)
+        advice = f"Did you mean {hint}?" if close else f"Known: {', '.join(names)}."
+        super().__init__(f"There is no {kind} called '{given}'. {advice}")
+
+
+class MissingData(ReproError):
+    """A data set that is neither in the local folder nor reachable on the hub."""
+
+
+class MissingModel(ReproError):
+    """Weights that are neither in a local folder, an installed package nor the hub's cache."""
+
+
+class StoreError(ReproError):
+    """A store that cannot be written: permissions, a full disk."""
+
+    exit_code = RUN_FAILED

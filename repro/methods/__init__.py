@@ -1,0 +1,31 @@
+"""The adapter methods, one file each; `build` makes the learner of runs that share one method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from repro.backbones.load import Encoder
+    from repro.methods.learner import Learner
+    from repro.spec import RunSpec
+
+
+def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
+    """The untrained learner of `runs` runs whose method and backbone are those of `spec`."""
+    from repro.methods.always_null import Null
+    from repro.methods.full_fine_tuning import FineTuned
+    from repro.methods.linear_probe import Probe
+    from repro.methods.resadapters.pipelined import Pipelined
+    from repro.spec.limits import check_run
+    from repro.spec.types import FullFineTuning, LinearProbe, PipelinedCells
+
+    check_run(spec)
+    method, backbone = spec.method, spec.backbone
+    if isinstance(method, PipelinedCells):
+        length = spec.task.max_length
+        return Pipelined(method, runs, backbone.layers, backbone.hidden_size, length)
+    if isinstance(method, LinearProbe):
+        return Probe(method, runs, backbone.hidden_size)
+    if isinstance(method, FullFineTuning):
+        return FineTuned(method, encoder.trainable_copy())
+    return Null(runs)

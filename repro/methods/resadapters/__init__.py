@@ -1,0 +1,1 @@
+"""ResAdapters (Hsu and Wu): a cell, three wirings, five table rows."""

@@ -1,0 +1,142 @@
+"""The pipelined adapter cell of ResAdapters, section 3.1 and Figure 3.
+
+    h = BatchNorm(down(x))                    d -> b
+    h = activation(h)   or   LN_b(MHA(h) + h)
+    cell(x) = LN_d(up(dropout(h)))            b -> d
+
+Sizes, the attention's inner residual and its norm come from the released notebook
+(AttentionResNetXt.ipynb); Figure 3 says ReLU where the notebook's name says GELU.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from repro.methods.layout import Layout, mean_over_real
+from repro.methods.learner import linear, stacked, uniform_linear
+from repro.methods.randomness import Dropout
+from repro.spec.types import PipelinedCells
+
+MOMENTUM, NORM_EPS = 0.1, 1e-5
+"""torch's defaults for batch norm, and for the attention's inner layer norm."""
+
+
+class BatchNorm(nn.Module):
+    """Batch norm with a run axis; a channel is a bottleneck feature, or a sequence position.
+
+    The released code hands [batch, 384, b] to BatchNorm1d(384): its channel is the position, and
+    its statistics run over batch and features, padding included. The repaired reading normalises
+    features over real tokens.
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, runs: int, stacks: int, channels: int, axis: str) -> None:
+        super().__init__()
+        self.axis = axis
+        self.weight = stacked(runs, stacks, channels)
+        self.bias = stacked(runs, stacks, channels)
+        self.register_buffer("mean", torch.zeros(runs * stacks, channels))
+        self.register_buffer("variance", torch.ones(runs * stacks, channels))
+
+    def forward(self, h: Tensor, layout: Layout) -> Tensor:
+        """(copies, tokens, b) -> the same shape."""
+        weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)  # (copies, channels)
+        if self.axis == "feature":
+            mean, variance = self._statistics(*mean_over_real(h, layout)) if self.training else (
+                self.mean, self.variance)
+            scale = weight * (variance + NORM_EPS).rsqrt()
+            return torch.addcmul((bias - mean * scale)[:, None], h, scale[:, None])
+        x = layout.unpack(h)  # (copies, batch, positions, b)
+        if self.training:
+            variance, mean = torch.var_mean(x, dim=(1, 3), correction=0)  # (copies, positions)
+            mean, variance = self._statistics(mean, variance, x.shape[1] * x.shape[3])
+        else:
+            mean, variance = self.mean, self.variance
+        scale = weight * (variance + NORM_EPS).rsqrt()
+        x = torch.addcmul((bias - mean * scale)[:, None, :, None], x, scale[:, None, :, None])
+        return layout.pack(x)
+
+    def _statistics(self, mean: Tensor, variance: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The batch's own statistics; moves the running ones towards them (variance unbiased)."""
+        mean, variance = mean.reshape(self.mean.shape), variance.reshape(self.mean.shape)
+        with torch.no_grad():
+            self.mean.lerp_(mean.to(self.mean.dtype), MOMENTUM)
+            unbiased = variance * (count / max(count - 1, 1))
+            self.variance.lerp_(unbiased.to(self.variance.dtype), MOMENTUM)
+        return mean, variance
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention in the bottleneck with its residual and norm: LN(O + h)."""
+
+    def __init__(self, runs: int, stacks: int, width: int, heads: int, *, masked: bool) -> None:
+        super().__init__()
+        self.heads, self.masked = heads, masked
+        for name in ("query", "key", "value", "output"):
+            self.register_parameter(f"{name}_weight", stacked(runs, stacks, width, width))
+            self.register_parameter(f"{name}_bias", stacked(runs, stacks, width))
+        self.norm_weight = stacked(runs, stacks, width)
+        self.norm_bias = stacked(runs, stacks, width)
+
+    def forward(self, h: Tensor, layout: Layout) -> Tensor:
+        """(copies, tokens, b) -> the same shape."""
+        q, k, v = (self._heads(h, name, layout) for name in ("query", "key", "value"))
+        mask = None
+        if self.masked and not layout.full:
+            mask = layout.real[:, None, None, :].repeat(h.shape[0], 1, 1, 1)
+        mixed = F.scaled_dot_product_attention(q, k, v, mask)  # (copies * batch, heads, length, b/heads)
+        mixed = mixed.transpose(1, 2).flatten(2).unflatten(0, (h.shape[0], -1))
+        out = linear(layout.pack(mixed), self.output_weight, self.output_bias)
+        return layer_norm(out + h, self.norm_weight, self.norm_bias, NORM_EPS)
+
+    def _heads(self, h: Tensor, name: str, layout: Layout) -> Tensor:
+        weight, bias = self.get_parameter(f"{name}_weight"), self.get_parameter(f"{name}_bias")
+        projected = layout.unpack(linear(h, weight, bias)).flatten(0, 1)
+        return projected.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class Cell(nn.Module):
+    """One cell for `runs` runs and `stacks` stacks; width `hidden`, bottleneck `spec.bottleneck`."""
+
+    def __init__(self, spec: PipelinedCells, runs: int, stacks: int, hidden: int, length: int) -> None:
+        super().__init__()
+        self.spec, b = spec, spec.bottleneck
+        self.down_weight, self.down_bias = stacked(runs, stacks, hidden, b), stacked(runs, stacks, b)
+        channels = b if spec.norm_axis == "feature" else length
+        self.batch_norm = BatchNorm(runs, stacks, channels, spec.norm_axis)
+        if spec.nonlinearity == "attention":
+            self.attention = Attention(runs, stacks, b, spec.heads, masked=spec.attention_mask)
+        self.up_weight, self.up_bias = stacked(runs, stacks, b, hidden), stacked(runs, stacks, hidden)
+        self.norm_weight = stacked(runs, stacks, hidden)
+        self.norm_bias = stacked(runs, stacks, hidden)
+
+    def forward(self, x: Tensor, layout: Layout, dropout: Dropout) -> Tensor:
+        """(1 or copies, tokens, hidden) -> (copies, tokens, hidden)."""
+        h = linear(x, self.down_weight, self.down_bias)  # (copies, tokens, bottleneck)
+        h = self.batch_norm(h, layout)
+        if self.spec.nonlinearity == "attention":
+            h = self.attention(h, layout)
+        else:
+            h = F.relu(h) if self.spec.nonlinearity == "relu" else F.gelu(h)
+        h = dropout(h, self.spec.dropout)
+        h = linear(h, self.up_weight, self.up_bias)  # (copies, tokens, hidden)
+        return layer_norm(h, self.norm_weight, self.norm_bias, self.spec.layer_norm_eps)
+
+    def initialise(self, streams: list[torch.Generator]) -> None:
+        """torch's defaults (no initialisation is stated): uniform linears, norms 1 and 0."""
+        for name, parameter in self.named_parameters():
+            if "norm" in name:
+                nn.init.constant_(parameter, 1.0 if name.endswith("weight") else 0.0)
+            elif name.endswith("weight"):
+                bias = self.get_parameter(name.removesuffix("weight") + "bias")
+                uniform_linear(parameter, bias, streams)
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    """Layer norm of (copies, tokens, width) with gains and biases (runs, stacks, width)."""
+    normed = F.layer_norm(x, x.shape[-1:], eps=eps)
+    return torch.addcmul(bias.flatten(0, 1)[:, None], normed, weight.flatten(0, 1)[:, None])

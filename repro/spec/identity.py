@@ -1,0 +1,77 @@
+"""The key of a run: SHA-256 over canonical JSON of everything that can change its numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from repro.spec.fields import MARK
+from repro.spec.types import RunSpec
+
+SCHEMA = 1
+"""Bumped when the meaning or the shape of the identity document changes."""
+
+REVISIONS: dict[str, int] = {
+    "task/squad2": 1,
+    "task/generated": 1,
+    "method/pipelined-cells": 1,
+    "method/linear-probe": 1,
+    "method/full-fine-tuning": 1,
+    "method/always-null": 1,
+    "recipe": 1,
+}
+"""Bumped by hand when a change in the code of that part changes numbers."""
+
+
+def canonical_json(value: Any) -> str:
+    """One spelling for one value: sorted keys, no spaces, ASCII; NaN and infinity are refused."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def identity_fields(value: Any) -> Any:
+    """`value` as plain data, without the fields declared as details."""
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        return {
+            name: identity_fields(getattr(value, name))
+            for name, field in fields.items()
+            if isinstance(field.json_schema_extra, dict) and field.json_schema_extra[MARK]
+        }
+    if isinstance(value, dict):
+        return {key: identity_fields(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [identity_fields(item) for item in value]
+    return value
+
+
+def revisions(spec: RunSpec) -> dict[str, int]:
+    """The revision numbers of the code parts that this run depends on."""
+    parts = [f"task/{spec.task.name}", f"method/{spec.method.kind}", "recipe"]
+    if spec.task.source == "generated":
+        parts.append("task/generated")
+    return {part: REVISIONS[part] for part in parts}
+
+
+def identity_document(spec: RunSpec) -> dict[str, Any]:
+    """What is hashed; stored beside the result so that a key can be checked and explained."""
+    return {"schema": SCHEMA, "revisions": revisions(spec), "spec": identity_fields(spec)}
+
+
+def run_key(spec: RunSpec) -> str:
+    """The run's name in the store: 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_json(identity_document(spec)).encode()).hexdigest()
+
+
+def flatten(document: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """('recipe.epochs', 5), ... for every leaf of plain data, in sorted order."""
+    if isinstance(document, dict):
+        for name in sorted(document):
+            yield from flatten(document[name], f"{prefix}.{name}" if prefix else name)
+    else:
+        yield prefix, document

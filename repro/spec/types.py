@@ -1,0 +1,160 @@
+"""What a run is: `RunSpec` = `Backbone` x `Task` x `Method` x `Recipe` x `seed` (x parents).
+
+Everything here is plain data. No value is a path, a device or a worker count: those belong to the
+machine that executes a run, not to the run.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from repro.spec.fields import Spec, detail, identity
+
+Scale = Literal["smoke", "reduced", "paper"]
+Origin = Literal["paper", "code", "assumed"]
+
+
+class Source(Spec):
+    """Where a value of a spec comes from."""
+
+    origin: Origin = detail(doc="the paper, the authors' released code, or our assumption")
+    citation: str = detail(doc="section, file or reason, in a few words")
+
+
+class Backbone(Spec):
+    """A pretrained encoder, named so that two machines mean the same weights."""
+
+    id: str = identity(doc="hub id, name of an installed package's model, or 'local'")
+    revision: str | None = identity(
+        doc="hub revision, package version, or sha256 of a local folder's weights and tokenizer"
+    )
+    layers: int = identity(doc="number of transformer layers", ge=1)
+    hidden_size: int = identity(doc="width of a hidden state", ge=1)
+    intermediate_size: int = detail(doc="width of the feed-forward layer", ge=1)
+    parameters: int = detail(doc="number of parameters, pooler included", ge=1)
+    name: str = detail(doc="short name for captions")
+
+
+class Task(Spec):
+    """SQuAD 2.0 (or the generated set in its schema): which rows, cut into which windows.
+
+    The evaluation set and its cap are identity because a run is scored after every epoch, and an
+    earlier epoch cannot be scored again once its weights are gone. Decoding and the evaluation's
+    feature convention are not: all of them are scored from the same outputs.
+    """
+
+    name: Literal["squad2"] = identity("squad2", doc="which task")
+    source: Literal["squad_v2", "generated"] = identity(doc="real questions, or made from a seed")
+    revision: str | None = identity(
+        doc="hub revision, sha256 of a local file's content, or the generator's seed and sizes"
+    )
+    train: Literal["train", "dev-minus-cs224n", "generated"] = identity(
+        doc="training rows: official train, or the 19 dev articles outside the CS224N split"
+    )
+    evaluation: Literal["official-dev", "cs224n", "generated"] = identity(
+        doc="rows scored after each epoch; official-dev holds the CS224N split, scored beside it"
+    )
+    train_rows: int | None = identity(None, doc="cap on training questions", ge=1)
+    evaluation_rows: int | None = identity(None, doc="cap on evaluated questions", ge=1)
+    subset: Literal["file-order", "shuffled"] = identity(
+        "shuffled", doc="a cap keeps the first rows, or rows drawn by subset_seed"
+    )
+    subset_seed: int = identity(0, doc="draws the rows that a cap or a share keeps", ge=0)
+    answerable_share: float | None = identity(
+        None, doc="share of answerable questions kept in training; None leaves the set's own", gt=0, le=1
+    )
+    features: Literal["legacy", "overlap"] = identity(
+        "legacy", doc="training windows: step 128 and 64 question pieces, or overlap 128"
+    )
+    max_length: int = identity(384, doc="tokens of a window, special tokens included", ge=32)
+    stride: int = identity(128, doc="step (legacy) or overlap between windows, in tokens", ge=1)
+    max_query: int = identity(64, doc="question pieces kept by the legacy convention", ge=1)
+
+
+class PipelinedCells(Spec):
+    """ResAdapters: one cell a layer beside a frozen encoder, one stack for start, one for end."""
+
+    kind: Literal["pipelined-cells"] = identity("pipelined-cells", doc="which method")
+    wiring: Literal["plain", "resnet", "resnext"] = identity(doc="how the cells are joined")
+    nonlinearity: Literal["relu", "gelu", "attention"] = identity(doc="the cell's middle step")
+    bottleneck: int = identity(doc="width b of a cell", ge=1)
+    heads: int = identity(4, doc="attention heads in the bottleneck", ge=1)
+    stage: int = identity(3, doc="layers of a residual stage", ge=1)
+    dropout: float = identity(0.3, doc="after the nonlinearity", ge=0, lt=1)
+    layer_norm_eps: float = identity(1e-12, doc="of the cell's last layer norm", gt=0)
+    norm_axis: Literal["feature", "position"] = identity(
+        "feature", doc="channel of the batch norm: bottleneck features, or sequence positions"
+    )
+    attention_mask: bool = identity(True, doc="the cell's attention leaves padding out")
+
+
+class LinearProbe(Spec):
+    """Two linear scorers, start and end, on one frozen layer (McGuire and Bhardwaj)."""
+
+    kind: Literal["linear-probe"] = identity("linear-probe", doc="which method")
+    layer: int = identity(doc="the layer read, 1 is the first", ge=1)
+
+
+class FullFineTuning(Spec):
+    """Every parameter of the encoder, and a linear scorer for start and for end."""
+
+    kind: Literal["full-fine-tuning"] = identity("full-fine-tuning", doc="which method")
+    dropout: float = identity(0.1, doc="hidden and attention dropout of the encoder", ge=0, lt=1)
+
+
+class AlwaysNull(Spec):
+    """The reference: answers no question."""
+
+    kind: Literal["always-null"] = identity("always-null", doc="which method")
+
+
+Method = Annotated[
+    PipelinedCells | LinearProbe | FullFineTuning | AlwaysNull, Field(discriminator="kind")
+]
+
+
+class Recipe(Spec):
+    """How a run is trained."""
+
+    epochs: int = identity(doc="passes over the training windows", ge=0)
+    batch_size: int = identity(doc="windows a step", ge=1)
+    learning_rate: float = identity(doc="constant, or the schedule's peak", gt=0)
+    schedule: Literal["constant", "linear"] = identity(doc="constant, or linear decay to 0")
+    warmup: float = identity(0.0, doc="share of steps with a linearly rising rate", ge=0, lt=1)
+    adam_beta1: float = identity(0.9, doc="AdamW", ge=0, lt=1)
+    adam_beta2: float = identity(0.999, doc="AdamW", ge=0, lt=1)
+    adam_eps: float = identity(1e-8, doc="AdamW", gt=0)
+    bias_correction: bool = identity(doc="AdamW's bias correction")
+    weight_decay: float = identity(0.0, doc="decoupled, on every trained parameter", ge=0)
+    clip_norm: float | None = identity(doc="gradient norm kept per stack; None clips nothing", gt=0)
+    start_weight: float = identity(1.0, doc="weight of the start cross-entropy", ge=0)
+    end_weight: float = identity(1.0, doc="weight of the end cross-entropy", ge=0)
+    logit_clamp: tuple[float, float] | None = identity(
+        None, doc="range that logits are clamped to before the loss"
+    )
+    padding: Literal["dynamic", "max"] = identity(
+        "dynamic", doc="to the batch's longest window, or to max_length as the authors did"
+    )
+    order: Literal["shuffled", "length-buckets"] = identity(
+        "shuffled", doc="batches in random order, or of windows of like length"
+    )
+    precision: Literal["fp32", "bf16"] = identity(
+        "fp32", doc="of matrix products; parameters, losses and optimizer stay fp32"
+    )
+
+
+class RunSpec(Spec):
+    """One training run and everything that can change its numbers."""
+
+    scale: Scale = identity(doc="a result is comparable with a published one only at 'paper'")
+    backbone: Backbone = identity(doc="the pretrained encoder")
+    task: Task = identity(doc="the data, the windows, the evaluation set")
+    method: Method = identity(doc="what is trained")
+    recipe: Recipe = identity(doc="how it is trained")
+    seed: int = identity(doc="draws order, initialisation and dropout", ge=0)
+    parents: dict[str, str] = identity({}, doc="role -> key of a run that this one needs")
+    sources: dict[str, Source] = detail(
+        {}, doc="field path ('recipe.learning_rate') -> where its value comes from"
+    )
