@@ -1,0 +1,143 @@
+"""What is scored: every feature convention x decoding x evaluation set, from one pass of the model.
+
+A protocol is named "<convention>/<decoding>". The headline is that of ResAdapters: legacy windows,
+argmax pair, the CS224N split; the others stand beside it at no cost in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from repro.spec import Task
+from repro.tasks.squad2.decoding import Answers, Outcomes, answers
+from repro.tasks.squad2.features import Convention, Union, Window, make_windows, union
+from repro.tasks.squad2.metric import score
+from repro.tasks.squad2.questions import Question
+from repro.tasks.squad2.sources import evaluation_questions
+from repro.tasks.squad2.subsets import evaluation_sets
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+HEADLINE = "legacy/argmax-pair"
+SPAN_DECODING = "best-span"
+
+
+class Score(TypedDict):
+    """One number: `value` in percent (a threshold in logits) over `n` questions."""
+
+    task: str
+    split: str
+    protocol: str
+    metric: str
+    group: str
+    value: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """All that scoring a run needs, made once a job."""
+
+    task: str
+    questions: list[Question]
+    windows: list[Window]
+    """The distinct windows of both conventions: what the model runs over."""
+    indices: dict[Convention, list[int]]
+    """Each convention's windows, as positions in `windows`."""
+    sets: dict[str, list[int]]
+    """Each scored set, as positions in `questions`."""
+
+
+def prepare_evaluation(task: Task, tokenizer: PreTrainedTokenizerBase) -> Evaluation:
+    """The evaluation of a task; raises what the sources raise for missing or other data."""
+    questions = evaluation_questions(task)
+    both = _both(task, questions, tokenizer)
+    sets = evaluation_sets(task, questions)
+    return Evaluation(task.name, questions, both.windows, both.indices, sets)
+
+
+def score_run(outcomes: Outcomes, evaluation: Evaluation) -> list[Score]:
+    """Every score of one model; `outcomes` are those of `evaluation.windows`, in their order.
+
+    Metrics: "em", "f1" for ALL, HasAns, NoAns; "best_em", "best_f1" and their thresholds, and
+    "null_rate" (share of questions left unanswered) for ALL; for best-span "span_f1" on HasAns, the
+    F1 of the best span whatever the null score says. A group without questions has no scores.
+    """
+    found = answers_by_protocol(outcomes, evaluation)
+    return [
+        Score(
+            task=evaluation.task,
+            split=split,
+            protocol=protocol,
+            metric=metric,
+            group=group,
+            value=value,
+            n=count,
+        )
+        for split, positions in evaluation.sets.items()
+        for protocol, answered in found.items()
+        for group, metric, value, count in _scores(
+            protocol, answered, [evaluation.questions[position] for position in positions]
+        )
+    ]
+
+
+def answers_by_protocol(outcomes: Outcomes, evaluation: Evaluation) -> dict[str, Answers]:
+    """The answers to all questions under every protocol."""
+    return {
+        f"{convention}/{decoding}": found
+        for convention, indices in evaluation.indices.items()
+        for decoding, found in answers(
+            outcomes, evaluation.windows, evaluation.questions, indices
+        ).items()
+    }
+
+
+def predictions_document(outcomes: Outcomes, evaluation: Evaluation) -> dict[str, Any]:
+    """The predictions as strict JSON data, enough to score them again without the model.
+
+    `{protocol: {"text": {id: answer}, "margin": {id: number}, "span_text": {id: best span}}}`; a
+    "text" object is a prediction file of the official evaluation script.
+    """
+    return {
+        protocol: {"text": found.texts, "margin": found.margins, "span_text": found.spans}
+        for protocol, found in answers_by_protocol(outcomes, evaluation).items()
+    }
+
+
+def _both(task: Task, questions: list[Question], tokenizer: PreTrainedTokenizerBase) -> Union:
+    legacy, overlap = (
+        make_windows(
+            questions,
+            tokenizer,
+            convention,
+            max_length=task.max_length,
+            stride=task.stride,
+            max_query=task.max_query,
+        )
+        for convention in ("legacy", "overlap")
+    )
+    return union(legacy, overlap)
+
+
+def _scores(
+    protocol: str, found: Answers, questions: list[Question]
+) -> Iterator[tuple[str, str, float, int]]:
+    """(group, metric, value, questions) of one protocol on one set."""
+    groups = score(found.texts, questions, found.margins, found.spans)
+    for group, values in groups.items():
+        count = int(values.pop("n"))
+        for metric, value in values.items():
+            yield group, metric, value, count
+    yield "ALL", "null_rate", _null_rate(found.texts, questions), len(questions)
+    answerable = [question for question in questions if question.answerable]
+    if answerable and protocol.endswith(SPAN_DECODING):
+        spans = score(found.spans, answerable)["HasAns"]
+        yield "HasAns", "span_f1", spans["f1"], len(answerable)
+
+
+def _null_rate(texts: Mapping[str, str], questions: list[Question]) -> float:
+    return 100 * sum(not texts[question.id] for question in questions) / len(questions)
