@@ -1,0 +1,150 @@
+"""The hub's files, fetched for real from a small server that answers like the hub."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from squad_examples import row
+
+PATH = "/datasets/rajpurkar/squad_v2/resolve/{}/squad_v2/validation-00000-of-00001.parquet"
+COMMIT = "3ffb306f725f7d2ce8394bc1873b24868140c412"
+OTHER = "0" * 40
+PROGRAM = """
+from repro.errors import MissingData
+from repro.tasks.squad2.files import hub_questions
+import sys
+try:
+    questions = hub_questions("validation", sys.argv[1] or None)
+except MissingData as error:
+    print("MissingData:", error)
+else:
+    print(len(questions), questions[0].answers, questions[0].starts, questions[-1].answers)
+"""
+
+
+class Hub(ThreadingHTTPServer):
+    """Serves bytes by path and notes what was asked of it."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.files = files
+        self.asked: list[str] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: Hub
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def _answer(self, body: bool) -> None:
+        self.server.asked.append(f"{self.command} {self.path}")
+        content = self.server.files.get(self.path)
+        self.send_response(404 if content is None else 200)
+        if content is None:
+            self.send_header("X-Error-Code", "RevisionNotFound")
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.send_header("ETag", f'"{hashlib.sha256(content or b"").hexdigest()}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.end_headers()
+        if body and content:
+            self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Keeps the test's output clean."""
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    folder = tmp_path_factory.mktemp("parquet")
+    rows = [row(f"d{number}", answer="Bo" if number < 5_928 else "") for number in range(11_873)]
+    whole, short = _parquet(folder / "whole", rows), _parquet(folder / "short", rows[:-1])
+    files = {PATH.format(name): whole for name in ("main", COMMIT)} | {PATH.format(OTHER): short}
+    server = Hub(files)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def _parquet(path: Path, rows: list[dict[str, Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    answers = pa.struct({"text": pa.list_(pa.string()), "answer_start": pa.list_(pa.int32())})
+    text = {name: pa.string() for name in ("id", "title", "context", "question")}
+    schema = pa.schema(text | {"answers": answers})
+    pyarrow.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    return path.read_bytes()
+
+
+def _read(home: Path, endpoint: str, revision: str = "", **more: str) -> str:
+    keep = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    settings = {
+        "HF_ENDPOINT": endpoint,
+        "HF_HOME": str(home),
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "NO_PROXY": "127.0.0.1",
+        "HOME": str(home),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, revision],
+        env=keep | settings | more,
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_rows_come_from_the_endpoint_then_from_the_cache_without_it(
+    hub: Hub, tmp_path: Path
+) -> None:
+    expected = "11873 ('Bo',) (8,) ()"
+    assert _read(tmp_path, hub.address) == expected
+    assert f"GET {PATH.format('main')}" in hub.asked
+    before = len(hub.asked)
+    assert _read(tmp_path, hub.address, HF_HUB_OFFLINE="1") == expected
+    assert _read(tmp_path, "http://127.0.0.1:9", COMMIT, HF_HUB_OFFLINE="1") == expected
+    assert len(hub.asked) == before
+
+
+def test_a_pinned_revision_is_asked_for(hub: Hub, tmp_path: Path) -> None:
+    assert _read(tmp_path, hub.address, COMMIT).startswith("11873 ")
+    assert f"HEAD {PATH.format(COMMIT)}" in hub.asked
+
+
+def test_a_revision_with_other_rows_is_refused(hub: Hub, tmp_path: Path) -> None:
+    said = _read(tmp_path, hub.address, OTHER)
+    assert "11,872 questions, 5,944 of them unanswerable" in said
+    assert "11,873 questions, 5,945 of them unanswerable" in said
+
+
+@pytest.mark.parametrize("offline", ["0", "1"])
+def test_what_the_hub_lacks_is_missing_data(hub: Hub, tmp_path: Path, offline: str) -> None:
+    said = _read(tmp_path, hub.address, "no-such-revision", HF_HUB_OFFLINE=offline)
+    assert said.startswith("MissingData: SQuAD 2.0's validation set is missing.")
+    assert "rajpurkar/squad_v2 at revision no-such-revision" in said
+    assert "REPRO_DATA" in said
