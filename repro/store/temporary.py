@@ -1,0 +1,94 @@
+"""Names of unfinished files and folders, which say whose they are: no sweep takes a live one.
+
+A name is `<prefix>-<machine>-<pid>-<start>-<random>`. Process ids are reused and are only unique
+inside one PID namespace of one boot, so the machine part covers those and the start time settles
+the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import secrets
+import time
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+Prefix = Literal[".tmp", ".staging"]
+PREFIXES: tuple[Prefix, ...] = (".tmp", ".staging")
+DAY = 86_400.0
+UNKNOWN = "0"
+
+
+@cache
+def machine() -> str:
+    """12 hexadecimal digits for this host, boot and PID namespace."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    namespace = Path("/proc/self/ns/pid")
+    parts = [
+        platform.node(),
+        boot.read_text().strip() if boot.exists() else "",
+        str(namespace.readlink()) if namespace.is_symlink() else "",
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def started(pid: int) -> str | None:
+    """When `pid` started, in clock ticks since boot (proc(5), field 22 of stat).
+
+    None where no such process lives, a zombie included; UNKNOWN on systems without /proc.
+    """
+    if not Path("/proc/self/stat").exists():
+        return UNKNOWN if _answers(pid) else None
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The second field is the command in parentheses, which may itself hold spaces and parentheses.
+    state, *rest = text.rpartition(")")[2].split()
+    return None if state in "ZX" else rest[18]
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def unfinished_name(prefix: Prefix) -> str:
+    """A name that nothing else has, owned by this process."""
+    pid = os.getpid()
+    return f"{prefix}-{machine()}-{pid}-{started(pid)}-{secrets.token_hex(6)}"
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether `name` is one that `unfinished_name` makes (or an older layout of it)."""
+    return any(name.startswith(f"{prefix}-") for prefix in PREFIXES)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether the process that owned `path` is gone.
+
+    Another machine's (or namespace's, or boot's) processes cannot be seen from here: there, a day
+    without a change decides.
+    """
+    parts = path.name.split("-")
+    if len(parts) == 5 and parts[1] == machine() and parts[2].isdigit():
+        return started(int(parts[2])) != parts[3]
+    try:
+        return time.time() - _last_change(path) > DAY
+    except FileNotFoundError:  # something in it vanished while we looked: it is in use
+        return False
+
+
+def _last_change(path: Path) -> float:
+    """The newest modification time of `path` and what it holds, in seconds since the epoch."""
+    inside = path.rglob("*") if path.is_dir() else ()
+    times: list[float] = [item.lstat().st_mtime for item in (path, *inside)]
+    return max(times)
