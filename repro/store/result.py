@@ -1,0 +1,95 @@
+"""What a finished run leaves (`result.json`) and what a failed one leaves (`failures/<key>.json`).
+
+A result holds only what equal runs have in common; versions, hardware and timings live in
+`environment.json`. So two results are equal exactly where their bytes are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from repro.spec import canonical_json
+
+Hex = r"^[0-9a-f]{64}$"
+FailureKind = Literal[
+    "diverged", "out-of-memory", "missing-data", "missing-model", "error", "killed"
+]
+Coordinates = tuple[str, str, str, str, str, int]
+
+
+class Stored(BaseModel):
+    """Base of what the store reads back: frozen, finite, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Score(Stored):
+    """One number: what was scored how, after which epoch, over how many examples."""
+
+    task: str = Field(description="name of the task, a mixture has several")
+    split: str = Field(description="rows that were scored")
+    protocol: str = Field(description="how outputs became predictions")
+    epoch: int = Field(description="passes over the training rows before scoring, 0 is none", ge=0)
+    metric: str = Field(description="name of the metric")
+    group: str = Field(description="part of the rows that the metric is over, or all of them")
+    value: float = Field(description="in the metric's own units")
+    n: int = Field(description="examples that the value is over", ge=0)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """(task, split, protocol, metric, group, epoch): no two scores of a result share them."""
+        return (self.task, self.split, self.protocol, self.metric, self.group, self.epoch)
+
+
+class Result(Stored):
+    """`result.json`. Scores are kept in one order, so equal results are equal bytes."""
+
+    key: str = Field(description="the run's key", pattern=Hex)
+    status: Literal["ok"] = Field("ok", description="a run that failed has no result")
+    parameters_trained: int = Field(description="number of trained parameters", ge=0)
+    parameters_total: int = Field(description="trained and frozen parameters together", ge=0)
+    collapsed: bool | None = Field(
+        None, description="predicts one class only; None where that was not judged"
+    )
+    parents: dict[str, str] = Field({}, description="role -> digest of the parent's result used")
+    notes: list[str] = Field([], description="what a reader of the numbers must know")
+    scores: list[Score] = Field(description="every score, of every epoch that was scored")
+
+    @field_validator("scores")
+    @classmethod
+    def _ordered_and_distinct(cls, scores: list[Score]) -> list[Score]:
+        ordered = sorted(scores, key=lambda score: (score.epoch, score.coordinates))
+        for first, second in itertools.pairwise(ordered):
+            if first.coordinates == second.coordinates:
+                raise ValueError(f"two scores for {first.coordinates}")
+        return ordered
+
+
+class Failure(Stored):
+    """`failures/<key>.json`: why a run has no result."""
+
+    key: str = Field(description="the run's key", pattern=Hex)
+    kind: FailureKind = Field(description="decides whether trying again makes sense")
+    message: str = Field(description="one sentence for the person")
+    log: str = Field(description="path of the log, relative to the store's root")
+    spec: dict[str, Any] = Field(description="the run's spec as plain data, for any later version")
+
+
+def render(result: Result) -> bytes:
+    """`result.json`: one field a line and one score a line, in a fixed order, strict JSON."""
+    head = result.model_dump(mode="json", exclude={"scores"})
+    lines = [f"{canonical_json(name)}: {canonical_json(value)}," for name, value in head.items()]
+    scores = ",\n".join(canonical_json(score.model_dump(mode="json")) for score in result.scores)
+    body = f"[\n{scores}\n]" if scores else "[]"
+    return "\n".join(["{", *lines, f'"scores": {body}', "}", ""]).encode()
+
+
+def parse(data: bytes) -> Result:
+    """The result in `data`, read strictly: no coercion, no unknown field, no NaN.
+
+    Raises ValueError (pydantic's ValidationError is one).
+    """
+    return Result.model_validate_json(data, strict=True)
