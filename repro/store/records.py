@@ -1,0 +1,99 @@
+"""Small JSON records beside the results: why a run failed, and what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from repro.errors import StoreError
+from repro.spec import RunSpec
+from repro.store.atomic import move_aside, store_errors, write_json, write_text
+from repro.store.entry import first_problem
+from repro.store.result import Failure, FailureKind
+from repro.store.strict_json import parse_json
+
+Say = Callable[[str], None]
+
+
+def failure_of(key: str, spec: RunSpec, kind: FailureKind, message: str) -> Failure:
+    """The record of a run that failed."""
+    readable = message.encode(errors="backslashreplace").decode()  # a lone surrogate is not UTF-8
+    plain = spec.model_dump(mode="json")
+    return Failure(key=key, kind=kind, message=readable, log=f"failures/{key}.log", spec=plain)
+
+
+def record_failure(root: Path, failure: Failure, log_text: str) -> None:
+    """Writes the log, then `failures/<key>.json` that names it. Raises StoreError."""
+    write_text(root / failure.log, log_text)
+    write_json(_failure_path(root, failure.key), failure.model_dump(mode="json"))
+
+
+def read_failure(root: Path, key: str, say: Say) -> Failure | None:
+    """The record of `key`; None where there is none, or a damaged one, which is moved away."""
+    path = _failure_path(root, key)
+    data = _bytes(path, say)
+    if data is None:
+        return None
+    try:
+        failure = Failure.model_validate_json(data, strict=True)
+        if failure.key == key:
+            return failure
+        problem = f"it is of the run {failure.key}"
+    except ValidationError as error:
+        problem = first_problem(error)
+    _move_damaged(path, root, problem, say)
+    return None
+
+
+def clear_failure(root: Path, key: str) -> None:
+    """Removes the record, then the log that it names. Raises StoreError."""
+    path = _failure_path(root, key)
+    with store_errors(path):
+        path.unlink(missing_ok=True)
+        path.with_suffix(".log").unlink(missing_ok=True)
+
+
+def save_request(root: Path, name: str, document: Any) -> None:
+    """Writes `requests/<name>.json`. Raises StoreError, ValueError for what is not strict JSON."""
+    write_json(root / "requests" / f"{name}.json", document)
+
+
+def read_requests(root: Path, say: Say) -> dict[str, Any]:
+    """Name -> document of every request, sorted by name; a damaged one is moved away."""
+    found: dict[str, Any] = {}
+    for path in sorted((root / "requests").glob("[!.]*.json")):
+        data = _bytes(path, say)
+        if data is None:
+            continue
+        try:
+            found[path.stem] = parse_json(data)
+        except (ValueError, RecursionError):
+            _move_damaged(path, root, "it is not JSON", say)
+    return found
+
+
+def _failure_path(root: Path, key: str) -> Path:
+    return root / "failures" / f"{key}.json"
+
+
+def _bytes(path: Path, say: Say) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        say(f"{path} is ignored: it cannot be read ({error.strerror}).")
+        return None
+
+
+def _move_damaged(path: Path, root: Path, problem: str, say: Say) -> None:
+    try:
+        place = move_aside(path, root / "quarantine", path.stem)
+        say(f"{path} is damaged ({problem}); moved to {place}.")
+    except FileNotFoundError:
+        return  # another process moved it, and said so
+    except StoreError as refusal:
+        say(f"{path} is ignored: it is damaged ({problem}). {refusal}")

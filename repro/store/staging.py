@@ -1,0 +1,80 @@
+"""Puts a run's files and their manifest beside the store, complete, before they get their name."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from repro.errors import StoreError
+from repro.store.atomic import make_directory, store_errors, write_all
+from repro.store.entry import MANIFEST, FileEntry, Manifest, manifest_bytes
+from repro.store.temporary import unfinished_name
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A complete entry that is not published yet."""
+
+    folder: Path
+    manifest: Manifest
+
+
+def stage(
+    root: Path,
+    key: str,
+    files: Mapping[str, bytes | Path],
+    *,
+    partial: bool,
+    expected: Mapping[str, FileEntry] | None = None,
+) -> Staged:
+    """Writes `files` (name -> content, or a file to copy) to a new folder under `root`.
+
+    `expected` is what copied files must turn out to be. Raises StoreError where the system refuses
+    or a copy is not as expected; nothing is left then. Not synced: publishing does that.
+    """
+    folder = root / unfinished_name(".staging")
+    try:
+        with store_errors(root):
+            make_directory(root)
+            folder.mkdir()
+        entries = {name: _put(folder / name, content) for name, content in sorted(files.items())}
+        for name, entry in (expected or {}).items():
+            if name in entries and entries[name] != entry:
+                raise StoreError(f"{name} of run {key} is damaged: run it again or leave it out.")
+        manifest = Manifest(key=key, partial=partial, files=entries)
+        _put(folder / MANIFEST, manifest_bytes(manifest))
+    except BaseException:
+        discard(folder)
+        raise
+    return Staged(folder, manifest)
+
+
+def discard(folder: Path) -> None:
+    """Removes a staging folder after a failure, as far as the disk lets it.
+
+    What cannot be removed is a later sweep's; the failure that led here is what must be reported.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(path: Path, content: bytes | Path) -> FileEntry:
+    """Writes one new file, hashing what goes by, so that a large one is read once."""
+    digest, size = hashlib.sha256(), 0
+    source = io.BytesIO(content) if isinstance(content, bytes) else content.open("rb")
+    with source, store_errors(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            while chunk := source.read(CHUNK):
+                write_all(descriptor, chunk)
+                digest.update(chunk)
+                size += len(chunk)
+        finally:
+            os.close(descriptor)
+    return FileEntry(sha256=digest.hexdigest(), size=size)

@@ -1,0 +1,233 @@
+"""The store: results of runs by key, with claims, failures and requests beside them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Literal
+
+from repro.errors import StoreError
+from repro.spec import RunSpec, run_key
+from repro.store import claims, records
+from repro.store.atomic import make_directory, remove_tree, store_errors
+from repro.store.entry import ENVIRONMENT, RESULT, SPEC, StoredRun, is_plain, spec_bytes
+from repro.store.result import Failure, FailureKind, parse
+from repro.store.shelf import Shelf, entry_keys
+from repro.store.staging import stage
+from repro.store.strict_json import parse_json
+from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
+
+State = Literal["done", "failed", "running", "missing"]
+
+
+def to_stderr(line: str) -> None:
+    """Where warnings go by default."""
+    print(line, file=sys.stderr)
+
+
+class Store:
+    """A folder of results, made when first written to, with read-only `fallbacks` behind it.
+
+    Reading never raises for what lies on disk: an entry that cannot be trusted is moved to
+    `quarantine/`, `warn` gets one line, and the run counts as missing. Writing raises StoreError.
+    """
+
+    def __init__(
+        self,
+        root: Path | str,
+        fallbacks: Iterable[Path | str] = (),
+        warn: Callable[[str], None] = to_stderr,
+    ) -> None:
+        self.root = Path(root)
+        self._warn = warn
+        self._warned: set[str] = set()
+        self._shelf = Shelf(self.root, self._say)
+        self._fallbacks = [Shelf(Path(folder), self._say) for folder in fallbacks]
+
+    def _say(self, line: str) -> None:
+        """One line, once: a table reads the same run for many cells."""
+        line = " ".join(line.split())
+        if line not in self._warned:
+            self._warned.add(line)
+            self._warn(line)
+
+    # Reading
+
+    def read(self, key: str, *, verify: bool = False) -> StoredRun | None:
+        """The finished run `key`, None where it is missing.
+
+        Checks the small JSON files and every size; with `verify` the content of every file.
+        """
+        run = self._shelf.read(key, verify=verify)
+        for shelf in self._fallbacks:
+            run = run or shelf.peek(key, verify=verify)
+        return run
+
+    def keys(self) -> list[str]:
+        """The keys of all finished runs, fallbacks included, unchecked and sorted."""
+        shelves = (self._shelf, *self._fallbacks)
+        return sorted(set().union(*(entry_keys(shelf.root) for shelf in shelves)))
+
+    def specs(self) -> dict[str, RunSpec]:
+        """Key -> spec of every finished run that reads well."""
+        runs = (self.read(key) for key in self.keys())
+        return {run.key: run.spec for run in runs if run is not None}
+
+    def state(self, key: str) -> State:
+        """Derived from what lies on disk, so that a process that dies has nothing to write."""
+        if self.read(key) is not None:
+            return "done"
+        if self.failure(key) is not None:
+            return "failed"
+        return "running" if claims.is_claimed(self.root / "claims", key) else "missing"
+
+    # Writing
+
+    def check_writable(self, needed_bytes: int = 0) -> None:
+        """Raises StoreError, before any training, where a result could not be stored.
+
+        Really writes: permissions mean little to a superuser or on a network share.
+        """
+        probe = self.root / unfinished_name(".tmp")
+        with store_errors(self.root):
+            make_directory(self.root)
+            probe.touch(exist_ok=False)
+            probe.unlink()
+            free = shutil.disk_usage(self.root).free
+        if free < needed_bytes:
+            raise StoreError(
+                f"The store {self.root} has {free / 1e6:,.0f} MB free and needs about "
+                f"{needed_bytes / 1e6:,.0f} MB. Free some space there or name another store with "
+                "--store."
+            )
+
+    def write(self, key: str, spec: RunSpec, files: Mapping[str, bytes | Path]) -> Path:
+        """Stores a finished run and forgets its failure; returns the entry's folder.
+
+        `files` is name -> content, or a file to copy; result.json is one of them. Where another
+        process stored the run first, its entry stays and a different result is kept in quarantine.
+        Raises StoreError where the system refuses (what was stored is intact), ValueError where
+        `key`, `spec` and `files` are not one run's.
+        """
+        if run_key(spec) != key:
+            raise ValueError(f"the spec is not of the run {key}")
+        check_files(key, files)
+        staged = stage(self.root, key, {**files, SPEC: spec_bytes(spec)}, partial=False)
+        path = self._shelf.publish(key, staged)
+        self.clear_failure(key)
+        return path
+
+    def adopt(self, run: StoredRun) -> Path:
+        """Copies a run of another store as it is, older revisions included; else like `write`."""
+        return self._copy(run, list(run.files), partial=run.partial)
+
+    def export(self, keys: Iterable[str], destination: Path | str) -> None:
+        """Copies spec and result of `keys` to another store, over older copies of them.
+
+        Raises StoreError; where a run is missing before anything is copied.
+        """
+        runs = {key: self.read(key) for key in keys}
+        missing = [key[:12] for key, run in runs.items() if run is None]
+        if missing:
+            names = ", ".join(missing[:3]) + (", ..." if missing[3:] else "")
+            raise StoreError(
+                f"{len(missing)} of {len(runs)} runs are not in {self.root} ({names}): "
+                "run them first or leave them out."
+            )
+        target = Store(destination, warn=self._warn)
+        for key, run in runs.items():
+            if run is not None:
+                old = target.read(key)
+                if old is not None and old.partial and old.files != only(run, [SPEC, RESULT]):
+                    target._shelf.discard(key)
+                target._copy(run, [SPEC, RESULT], partial=True)
+
+    def _copy(self, run: StoredRun, names: Iterable[str], *, partial: bool) -> Path:
+        files = {name: run.path / name for name in names}
+        staged = stage(self.root, run.key, files, partial=partial, expected=run.files)
+        return self._shelf.publish(run.key, staged)
+
+    def sweep(self) -> int:
+        """Removes what dead processes left unfinished; a live one's is never touched.
+
+        Returns the number of files and folders removed. Raises StoreError.
+        """
+        places = [self.root, *(self.root / name for name in ("failures", "requests", "quarantine"))]
+        places += (self.root / "work").glob("*")
+        found = [item for place in places if place.is_dir() for item in place.iterdir()]
+        leftovers = [item for item in found if is_unfinished(item.name) and is_leftover(item)]
+        for item in leftovers:
+            with store_errors(item):
+                remove_tree(item)
+        return len(leftovers)
+
+    def work_dir(self, job: str) -> Path:
+        """Where the training of job `job` keeps its scratch; not made here."""
+        return self.root / "work" / plain(job)
+
+    # Claims, failures, requests
+
+    def claim(self, keys: Iterable[str]) -> AbstractContextManager[set[str]]:
+        """Holds those of `keys` that no process holds, until the block ends or this process dies.
+
+        The block gets the keys held; it never waits for a holder. Raises StoreError.
+        """
+        return claims.claim(self.root / "claims", [plain(key) for key in keys])
+
+    def record_failure(
+        self, key: str, spec: RunSpec, kind: FailureKind, message: str, log_text: str
+    ) -> Failure:
+        """Writes why a run has no result, and its log. Raises StoreError."""
+        failure = records.failure_of(plain(key), spec, kind, message)
+        records.record_failure(self.root, failure, log_text)
+        return failure
+
+    def failure(self, key: str) -> Failure | None:
+        """Why the run failed; None where it did not, or where the record is damaged."""
+        return records.read_failure(self.root, plain(key), self._say)
+
+    def clear_failure(self, key: str) -> None:
+        """Forgets that the run failed. Raises StoreError."""
+        records.clear_failure(self.root, plain(key))
+
+    def save_request(self, name: str, document: Any) -> None:
+        """Remembers what was asked for. Raises StoreError, ValueError (not strict JSON)."""
+        records.save_request(self.root, plain(name), document)
+
+    def requests(self) -> dict[str, Any]:
+        """Name -> document of everything that was asked for; a damaged one is left out."""
+        return records.read_requests(self.root, self._say)
+
+
+def plain(name: str) -> str:
+    """`name`, if it can be a file's name in a store. Raises ValueError."""
+    if not is_plain(name) or name.startswith("."):
+        raise ValueError(f"'{name}' cannot be the name of a file in a store")
+    return name
+
+
+def only(run: StoredRun, names: Iterable[str]) -> dict[str, object]:
+    """The manifest's lines for some of a run's files."""
+    return {name: run.files[name] for name in names}
+
+
+def check_files(key: str, files: Mapping[str, bytes | Path]) -> None:
+    """Raises ValueError where `files` cannot become the entry of `key`."""
+    for name in files:
+        if name == SPEC or plain(name) != name:
+            raise ValueError(f"{name} is written by the store")
+    if RESULT not in files:
+        raise ValueError(f"a run without {RESULT} is not finished")
+    result = parse(content_of(files[RESULT]))
+    if result.key != key:
+        raise ValueError(f"{RESULT} is of the run {result.key}, not of {key}")
+    if ENVIRONMENT in files and not isinstance(parse_json(content_of(files[ENVIRONMENT])), dict):
+        raise ValueError(f"{ENVIRONMENT} is not an object")
+
+
+def content_of(file: bytes | Path) -> bytes:
+    """The bytes given, or those of the file named."""
+    return file if isinstance(file, bytes) else file.read_bytes()
