@@ -1,0 +1,333 @@
+"""Windows, against transformers' own and against slow readings of both conventions."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from squad_examples import dev_questions, minilm, model_folder, question, tokenizer
+
+from repro.errors import ReproError
+from repro.tasks.squad2.features import (
+    Convention,
+    Window,
+    answer_tokens,
+    make_windows,
+    union,
+    window_text,
+)
+from repro.tasks.squad2.questions import Question
+from repro.tasks.squad2.template import Template, template
+
+WORDS = [
+    "the",
+    "a",
+    "Zürich",
+    "naïve",
+    "co-operate",
+    "3.141",
+    "don't",
+    "(un)likely",
+    "東京",
+    "résumé",
+]
+WORDS += ["état", "x", "Straße", "ok", ",", ".", "!"]
+CONVENTIONS: tuple[Convention, ...] = ("legacy", "overlap")
+
+
+def _xlm_r() -> Any:
+    return tokenizer(model_folder("e5-small-enpt-12layer"))
+
+
+def _made_up(count: int, longest: int = 150) -> list[Question]:
+    """Questions over random contexts of 1 to `longest` words, half of them answerable."""
+    draw = random.Random(7)
+    questions = []
+    for number in range(count):
+        words = draw.choices(WORDS, k=draw.randint(1, longest))
+        first = draw.randrange(len(words))
+        start = len(" ".join(words[:first])) + (first > 0)
+        answer = " ".join(words[first : first + draw.randint(1, 4)])
+        golds, starts = ((answer,), (start,)) if number % 2 else ((), ())
+        asked = " ".join(draw.choices(WORDS, k=draw.randint(1, 8)))
+        questions.append(Question(f"q{number}", "T", " ".join(words), asked, golds, starts))
+    return questions
+
+
+def _windows(
+    questions: Sequence[Question],
+    tokens: Any,
+    convention: Convention,
+    *cut: int,
+) -> list[Window]:
+    """Cut to max_length, stride, max_query; those not given are the paper's."""
+    max_length, stride, max_query = cut + (384, 128, 64)[len(cut) :]
+    return make_windows(
+        questions, tokens, convention, max_length=max_length, stride=stride, max_query=max_query
+    )
+
+
+@lru_cache
+def _dev_windows(convention: Convention) -> list[Window]:
+    return _windows(dev_questions(), minilm(), convention)
+
+
+def _of_transformers(
+    questions: Sequence[Question], tokens: Any, max_length: int, stride: int
+) -> list[tuple[int, list[int], list[int], list[tuple[int, int]]]]:
+    """(question, ids, types, offsets of its context tokens), as its example makes them."""
+    found = tokens(
+        [each.question for each in questions],
+        [each.context for each in questions],
+        truncation="only_second",
+        max_length=max_length,
+        stride=stride,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )
+    rows = []
+    for number, owner in enumerate(found["overflow_to_sample_mapping"]):
+        ids = found["input_ids"][number]
+        types = found["token_type_ids"][number] if "token_type_ids" in found else [0] * len(ids)
+        parts = found.sequence_ids(number)
+        pairs = zip(found["offset_mapping"][number], parts, strict=True)
+        rows.append((owner, ids, types, [offset for offset, part in pairs if part == 1]))
+    return rows
+
+
+def _as_rows(
+    windows: Sequence[Window],
+) -> list[tuple[int, list[int], list[int], list[tuple[int, int]]]]:
+    rows = []
+    for window in windows:
+        end = window.context_token + window.last - window.first
+        offsets = [(b, e) for b, e in window.offsets[window.context_token : end].tolist()]
+        rows.append((window.question, window.input_ids.tolist(), window.type_ids.tolist(), offsets))
+    return rows
+
+
+@pytest.mark.parametrize("tokens", [minilm, _xlm_r])
+@pytest.mark.parametrize(("max_length", "stride"), [(384, 128), (64, 16), (48, 0)])
+def test_overlap_windows_are_those_of_transformers(
+    tokens: Callable[[], Any], max_length: int, stride: int
+) -> None:
+    questions, loaded = _made_up(120), tokens()
+    expected = _of_transformers(questions, loaded, max_length, stride)
+    assert _as_rows(_windows(questions, loaded, "overlap", max_length, stride)) == expected
+
+
+def test_overlap_windows_of_the_real_dev_set_are_those_of_transformers() -> None:
+    # eval_samples of the card of madlag/bert-large-uncased-whole-word-masking-finetuned-squadv2,
+    # which was scored by transformers' example with the same vocabulary
+    assert len(_dev_windows("overlap")) == 12_134
+    part = dev_questions()[::3]
+    windows = _windows(part, minilm(), "overlap")
+    assert _as_rows(windows) == _of_transformers(part, minilm(), 384, 128)
+
+
+def _legacy_by_hand(
+    each: Question, tokens: Any, max_length: int, stride: int, max_query: int
+) -> list[list[int]]:
+    """The ids of a question's windows: BERT's [CLS] question [SEP] part of the context [SEP]."""
+    asked = tokens.convert_tokens_to_ids(tokens.tokenize(each.question))[:max_query]
+    context = tokens.convert_tokens_to_ids(tokens.tokenize(each.context))
+    room = max_length - 3 - len(asked)
+    begin, rows = 0, []
+    while True:
+        part = context[begin : begin + room]
+        rows.append([tokens.cls_token_id, *asked, tokens.sep_token_id, *part, tokens.sep_token_id])
+        if begin + len(part) == len(context):
+            return rows
+        begin += min(len(part), stride)
+
+
+@pytest.mark.parametrize(
+    ("max_length", "stride", "max_query"), [(384, 128, 64), (64, 16, 4), (40, 60, 2), (33, 1, 64)]
+)
+def test_legacy_windows_step_by_the_stride_and_cut_the_question(
+    max_length: int, stride: int, max_query: int
+) -> None:
+    questions, tokens = _made_up(60), minilm()
+    windows = _windows(questions, tokens, "legacy", max_length, stride, max_query)
+    by_question: dict[int, list[list[int]]] = defaultdict(list)
+    for window in windows:
+        by_question[window.question].append(window.input_ids.tolist())
+    for index, each in enumerate(questions):
+        assert by_question[index] == _legacy_by_hand(each, tokens, max_length, stride, max_query)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_windows_cover_every_token_of_every_context_in_order(convention: Convention) -> None:
+    questions = dev_questions()
+    windows = _dev_windows(convention)
+    seen: dict[int, list[Window]] = defaultdict(list)
+    for window in windows:
+        assert len(window.input_ids) == len(window.type_ids) <= 384
+        seen[window.question].append(window)
+    assert [window.question for window in windows] == sorted(window.question for window in windows)
+    assert len(seen) == len(questions)
+    for parts in seen.values():
+        spans = [(w.context_token, w.context_token + w.last - w.first) for w in parts]
+        assert spans[0][0] == 0
+        assert spans[-1][1] == len(parts[0].offsets)
+        assert all(a < b <= end < last for (a, end), (b, last) in pairwise(spans))
+
+
+def _covering(offsets: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, int]:
+    """First and last token that has a character of [begin, end), by looking at every token."""
+    touched = [number for number, (b, e) in enumerate(offsets) if b < end and begin < e]
+    return touched[0], touched[-1]
+
+
+def test_every_gold_answer_of_the_real_dev_set_is_recovered_from_tokens() -> None:
+    questions = dev_questions()
+    offsets = {questions[w.question].context: w.offsets for w in _dev_windows("overlap")}
+    pairs = {context: [tuple(p) for p in array.tolist()] for context, array in offsets.items()}
+    inexact = total = 0
+    for each in questions:
+        spans = pairs[each.context]
+        for answer, start in zip(each.answers, each.starts, strict=True):
+            total += 1
+            alone = replace(each, answers=(answer,), starts=(start,))
+            found = answer_tokens(alone, offsets[each.context])
+            assert found == _covering(spans, start, start + len(answer))
+            assert found is not None
+            text = each.context[spans[found[0]][0] : spans[found[1]][1]]
+            inexact += text != answer
+            assert answer in text
+    # 70 annotations (39 distinct) start or end inside a word, such as "Japan" in "Japanese" and
+    # "3,60" in "3,600": read one by one; every other answer is recovered to the character
+    assert (total, inexact) == (20_302, 70)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("tokens", [minilm, _xlm_r])
+def test_targets_point_at_the_first_gold_answer_where_it_is_wholly_inside(
+    convention: Convention, tokens: Callable[[], Any]
+) -> None:
+    questions = [each for each in _made_up(200) if each.answerable]
+    several = [
+        replace(each, answers=(*each.answers, "the"), starts=(*each.starts, 0))
+        for each in questions
+    ]
+    reached: set[int] = set()
+    for window in _windows(several, tokens(), convention, 64, 16):
+        each = several[window.question]
+        end = window.context_token + window.last - window.first
+        first, last = _covering(window.offsets.tolist(), each.starts[0], _end(each))
+        inside = window.context_token <= first and last < end
+        assert (window.target != (0, 0)) == inside
+        if inside:
+            shift = window.first - window.context_token
+            assert window.target == (first + shift, last + shift)
+            assert window.first <= window.target[0] <= window.target[1] < window.last
+            assert each.answers[0] in window_text(window, *window.target, each)
+            reached.add(window.question)
+    assert len(reached) > 0.9 * len(several)
+
+
+def _end(each: Question) -> int:
+    return each.starts[0] + len(each.answers[0])
+
+
+def test_unanswerable_questions_have_the_null_target() -> None:
+    questions = [each for each in _made_up(50) if not each.answerable]
+    assert {window.target for window in _windows(questions, minilm(), "legacy")} == {(0, 0)}
+
+
+def test_an_answer_across_a_window_s_edge_is_null_there() -> None:
+    context = "one two three four five six seven eight nine ten " * 3
+    each = question("q", context.strip(), "seven eight nine", text="x")
+    # [CLS] x [SEP] + 8 context tokens + [SEP]: the answer's tokens are 6, 7, 8
+    windows = _windows([each], minilm(), "legacy", 12, 4)
+    targets = {window.context_token: window.target for window in windows}
+    assert targets[0] == (0, 0)
+    assert targets[4] == (3 + 2, 3 + 4)
+    assert targets[8] == (0, 0)
+
+
+def test_a_sentencepiece_span_is_read_without_the_space_before_it() -> None:
+    each = question("q", "It is a café, really.", "a café", text="What is it?")
+    (window,) = _windows([each], _xlm_r(), "legacy")
+    assert window_text(window, *window.target, each) in ("a café", "a café,")
+    assert window_text(window, window.first, window.last - 1, each) == each.context
+
+
+def test_templates_are_those_of_bert_and_xlm_r() -> None:
+    assert template(minilm()) == Template(((101, 0),), ((102, 0),), ((102, 1),), 0, 1)
+    assert template(_xlm_r()) == Template(((0, 0),), ((2, 0), (2, 0)), ((2, 0),), 0, 0)
+
+
+def test_each_distinct_window_is_kept_once() -> None:
+    questions, tokens = _made_up(80), minilm()
+    legacy, overlap = (_windows(questions, tokens, name, 64, 16) for name in CONVENTIONS)
+    both = union(legacy, overlap)
+    for convention, windows in zip(CONVENTIONS, (legacy, overlap), strict=True):
+        picked = [both.windows[index] for index in both.indices[convention]]
+        assert _as_rows(picked) == _as_rows(windows)
+        assert [window.context_token for window in picked] == [w.context_token for w in windows]
+    distinct = {(w.question, w.context_token, tuple(w.input_ids.tolist())) for w in both.windows}
+    assert len(distinct) == len(both.windows) < len(legacy) + len(overlap)
+
+
+def test_the_real_dev_set_has_few_windows_beyond_one_convention_s() -> None:
+    legacy, overlap = map(_dev_windows, CONVENTIONS)
+    assert (len(legacy), len(overlap), len(union(legacy, overlap).windows)) == (
+        12_232,
+        12_134,
+        12_493,
+    )
+
+
+def test_equal_contexts_share_their_offsets_and_arrays_are_read_only() -> None:
+    each = question("a", "Ann met Bo.", "Bo")
+    first, second = _windows([each, replace(each, id="b")], minilm(), "overlap")
+    assert first.offsets is second.offsets
+    for array in (first.input_ids, first.type_ids, first.offsets):
+        assert array.dtype == np.int32
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
+def test_a_question_that_leaves_no_room_is_an_error() -> None:
+    each = question("long", "Ann met Bo.", text="who " * 40)
+    with pytest.raises(ReproError, match="Question long leaves room for 0 context tokens"):
+        _windows([each], minilm(), "overlap", 32, 8)
+    assert len(_windows([each], minilm(), "legacy", 32, 8, 16)) == 1
+
+
+def test_an_overlap_that_never_moves_on_is_an_error() -> None:
+    each = question("q", "word " * 100, text="who")
+    with pytest.raises(ReproError, match="too few to move on"):
+        _windows([each], minilm(), "overlap", 36, 32)
+
+
+def test_windows_longer_than_the_backbone_reads_are_an_error() -> None:
+    with pytest.raises(ReproError, match="reads at most 512"):
+        _windows([question("q", "Ann.")], minilm(), "overlap", 513)
+
+
+def test_a_tokenizer_without_a_token_for_null_is_an_error() -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    bare = Tokenizer(models.WordLevel({"question": 0, "context": 1}, unk_token="question"))
+    bare.pre_tokenizer = pre_tokenizers.Whitespace()
+    with pytest.raises(ReproError, match="does not write a special token, the question"):
+        template(PreTrainedTokenizerFast(tokenizer_object=bare))
+
+
+def test_a_tokenizer_without_offsets_is_an_error() -> None:
+    class Slow:
+        is_fast = False
+
+    slow: Any = Slow()
+    with pytest.raises(ReproError, match="Slow cannot say where its tokens lie"):
+        template(slow)
