@@ -6,13 +6,10 @@ files are empty and stay: removing one while another process opens it would let 
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from repro.errors import StoreError
 from repro.store.atomic import make_directory, store_errors
@@ -41,6 +38,8 @@ def claim(folder: Path, keys: Iterable[str]) -> Iterator[set[str]]:
 
 
 def _take(path: Path, held: ExitStack) -> bool:
+    from filelock import FileLock, Timeout  # here, because commands that only read need no lock
+
     # Not thread-local: the thread that leaves the block need not be the one that entered it.
     lock = FileLock(path, timeout=0, thread_local=False)
     with store_errors(path):
@@ -65,12 +64,12 @@ def is_claimed(folder: Path, key: str) -> bool:
             return False
     except (FileNotFoundError, NotADirectoryError):  # nobody ever claimed anything, or this
         return False
+    except BlockingIOError:
+        return True
     except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):
-            return True
         raise StoreError(
-            f"The file system of {folder} has no locks ({error.strerror}), so two processes could "
-            "train the same run: name a store on another one with --store."
+            f"Cannot look at the claims in {folder}: {error.strerror}. Without them two processes "
+            "could train the same run: mend that or name another store with --store."
         ) from error
 
 
@@ -90,6 +89,8 @@ def _shared(path: Path, how: int) -> Iterator[None]:
 @contextmanager
 def exclusive(path: Path, seconds: float) -> Iterator[None]:
     """Holds the lock at `path`, waiting for it at most `seconds`. Raises StoreError."""
+    from filelock import FileLock, Timeout
+
     lock = FileLock(path, timeout=seconds, thread_local=False, poll_interval=0.005)
     with store_errors(path):
         make_directory(path.parent)

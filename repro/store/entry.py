@@ -111,7 +111,7 @@ class StoredRun:
             if len(self.tasks) > 1:
                 raise ValueError(f"say which task: run {self.key} has {', '.join(self.tasks)}")
             task = self.tasks[0] if self.tasks else ""
-        return self._scores.get((task, split, protocol, metric, group, epoch))
+        return self._scores.get((epoch, task, split, protocol, metric, group))
 
     def environment(self) -> dict[str, Any]:
         """`environment.json`: versions, hardware, timings; empty where the entry has none."""

@@ -6,7 +6,7 @@ A result holds only what equal runs have in common; versions, hardware and timin
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -17,7 +17,7 @@ Hex = r"^[0-9a-f]{64}$"
 FailureKind = Literal[
     "diverged", "out-of-memory", "missing-data", "missing-model", "error", "killed"
 ]
-Coordinates = tuple[str, str, str, str, str, int]
+Coordinates = tuple[int, str, str, str, str, str]
 
 
 class Stored(BaseModel):
@@ -40,8 +40,8 @@ class Score(Stored):
 
     @property
     def coordinates(self) -> Coordinates:
-        """(task, split, protocol, metric, group, epoch): no two scores of a result share them."""
-        return (self.task, self.split, self.protocol, self.metric, self.group, self.epoch)
+        """(epoch, task, split, protocol, metric, group): no two scores of a result share them."""
+        return (self.epoch, self.task, self.split, self.protocol, self.metric, self.group)
 
 
 class Result(Stored):
@@ -61,11 +61,11 @@ class Result(Stored):
     @field_validator("scores")
     @classmethod
     def _ordered_and_distinct(cls, scores: list[Score]) -> list[Score]:
-        ordered = sorted(scores, key=lambda score: (score.epoch, score.coordinates))
-        for first, second in itertools.pairwise(ordered):
-            if first.coordinates == second.coordinates:
-                raise ValueError(f"two scores for {first.coordinates}")
-        return ordered
+        placed = {score.coordinates: score for score in scores}
+        if len(placed) < len(scores):
+            twice = Counter(score.coordinates for score in scores).most_common(1)
+            raise ValueError(f"two scores for {twice[0][0]}")
+        return [placed[place] for place in sorted(placed)]
 
 
 class Failure(Stored):

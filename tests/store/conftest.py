@@ -15,6 +15,15 @@ CHILD = Path(__file__).with_name("store_child.py")
 PROJECT = Path(__file__).parents[2]
 
 
+@pytest.fixture(autouse=True)
+def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Syncing matters when the power fails, which no test can do; it costs them half their time.
+
+    The processes that tests start do sync.
+    """
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
 @pytest.fixture
 def start() -> Iterator[Callable[..., Child]]:
     """Starts `store_child.py` with some arguments; ended after the test."""

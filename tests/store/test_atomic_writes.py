@@ -81,6 +81,51 @@ def test_refused_write_keeps_the_old_content_and_says_what_to_do(
     assert tree(tmp_path) == {"a.json": b"old"}
 
 
+def watch_order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is synced and renamed, in order: names of files and folders, "->" for a rename."""
+    order: list[str] = []
+    for call in ("rename", "replace"):
+        whole = getattr(os, call)
+
+        def renamed(source: Path, target: Path, whole: Any = whole) -> None:
+            order.append("->")
+            whole(source, target)
+
+        monkeypatch.setattr(os, call, renamed)
+
+    def synced(descriptor: int) -> None:
+        order.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    return order
+
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="the system has no /proc to name a descriptor"
+)
+
+
+@needs_proc
+def test_content_is_synced_before_it_gets_its_name_and_the_folder_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = watch_order(monkeypatch)
+    write_bytes(tmp_path / "new" / "a", b"x")
+    assert order[0] == tmp_path.name
+    assert order[1].startswith(".tmp-")
+    assert order[2:] == ["->", "new"]
+
+
+@needs_proc
+def test_folder_is_synced_whole_before_it_gets_its_name_and_its_parents_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staging = folder(tmp_path / "staging", a="1", b="2")
+    order = watch_order(monkeypatch)
+    publish_directory(staging, tmp_path / "new" / "target", tmp_path / "q")
+    assert order == ["a", "b", "staging", tmp_path.name, "->", "new"]
+
+
 def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = os.write
     monkeypatch.setattr(os, "write", lambda file, data: whole(file, bytes(data[:3])))

@@ -129,6 +129,22 @@ def test_writer_killed_at_every_single_step(tmp_path: Path) -> None:
         assert len(assert_complete_or_absent(root)) == 1
 
 
+def test_kill_at_every_single_step_of_overwriting_leaves_old_or_new(tmp_path: Path) -> None:
+    old, new = {"seeds": 1}, {"seeds": 2}
+    store, lines = listening(tmp_path)
+    store.save_request("T-1", old)
+    names = steps_of(lambda other: other.save_request("T-1", old), tmp_path)
+    for step, name in enumerate(names):
+        killed_in_a_fork(partial(store.save_request, "T-1", new), step)
+        replaced = "replace" in names[:step]
+        assert store.requests() == {"T-1": new if replaced else old}, (step, name)
+        store.save_request("T-1", old)
+    assert "replace" in names[:-1]
+    assert store.sweep() > 0
+    assert not unfinished(tmp_path)
+    assert lines == []
+
+
 def test_kill_while_a_whole_run_replaces_an_export_loses_nothing(tmp_path: Path) -> None:
     source = Store(tmp_path / "source")
     key = write_run(source, 0)
