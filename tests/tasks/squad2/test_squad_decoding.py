@@ -245,8 +245,8 @@ def test_a_best_span_has_at_most_thirty_tokens() -> None:
 
 
 def test_only_the_twenty_best_starts_and_ends_are_tried() -> None:
-    # 20 starts in the question are better than any in the context
-    peaks = {"start": dict.fromkeys(range(1, 21), 9.0), "end": {24: 5.0}}
+    # 20 starts in the question are better than the best in the context
+    peaks = {"start": dict.fromkeys(range(1, 21), 9.0) | {24: 1.0}, "end": {24: 5.0}}
     found = _one(10, peaks, asked=21)["best-span"]
     assert found.margins == {"q0": NO_SPAN_MARGIN}
     assert found.texts == found.spans == {"q0": ""}

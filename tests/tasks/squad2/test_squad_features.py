@@ -277,6 +277,16 @@ def test_each_distinct_window_is_kept_once() -> None:
     assert len(distinct) == len(both.windows) < len(legacy) + len(overlap)
 
 
+def test_equal_tokens_at_two_places_of_a_context_stay_two_windows() -> None:
+    each = question("q", ("ann " * 60).strip(), text="who")
+    parts = [_windows([each], minilm(), name, 34, 15) for name in CONVENTIONS]
+    both = union(*parts)
+    places = {window.context_token for part in parts for window in part}
+    assert {window.context_token for window in both.windows} == places
+    ids = {tuple(window.input_ids.tolist()) for window in both.windows}
+    assert len(ids) < len(both.windows) == len(places)
+
+
 def test_the_real_dev_set_has_few_windows_beyond_one_convention_s() -> None:
     legacy, overlap = map(_dev_windows, CONVENTIONS)
     assert (len(legacy), len(overlap), len(union(legacy, overlap).windows)) == (

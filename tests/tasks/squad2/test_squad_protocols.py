@@ -51,9 +51,10 @@ def _outcomes(evaluation: Evaluation, noise: float) -> Outcomes:
         logits = noise * draw.standard_normal((2, len(windows), longest), dtype=np.float32)
         for row, window in enumerate(windows):
             # surer of an answer than of its absence: a window beside the answer's is null
-            sure = 10 if window.target == (0, 0) else 12
-            logits[0, row, window.target[0]] += sure
-            logits[1, row, window.target[1]] += sure
+            logits[:, row, 0] += 10
+            if window.target != (0, 0):
+                logits[0, row, window.target[0]] += 12
+                logits[1, row, window.target[1]] += 12
         parts.append(decode_batch(logits[0], logits[1], windows))
     return join(parts)
 
@@ -95,6 +96,10 @@ def test_scores_are_those_of_the_predictions_that_are_stored() -> None:
             for group, metrics in again.items():
                 for metric in metrics.keys() - {"n"}:
                     assert values[group, metric] == metrics[metric]
+            answerable = [each for each in questions if each.answerable]
+            if protocol.endswith("best-span"):
+                spans = score(stored["span_text"], answerable)["HasAns"]["f1"]
+                assert values["HasAns", "span_f1"] == spans > values["HasAns", "f1"]
             nulls = sum(stored["text"][each.id] == "" for each in questions)
             assert values["ALL", "null_rate"] == 100 * nulls / len(questions)
             assert values["ALL", "best_f1"] >= values["ALL", "f1"]
