@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
-from squad_examples import data_folder, dev_questions, minilm, task
+from squad_examples import data_folder, dev_questions, minilm, row, task, write_split
 
 from repro.tasks.squad2.decoding import Outcomes, always_null, decode_batch, join
 from repro.tasks.squad2.metric import score
@@ -150,3 +151,24 @@ def test_numbers_are_finite(decode: Callable[[list[object]], Outcomes]) -> None:
     assert all(np.isfinite(each["value"]) for each in score_run(outcomes, evaluation))
     for answered in answers_by_protocol(outcomes, evaluation).values():
         assert np.isfinite(list(answered.margins.values())).all()
+
+
+def test_a_capped_set_without_answers_has_no_scores_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row(f"d{n}", "Rhine" if n else "Force", f"Ann met Bo {n} times.") for n in range(30)]
+    write_split(tmp_path, "validation", rows)
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path))
+    small = task(
+        revision=data_revision("reduced", ("validation",)),
+        train="dev-minus-cs224n",
+        evaluation="official-dev",
+        evaluation_rows=20,
+        subset="file-order",
+    )
+    evaluation = prepare_evaluation(small, minilm())
+    assert evaluation.sets == {"official-dev": list(range(20)), "cs224n": [0]}
+    assert evaluation.indices == {"legacy": list(range(20)), "overlap": list(range(20))}
+    scores = score_run(_outcomes(evaluation, 0.0), evaluation)
+    assert {each["group"] for each in scores} == {"ALL", "NoAns"}
+    assert {each["value"] for each in scores if each["metric"] in ("em", "f1")} == {100.0}
