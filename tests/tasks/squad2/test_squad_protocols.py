@@ -50,12 +50,12 @@ def _outcomes(evaluation: Evaluation, noise: float) -> Outcomes:
         windows = evaluation.windows[begin:end]
         longest = max(len(window.input_ids) for window in windows)
         logits = noise * draw.standard_normal((2, len(windows), longest), dtype=np.float32)
-        for row, window in enumerate(windows):
+        for at, window in enumerate(windows):
             # surer of an answer than of its absence: a window beside the answer's is null
-            logits[:, row, 0] += 10
+            logits[:, at, 0] += 10
             if window.target != (0, 0):
-                logits[0, row, window.target[0]] += 12
-                logits[1, row, window.target[1]] += 12
+                logits[0, at, window.target[0]] += 12
+                logits[1, at, window.target[1]] += 12
         parts.append(decode_batch(logits[0], logits[1], windows))
     return join(parts)
 
