@@ -1,4 +1,4 @@
-"""One finished run on disk: `<root>/<key[:2]>/<key>/`, its manifest, and what makes it trusted."""
+"""One finished run on disk: the files of `<root>/<key[:2]>/<key>/` and what is read from them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,18 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator
 
-from repro.spec import RunSpec, canonical_json, run_key
-from repro.spec.identity import SCHEMA, identity_document, identity_fields
-from repro.store.result import Coordinates, Hex, Result, Score, Stored, parse
+from repro.spec import RunSpec, run_key
+from repro.spec.identity import identity_document
+from repro.store.result import Coordinates, Hex, Result, Score, Stored
 from repro.store.strict_json import json_bytes, parse_json
 
 FORMAT = 1
 """Bumped when the files of an entry change shape; entries of another format are left alone."""
 
-MANIFEST, SPEC, RESULT, ENVIRONMENT = (
-    "MANIFEST.json",
-    "spec.json",
-    "result.json",
-    "environment.json",
-)
-ALWAYS_CHECKED = (SPEC, RESULT, ENVIRONMENT)
-"""Small files whose checksums every read verifies; of the others it verifies the size."""
-
-
-class Corrupt(Exception):
-    """An entry that cannot be trusted: it is moved to quarantine and its run is missing again."""
-
-
-class Foreign(Exception):
-    """An entry that this program cannot read but that nothing is wrong with: it is left alone."""
+MANIFEST = "MANIFEST.json"
+SPEC = "spec.json"
+RESULT = "result.json"
+ENVIRONMENT = "environment.json"
 
 
 class FileEntry(Stored):
@@ -150,108 +138,6 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 def with_checksum(document: dict[str, Any]) -> bytes:
     """A JSON object, with the checksum of the rest as one more member."""
     return json_bytes({**document, "checksum": digest_of(json_bytes(document))})
-
-
-def read_entry(path: Path, key: str, *, verify: bool) -> StoredRun | None:
-    """The entry in folder `path`; None where there is none.
-
-    `verify` checks the content of every file, not only of the small ones. Raises Corrupt for
-    anything that cannot be trusted, Foreign for what another version wrote or what this user may
-    not read.
-    """
-    try:
-        return _read(path, key, verify)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        if not path.exists():  # absent, or moved away by another process in between
-            return None
-        raise Corrupt(f"{Path(error.filename or path).name} is missing") from error
-    except OSError as error:
-        raise Foreign(f"it cannot be read ({error.strerror})") from error
-
-
-def _read(path: Path, key: str, verify: bool) -> StoredRun:
-    manifest = _read_manifest((path / MANIFEST).read_bytes(), key)
-    for name in (SPEC, RESULT):
-        if name not in manifest.files:
-            raise Corrupt(f"{MANIFEST} does not list {name}")
-    small = {name: (path / name).read_bytes() for name in ALWAYS_CHECKED if name in manifest.files}
-    for name, entry in manifest.files.items():
-        if (path / name).stat().st_size != entry.size:
-            raise Corrupt(f"{name} has another size than {MANIFEST} says")
-        if name in small or verify:
-            digest = digest_of(small[name]) if name in small else file_digest(path / name)
-            if digest != entry.sha256:
-                raise Corrupt(f"{name} has another checksum than {MANIFEST} says")
-    result = _read_result(small[RESULT], key)
-    identity, spec = _read_spec(small[SPEC], key)
-    return StoredRun(
-        key=key,
-        path=path,
-        spec=spec,
-        identity=identity,
-        result=result,
-        digest=manifest.files[RESULT].sha256,
-        partial=manifest.partial,
-        files=manifest.files,
-    )
-
-
-def _read_manifest(data: bytes, key: str) -> Manifest:
-    """Checks every byte: a manifest that is not exactly what would be written is not trusted.
-
-    The checksum comes first and works alike in every format, so a damaged format number is damage.
-    """
-    document = _read_object(data, MANIFEST)
-    document.pop("checksum", None)
-    if data != with_checksum(document):
-        raise Corrupt(f"{MANIFEST} does not match its own checksum")
-    if document.get("format") != FORMAT:
-        raise Foreign("another version of this program wrote it")
-    try:
-        manifest = Manifest.model_validate(document, strict=True)
-    except ValidationError as error:
-        raise Corrupt(f"{MANIFEST} is not a manifest ({first_problem(error)})") from error
-    if manifest.key != key:
-        raise Corrupt(f"it holds the run {manifest.key}")
-    return manifest
-
-
-def _read_result(data: bytes, key: str) -> Result:
-    try:
-        result = parse(data)
-    except ValidationError as error:
-        raise Corrupt(f"{RESULT} is not a result ({first_problem(error)})") from error
-    if result.key != key:
-        raise Corrupt(f"{RESULT} is of the run {result.key}")
-    return result
-
-
-def _read_spec(data: bytes, key: str) -> tuple[dict[str, Any], RunSpec]:
-    """The identity document, hashed as it was stored (older revisions included), and the spec."""
-    document = _read_object(data, SPEC)
-    identity = document.get("identity")
-    if not isinstance(identity, dict) or digest_of(canonical_json(identity).encode()) != key:
-        raise Corrupt(f"{SPEC} does not hash to the key")
-    try:
-        spec = RunSpec.model_validate(document.get("spec"))
-    except ValidationError as error:
-        # The key is right, so this is no damage: a version with other fields wrote it.
-        raise Foreign(f"another version of this program wrote {SPEC}") from error
-    # What an older schema's document held is not what this version would put there.
-    current = identity.get("schema") == SCHEMA
-    if current and canonical_json(identity_fields(spec)) != canonical_json(identity.get("spec")):
-        raise Corrupt(f"{SPEC} holds another spec than the one that was hashed")
-    return identity, spec
-
-
-def _read_object(data: bytes, name: str) -> dict[str, Any]:
-    try:
-        document = parse_json(data)
-    except (ValueError, RecursionError) as error:
-        raise Corrupt(f"{name} is not JSON") from error
-    if not isinstance(document, dict):
-        raise Corrupt(f"{name} is not an object")
-    return document
 
 
 def first_problem(error: ValidationError) -> str:

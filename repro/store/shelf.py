@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from repro.errors import StoreError
+from repro.spec import RunSpec
 from repro.store import claims
 from repro.store.atomic import (
     move_aside,
@@ -16,15 +17,8 @@ from repro.store.atomic import (
     rename_folder,
     store_errors,
 )
-from repro.store.entry import (
-    ENVIRONMENT,
-    MANIFEST,
-    RESULT,
-    Corrupt,
-    Foreign,
-    StoredRun,
-    read_entry,
-)
+from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, StoredRun
+from repro.store.reading import Corrupt, Foreign, read_entry, read_spec
 from repro.store.staging import Staged, discard
 
 KEY = re.compile(r"[0-9a-f]{64}")
@@ -75,6 +69,14 @@ class Shelf:
                 self._say(f"Run {key[:12]} counts as missing: {damage}. {refusal}")
                 return None
 
+    def spec(self, key: str) -> RunSpec | None:
+        """The spec alone of an entry, without reading its result; None where it is not good."""
+        try:
+            return read_spec(entry_path(self.root, key), key)
+        except (Corrupt, Foreign) as problem:
+            self._say(f"Run {key[:12]} in {self.root} is ignored: {problem}.")
+            return None
+
     def publish(self, key: str, staged: Staged) -> Path:
         """Gives a staged entry its name and returns where the run lies.
 
@@ -92,7 +94,8 @@ class Shelf:
         except BaseException:
             discard(staged.folder)
             if less is not None:
-                rename_folder(less, target)
+                with store_errors(target):
+                    rename_folder(less, target)
             raise
         if published.kept is not None:
             self._say(

@@ -72,9 +72,15 @@ class Store:
         return sorted(set().union(*(entry_keys(shelf.root) for shelf in shelves)))
 
     def specs(self) -> dict[str, RunSpec]:
-        """Key -> spec of every finished run that reads well."""
-        runs = (self.read(key) for key in self.keys())
-        return {run.key: run.spec for run in runs if run is not None}
+        """Key -> spec of every finished run whose spec reads well; results are not read."""
+        specs = {key: self._spec(key) for key in self.keys()}
+        return {key: spec for key, spec in specs.items() if spec is not None}
+
+    def _spec(self, key: str) -> RunSpec | None:
+        spec = self._shelf.spec(key)
+        for shelf in self._fallbacks:
+            spec = spec or shelf.spec(key)
+        return spec
 
     def state(self, key: str) -> State:
         """Derived from what lies on disk, so that a process that dies has nothing to write."""

@@ -234,6 +234,20 @@ def test_file_names_that_leave_the_folder_are_not_followed(tmp_path: Path) -> No
     assert "is not a file name" in lines[0]
 
 
+@pytest.mark.parametrize("damage", [truncate, flip, empty, delete, make_folder])
+@pytest.mark.parametrize("name", ["spec.json", "MANIFEST.json"])
+def test_specs_leave_out_a_damaged_one_and_fall_back(
+    tmp_path: Path, name: str, damage: Damage
+) -> None:
+    store, lines = listening(tmp_path / "runs", tmp_path / "reference")
+    keys = [write_run(store, seed) for seed in range(3)]
+    store.export(keys[:1], tmp_path / "reference")
+    for key in keys[:2]:
+        damage(store.root / key[:2] / key / name)
+    assert store.specs() == {keys[0]: spec_of(0), keys[2]: spec_of(2)}
+    assert all("is ignored" in line for line in lines)
+
+
 def test_damage_in_a_fallback_is_reported_and_left(tmp_path: Path) -> None:
     key = write_run(Store(tmp_path / "reference"), 0)
     flip(tmp_path / "reference" / key[:2] / key / "result.json")
