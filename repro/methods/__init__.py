@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from repro.backbones.load import Encoder
     from repro.methods.learner import Learner
-    from repro.spec import RunSpec
+    from repro.spec import Method, RunSpec
 
 
 def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
@@ -29,3 +29,10 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
     if isinstance(method, FullFineTuning):
         return FineTuned(method, encoder.trainable_copy())
     return Null(runs)
+
+
+def reads_states(method: Method) -> bool:
+    """Whether the method reads the frozen encoder's states, so that a group shares them."""
+    from repro.spec.types import LinearProbe, PipelinedCells
+
+    return isinstance(method, (PipelinedCells, LinearProbe))

@@ -25,6 +25,7 @@ class FineTuned(Learner):
     """One run: a fine-tuned encoder cannot be shared, so a group of these has one member."""
 
     reads_states = False
+    stacked = False
 
     def __init__(self, spec: FullFineTuning, encoder: nn.Module) -> None:
         super().__init__()

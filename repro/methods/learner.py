@@ -39,6 +39,8 @@ class Learner(nn.Module):
     """Works on padded positions too, as the released code does."""
     batch_statistics = False
     """Its numbers depend on the whole batch, so a batch is never split into micro-batches."""
+    stacked = True
+    """Its parameters and buffers carry the axes (runs, stacks, ...)."""
     runs: int
     stacks: int
 

@@ -118,7 +118,7 @@ Method = Annotated[
 class Recipe(Spec):
     """How a run is trained."""
 
-    epochs: int = identity(doc="passes over the training windows", ge=0)
+    epochs: int = identity(doc="passes over the training windows", ge=1)
     batch_size: int = identity(doc="windows a step", ge=1)
     learning_rate: float = identity(doc="constant, or the schedule's peak", gt=0)
     schedule: Literal["constant", "linear"] = identity(doc="constant, or linear decay to 0")

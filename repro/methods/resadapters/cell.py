@@ -39,35 +39,39 @@ class BatchNorm(nn.Module):
         self.axis = axis
         self.weight = stacked(runs, stacks, channels)
         self.bias = stacked(runs, stacks, channels)
-        self.register_buffer("mean", torch.zeros(runs * stacks, channels))
-        self.register_buffer("variance", torch.ones(runs * stacks, channels))
+        self.register_buffer("mean", torch.zeros(runs, stacks, channels))
+        self.register_buffer("variance", torch.ones(runs, stacks, channels))
 
     def forward(self, h: Tensor, layout: Layout) -> Tensor:
-        """(copies, tokens, b) -> the same shape."""
+        """(copies, tokens, b) -> the same shape, in fp32."""
+        h = h.float()
         weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)  # (copies, channels)
-        if self.axis == "feature":
-            mean, variance = self._statistics(*mean_over_real(h, layout)) if self.training else (
-                self.mean, self.variance)
-            scale = weight * (variance + NORM_EPS).rsqrt()
-            return torch.addcmul((bias - mean * scale)[:, None], h, scale[:, None])
-        x = layout.unpack(h)  # (copies, batch, positions, b)
-        if self.training:
-            variance, mean = torch.var_mean(x, dim=(1, 3), correction=0)  # (copies, positions)
-            mean, variance = self._statistics(mean, variance, x.shape[1] * x.shape[3])
-        else:
-            mean, variance = self.mean, self.variance
+        mean, variance = self._statistics(h, layout)
         scale = weight * (variance + NORM_EPS).rsqrt()
-        x = torch.addcmul((bias - mean * scale)[:, None, :, None], x, scale[:, None, :, None])
-        return layout.pack(x)
+        shift = bias - mean * scale
+        if self.axis == "feature":
+            return torch.addcmul(shift[:, None], h, scale[:, None])
+        x = layout.unpack(h)  # (copies, batch, positions, b)
+        return layout.pack(torch.addcmul(shift[:, None, :, None], x, scale[:, None, :, None]))
 
-    def _statistics(self, mean: Tensor, variance: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """The batch's own statistics; moves the running ones towards them (variance unbiased)."""
-        mean, variance = mean.reshape(self.mean.shape), variance.reshape(self.mean.shape)
-        with torch.no_grad():
-            self.mean.lerp_(mean.to(self.mean.dtype), MOMENTUM)
-            unbiased = variance * (count / max(count - 1, 1))
-            self.variance.lerp_(unbiased.to(self.variance.dtype), MOMENTUM)
+    def _statistics(self, h: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+        """Mean and variance (copies, channels): the batch's in training, the running ones else."""
+        if not self.training:
+            return self.mean.flatten(0, 1), self.variance.flatten(0, 1)
+        if self.axis == "feature":
+            mean, variance, count = mean_over_real(h, layout)
+            mean, variance = mean.squeeze(1), variance.squeeze(1)
+        else:
+            x = layout.unpack(h)  # (copies, batch, positions, b)
+            variance, mean = torch.var_mean(x, dim=(1, 3), correction=0)
+            count = x.shape[1] * x.shape[3]
+        self._follow(mean.detach(), variance.detach() * (count / max(count - 1, 1)))
         return mean, variance
+
+    def _follow(self, mean: Tensor, unbiased: Tensor) -> None:
+        """Moves the running statistics towards the batch's, as torch's batch norm does."""
+        self.mean.lerp_(mean.view_as(self.mean).to(self.mean.dtype), MOMENTUM)
+        self.variance.lerp_(unbiased.view_as(self.variance).to(self.variance.dtype), MOMENTUM)
 
 
 class Attention(nn.Module):

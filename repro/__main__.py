@@ -1,0 +1,5 @@
+"""`python -m repro`."""
+
+from repro.cli.main import main
+
+main()

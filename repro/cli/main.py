@@ -1,0 +1,59 @@
+"""`python -m repro VERB`: collects the verbs; turns a user's mistake into one sentence."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+import repro
+from repro.cli import doctor, list_, plan, report, run, show, status, table, why
+from repro.errors import ReproError
+
+app = typer.Typer(
+    name="repro",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Reproduces the tables of the adapter papers: published and reproduced, side by side.\n\n"
+    "Begin with: python -m repro table ResAdapters-1 --scale smoke",
+)
+for name, verb in {
+    "list": list_.command,
+    "show": show.command,
+    "plan": plan.command,
+    "run": run.command,
+    "table": table.command,
+    "report": report.command,
+    "status": status.command,
+    "why": why.command,
+    "doctor": doctor.command,
+}.items():
+    app.command(name)(verb)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show_version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    """Options before the verb."""
+    if show_version:
+        print(f"repro {repro.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Runs a verb; exits 2 with a sentence where the user or the machine must mend something."""
+    try:
+        app(standalone_mode=True)
+    except ReproError as problem:
+        print(f"repro: {problem}", file=sys.stderr)
+        sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        print(
+            "repro: stopped. Give the same command again to continue where it was.",
+            file=sys.stderr,
+        )
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)

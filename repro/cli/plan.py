@@ -1,0 +1,126 @@
+"""`plan [ID ...]`: what would run, what is stored, what it would cost. Trains nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from repro.cli import options as o
+from repro.cli.scales import choose
+from repro.engine.cost import estimate, stored_speed
+from repro.engine.plan import Plan, PlannedRun, make_plan
+from repro.papers.registry import TABLES, find_table
+from repro.report.layout import text_table
+from repro.report.render import json_text
+from repro.report.words import duration, run_name, size
+
+
+def command(
+    ids: Annotated[list[str] | None, typer.Argument(help="Tables [default: all].")] = None,
+    scale: o.ScaleOption = "auto",
+    seeds: o.SeedsOption = None,
+    backbone: o.BackboneOption = None,
+    train_rows: o.TrainRowsOption = None,
+    evaluation_rows: o.EvaluationRowsOption = None,
+    epochs: o.EpochsOption = None,
+    learning_rate: o.RateOption = None,
+    bottleneck: o.BottleneckOption = None,
+    precision: o.PrecisionOption = None,
+    as_released: o.AsReleasedOption = False,
+    budget: o.BudgetOption = 1.0,
+    json: o.JsonOption = False,
+    store: o.StoreOption = None,
+    device: o.DeviceOption = "auto",
+) -> None:
+    """Shows every run behind the tables: stored, missing, shared, and what the rest costs.
+
+    Example: python -m repro plan ResAdapters-1 --scale paper
+    """
+    results = o.open_store(store)
+    asked = o.Asked(
+        scale, seeds, backbone, train_rows, evaluation_rows, epochs, learning_rate, bottleneck,
+        precision, as_released, budget,
+    )  # fmt: skip
+    requests = choose([find_table(id) for id in ids or list(TABLES)], asked, results)
+    kind = o.check_device(device)
+    if kind == "auto":
+        kind = "cuda" if o.has_gpu() or requests[0].scale == "paper" else "cpu"
+    plan = make_plan(requests, results, stored_speed(results.root, kind))
+    document = as_json(plan, requests[0].scale)
+    sys.stdout.write(json_text(document) if json else as_text(plan, requests[0].scale))
+
+
+def as_text(plan: Plan, scale: str) -> str:
+    """The runs, one a line, the jobs and the sum."""
+    jobs = {key: n for n, job in enumerate(plan.jobs, 1) for key in job.keys}
+    rows = [
+        [
+            run.key[:12],
+            run_name(run.spec),
+            why(run),
+            ", ".join(run.tables),
+            f"job {jobs[run.key]}" if run.key in jobs else "",
+        ]
+        for run in plan.runs
+    ]
+    lines = [f"Scale: {scale}", "", text_table(["run", "what", "state", "tables", "job"], rows), ""]
+    for number, job in enumerate(plan.jobs, 1):
+        cost = estimate(job, plan.speed)
+        lines.append(
+            f"job {number} ({job.id}): {len(job.specs)} runs on one pass of "
+            f"{job.lead.backbone.name}, about {duration(cost.seconds)}, {size(cost.memory_bytes)}"
+        )
+    total = plan.estimate()
+    shared = sum(len(run.tables) > 1 for run in plan.runs)
+    how = "measured on" if plan.speed.measured else "assuming"
+    lines += [
+        f"{len(plan.runs)} runs: {len(plan.runs) - len(plan.missing)} stored, "
+        f"{len(plan.missing)} missing, {shared} shared between tables.",
+        f"Estimate: {duration(total.seconds)}, {size(total.memory_bytes)} "
+        f"({how} {plan.speed.device}).",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def why(run: PlannedRun) -> str:
+    """The state of a run and the reason for it."""
+    if run.failure is not None:
+        return f"failed: {run.failure.kind}"
+    return {"done": "stored", "missing": "missing", "running": "running"}.get(run.state, run.state)
+
+
+def as_json(plan: Plan, scale: str) -> dict[str, Any]:
+    """The object of `plan --json`; docs/json.md describes it."""
+    jobs = {key: job.id for job in plan.jobs for key in job.keys}
+    return {
+        "scale": scale,
+        "runs": [
+            {
+                "key": run.key,
+                "name": run_name(run.spec),
+                "state": run.state,
+                "reason": run.failure.message if run.failure else None,
+                "tables": list(run.tables),
+                "parents": run.spec.parents,
+                "job": jobs.get(run.key),
+            }
+            for run in plan.runs
+        ],
+        "jobs": [
+            {
+                "id": job.id,
+                "runs": job.keys,
+                "seconds": estimate(job, plan.speed).seconds,
+                "memory_bytes": estimate(job, plan.speed).memory_bytes,
+            }
+            for job in plan.jobs
+        ],
+        "estimate": {
+            "seconds": plan.estimate().seconds,
+            "memory_bytes": plan.estimate().memory_bytes,
+            "device": plan.speed.device,
+            "measured": plan.speed.measured,
+        },
+    }

@@ -1,0 +1,140 @@
+"""`show ID`: the protocol of a table, value by value with its source, and its published cells."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from repro.cli import options as o
+from repro.errors import MissingData
+from repro.papers.registry import find_table
+from repro.papers.tables import Request, Table
+from repro.report.layout import text_table
+from repro.report.render import GAP, count, json_text
+from repro.report.words import run_name
+from repro.spec import RunSpec, Scale
+from repro.spec.counts import trained_parameters
+from repro.spec.identity import flatten, identity_fields
+
+
+def command(
+    id: Annotated[str, typer.Argument(help="Table, for example ResAdapters-1.")],
+    scale: Annotated[str, typer.Option(help="paper, reduced or smoke.")] = "paper",
+    backbone: o.BackboneOption = None,
+    as_released: o.AsReleasedOption = False,
+    json: o.JsonOption = False,
+) -> None:
+    """Prints what the paper says, what we use and where each value comes from.
+
+    Example: python -m repro show ResAdapters-1 --as-released
+    """
+    table = find_table(id)
+    chosen = o.check_scale(scale) or "paper"
+    request = Request(
+        table=table.id,
+        scale=chosen,
+        seeds=table.default_seeds[chosen],
+        backbone=o.find_backbone(backbone),
+        data_revision=_data(chosen),
+        as_released=as_released,
+    )
+    runs = table.runs(Request(**{f: getattr(request, f) for f in request.__slots__} | {"seeds": 1}))
+    document = as_json(table, request, runs)
+    sys.stdout.write(json_text(document) if json else as_text(table, document, runs))
+
+
+def _data(scale: Scale) -> str | None:
+    """The data found here, None where there is none: the protocol can be read without."""
+    try:
+        return o.find_data(scale)
+    except MissingData:
+        return None
+
+
+def protocol(spec: RunSpec) -> list[dict[str, Any]]:
+    """Every value of a run with its origin: paper, code, or assumed."""
+    lines = []
+    for path, value in flatten(identity_fields(spec)):
+        part = path if path in spec.sources else path.split(".")[0]
+        source = spec.sources.get(path) or spec.sources.get(part)
+        lines.append(
+            {
+                "field": path,
+                "value": value,
+                "origin": source.origin if source else None,
+                "citation": source.citation if source else None,
+            }
+        )
+    return lines
+
+
+def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, Any]:
+    """The object of `show --json`; docs/json.md describes it."""
+    return {
+        "id": table.id,
+        "title": table.title,
+        "scale": request.scale,
+        "protocol": table.protocol,
+        "split": table.splits[request.scale],
+        "seeds": request.seeds,
+        "runs": [
+            {
+                "name": run_name(run),
+                "parameters_trained": trained_parameters(run),
+                "setting": protocol(run),
+            }
+            for run in runs
+        ],
+        "published": [
+            {"row": row.name, "column": column.name, "value": cell.value, "source": cell.source}
+            for row in table.rows
+            for column in table.columns
+            if (cell := table.published_cell(row, column)) is not None
+        ],
+        "notes": list(table.notes),
+    }
+
+
+def as_text(table: Table, document: dict[str, Any], runs: list[RunSpec]) -> str:
+    """Published cells, the setting that all runs share, then what differs a run."""
+    columns = [column.name for column in table.columns]
+    cells = {(c["row"], c["column"]): c["value"] for c in document["published"]}
+    published = [
+        [row.name, *(str(cells.get((row.name, name), GAP)) for name in columns)]
+        for row in table.rows
+    ]
+    shared, own = _apart([run["setting"] for run in document["runs"]])
+    lines = [
+        f"{table.id}: {table.title}",
+        f"Scale {document['scale']}, {document['seeds']} seeds, scored on {document['split']} by "
+        f"{document['protocol']}.",
+        "",
+        "Published:",
+        text_table(["row", *columns], published),
+        "",
+        "Setting of every run:",
+        _setting(shared),
+    ]
+    for run, spec, lines_of_run in zip(document["runs"], runs, own, strict=True):
+        size = count(run["parameters_trained"])
+        lines += ["", f"{run['name'].removesuffix(f', seed {spec.seed}')} ({size} parameters trained):"]
+        lines += [_setting(lines_of_run)] if lines_of_run else ["(nothing else)"]
+    return "\n".join([*lines, "", *[f"- {note}" for note in table.notes]]) + "\n"
+
+
+def _apart(
+    settings: list[list[dict[str, Any]]],
+) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
+    """The lines that all settings have, and those of each that not all have."""
+    shared = [line for line in settings[0] if all(line in other for other in settings[1:])]
+    return shared, [[line for line in setting if line not in shared] for setting in settings]
+
+
+def _setting(lines: list[dict[str, Any]]) -> str:
+    rows = [
+        [line["field"], str(line["value"]), line["origin"] or GAP, line["citation"] or GAP]
+        for line in lines
+    ]
+    return text_table(["field", "value", "origin", "source"], rows)

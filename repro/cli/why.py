@@ -1,0 +1,102 @@
+"""`why RUN`: why a run is stored or not, against the nearest one that is."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from repro.cli import options as o
+from repro.errors import MissingData, ReproError
+from repro.papers.registry import TABLES
+from repro.report.files import saved_requests
+from repro.report.render import json_text
+from repro.report.words import run_name
+from repro.spec import RunSpec, run_key
+from repro.spec.identity import flatten, identity_document
+from repro.store.store import Store
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="A run's key or its first digits, as `plan` shows it.")],
+    json: o.JsonOption = False,
+    store: o.StoreOption = None,
+) -> None:
+    """Explains a run's state: stored, failed, or how it differs from the nearest stored run.
+
+    Example: python -m repro why 3fa94c
+    """
+    results = o.open_store(store)
+    stored = results.specs()
+    spec = find_run(run, results, stored)
+    document = explain(spec, results, stored)
+    sys.stdout.write(json_text(document) if json else as_text(document))
+
+
+def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> RunSpec:
+    """The one run whose key begins with `given`, among stored, requested and default ones."""
+    known = dict(stored)
+    requests = saved_requests(store)
+    for scale in o.SCALES:
+        for table in TABLES.values():
+            try:
+                requests.append(o.make_request(table, scale, o.Asked()))
+            except MissingData:
+                continue  # a scale whose data is not here has no runs to look through
+    for request in requests:
+        known |= {run_key(spec): spec for spec in TABLES[request.table].runs(request)}
+    found = [key for key in known if key.startswith(given.lower())]
+    if len(found) != 1:
+        problem = "No run's key begins" if not found else f"{len(found)} runs' keys begin"
+        raise ReproError(f"{problem} with '{given}'. `python -m repro plan` lists the runs.")
+    return known[found[0]]
+
+
+def explain(spec: RunSpec, store: Store, stored: dict[str, RunSpec]) -> dict[str, Any]:
+    """The object of `why --json`; docs/json.md describes it."""
+    key = run_key(spec)
+    failure = store.failure(key)
+    near = nearest(spec, {k: s for k, s in stored.items() if k != key})
+    return {
+        "key": key,
+        "name": run_name(spec),
+        "state": store.state(key),
+        "failure": failure.message if failure else None,
+        "nearest": near and {"key": near[0], "name": run_name(stored[near[0]])},
+        "differences": near[1] if near else [],
+    }
+
+
+def nearest(
+    spec: RunSpec, others: dict[str, RunSpec]
+) -> tuple[str, list[dict[str, Any]]] | None:
+    """The stored run that differs in the fewest identity fields, and those fields."""
+    own = dict(flatten(identity_document(spec)))
+    best: tuple[str, list[dict[str, Any]]] | None = None
+    for key in sorted(others):
+        theirs = dict(flatten(identity_document(others[key])))
+        differences = [
+            {"field": path, "this": own.get(path), "stored": theirs.get(path)}
+            for path in sorted(own.keys() | theirs.keys())
+            if own.get(path) != theirs.get(path)
+        ]
+        if best is None or len(differences) < len(best[1]):
+            best = key, differences
+    return best
+
+
+def as_text(document: dict[str, Any]) -> str:
+    """For a person."""
+    lines = [f"{document['key']}", f"{document['name']}: {document['state']}"]
+    if document["failure"]:
+        lines.append(f"It failed: {document['failure']}")
+    if document["nearest"] is None:
+        lines.append("No other run is stored.")
+    else:
+        lines.append(f"Nearest stored run: {document['nearest']['key'][:12]}, which differs in:")
+        lines += [
+            f"  {line['field']}: {line['this']!r} here, {line['stored']!r} there"
+            for line in document["differences"]
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+"""From tables to runs: the plan, the jobs, their execution."""

@@ -1,0 +1,151 @@
+"""What a job will cost: a FLOP and traffic model, and the machine's measured speeds.
+
+Floors and the traffic of the cells: a token passes each layer of the frozen encoder once
+(24 d^2 + 4 T d multiply-adds counted twice), and each cell's matrices three times in training.
+A cell is bound by memory traffic as much as by arithmetic: about 6 d + 8 b numbers a token forward
+and backward in eager mode. Speeds are measured by `doctor` or the first job and stored beside the
+results, so that a plan measures nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from repro.engine.jobs import Job
+from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, PipelinedCells, RunSpec
+from repro.spec.counts import pooler_parameters, trained_parameters
+from repro.store.atomic import write_json
+
+MEAN_TOKENS = {"squad_v2": 165, "generated": 60}
+"""Tokens of a window that are no padding (measured on SQuAD 2.0 dev with BERT's vocabulary)."""
+PADDED = {"dynamic": 1.4, "max": 2.3}
+"""Tokens with padding for each token without, at batches of 8 in random order."""
+ROWS = {"train": 130_319, "dev-minus-cs224n": 5_795, "generated": 600}
+EVALUATED = {"official-dev": 11_873, "cs224n": 6_078, "generated": 200}
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """A machine's speed at this work."""
+
+    flops: float
+    """Multiply-adds counted twice, per second, in the encoder."""
+    bytes: float
+    """Memory traffic of the cells, per second."""
+    device: str
+    measured: bool
+
+
+ASSUMED = {
+    "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False),
+    "cuda": Speed(3.6e14, 3.0e12, "one H100 at 45% of its bf16 peak", False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Of one job, or the sum of several."""
+
+    seconds: float
+    memory_bytes: float
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """One after the other on one device."""
+        return Estimate(
+            self.seconds + other.seconds, max(self.memory_bytes, other.memory_bytes)
+        )
+
+
+def questions(spec: RunSpec) -> tuple[int, int]:
+    """Training and evaluated questions, as far as the spec alone tells."""
+    task = spec.task
+    train = ROWS[task.train]
+    if task.answerable_share and task.train == "dev-minus-cs224n":
+        train = min(train, round(3_018 / task.answerable_share))
+    evaluated = EVALUATED[task.evaluation]
+    if task.source == "generated" and task.revision:
+        sizes = dict(part.split("=") for part in task.revision.split(",") if "=" in part)
+        train = int(sizes.get("train", train))
+        evaluated = int(sizes.get("validation", evaluated))
+    return min(train, task.train_rows or train), min(evaluated, task.evaluation_rows or evaluated)
+
+
+def estimate(job: Job, speed: Speed) -> Estimate:
+    """Seconds and peak memory of one job."""
+    train, evaluated = questions(job.lead)
+    task, recipe = job.lead.task, job.lead.recipe
+    length = MEAN_TOKENS[task.source]
+    tokens_trained = train * recipe.epochs * length
+    tokens_scored = evaluated * recipe.epochs * length
+    flops, traffic = 0.0, 0.0
+    padded = PADDED[recipe.padding]
+    if any(isinstance(s.method, (PipelinedCells, LinearProbe)) for s in job.specs):
+        flops += encoder_flops(job.lead, length) * (tokens_trained * padded + tokens_scored)
+    for spec in job.specs:
+        own, moved = method_cost(spec, length)
+        flops += own * (3 * tokens_trained + tokens_scored)
+        traffic += moved * (tokens_trained + tokens_scored / 3)
+    seconds = flops / speed.flops + traffic / speed.bytes
+    return Estimate(seconds, memory(job, length * padded))
+
+
+def encoder_flops(spec: RunSpec, length: float) -> float:
+    """Of one token through the encoder, forward."""
+    d, layers = spec.backbone.hidden_size, spec.backbone.layers
+    linear = 8 * d * d + 4 * d * spec.backbone.intermediate_size
+    return layers * (linear + 4 * length * d)
+
+
+def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
+    """FLOP of one token forward, and bytes moved forward and backward."""
+    if isinstance(spec.method, FullFineTuning):
+        return encoder_flops(spec, length), 0.0
+    if isinstance(spec.method, PipelinedCells):
+        d, b, layers = spec.backbone.hidden_size, spec.method.bottleneck, spec.backbone.layers
+        attends = spec.method.nonlinearity == "attention"
+        flops = 4 * d * b + (8 * b * b + 4 * length * b if attends else 0)
+        return 2 * layers * flops, 2 * layers * 4.0 * (6 * d + (22 if attends else 8) * b)
+    return 0.0, 0.0
+
+
+def memory(job: Job, length: float) -> float:
+    """Peak bytes: weights, frozen states, the widest member's activations, all optimizers."""
+    spec = job.lead
+    tokens = spec.recipe.batch_size * length
+    states = spec.backbone.layers * tokens * spec.backbone.hidden_size * 4
+    weights = (spec.backbone.parameters - pooler_parameters(spec.backbone)) * 4
+    optimizers = sum(16.0 * trained_parameters(s) for s in job.specs)
+    activations = max(method_cost(s, length)[1] * tokens for s in job.specs)
+    if any(isinstance(s.method, FullFineTuning) for s in job.specs):
+        activations += spec.backbone.layers * tokens * spec.backbone.hidden_size * 4 * 34
+    base = 0 if all(isinstance(s.method, AlwaysNull) for s in job.specs) else weights
+    return base + states + optimizers + activations
+
+
+def stored_speed(root: Path, device: str) -> Speed:
+    """The speed measured for this kind of device, else the assumed one."""
+    try:
+        document = json.loads((root / "calibration.json").read_text(encoding="utf-8"))
+        return Speed(**document[device])
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return ASSUMED[device]
+
+
+def store_speed(root: Path, device: str, speed: Speed) -> None:
+    """Remembers a measured speed."""
+    path = root / "calibration.json"
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        document = {}
+    write_json(path, {**document, device: asdict(speed)})
+
+
+def calibrated(jobs: list[tuple[Job, float]], speed: Speed, device_name: str) -> Speed:
+    """The speed at which the model's estimate meets the seconds that these jobs took."""
+    predicted = sum(estimate(job, speed).seconds for job, _ in jobs)
+    taken = sum(seconds for _, seconds in jobs)
+    factor = predicted / taken if taken > 0 else 1.0
+    return Speed(speed.flops * factor, speed.bytes * factor, device_name, True)

@@ -1,0 +1,122 @@
+"""A job: runs that share one backbone pass, trained in one process.
+
+A job's members and their order are written before its first step. A job that was cut short keeps
+them, finished ones included, so that it continues bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from repro.spec import FullFineTuning, RunSpec, canonical_json, run_key
+from repro.spec.identity import identity_fields
+from repro.store.atomic import write_text
+from repro.store.store import Store
+
+FILE = "job.json"
+SHARED = ("epochs", "batch_size", "padding", "order", "precision")
+"""Recipe fields that the members of a job have in common: they read the same batches."""
+
+
+class Execution(BaseModel):
+    """How a job is executed on this machine. No run's identity depends on it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    device: str = "auto"
+    threads: int | None = None
+    deterministic: bool = False
+    tf32: bool = False
+    keep_weights: bool = False
+    micro_batch: int | None = None
+    checkpoint_seconds: float = 60.0
+    checkpoint_steps: int | None = None
+    folders: dict[str, str] = {}
+
+
+class JobFile(BaseModel):
+    """What `job.json` holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    specs: list[RunSpec]
+    execution: Execution
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """`id` names the work folder; `specs` are the members in their order."""
+
+    id: str
+    specs: tuple[RunSpec, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """The members' run keys, in order."""
+        return [run_key(spec) for spec in self.specs]
+
+    @property
+    def lead(self) -> RunSpec:
+        """Any member, for what all share."""
+        return self.specs[0]
+
+
+def make_job(specs: list[RunSpec]) -> Job:
+    """The job of these members in this order."""
+    text = canonical_json([run_key(spec) for spec in specs])
+    return Job(hashlib.sha256(text.encode()).hexdigest()[:16], tuple(specs))
+
+
+def group_runs(specs: list[RunSpec]) -> list[Job]:
+    """The jobs that train `specs`, each run once, in order of their first member."""
+    groups: dict[str, list[RunSpec]] = {}
+    for spec in specs:
+        groups.setdefault(_group(spec), []).append(spec)
+    return [make_job(members) for members in groups.values()]
+
+
+def split_job(job: Job) -> list[Job]:
+    """Two jobs of half the members each: what is tried when memory runs out."""
+    half = len(job.specs) // 2
+    return [make_job(list(job.specs[:half])), make_job(list(job.specs[half:]))]
+
+
+def _group(spec: RunSpec) -> str:
+    recipe = identity_fields(spec.recipe)
+    shared: list[Any] = [
+        identity_fields(spec.backbone),
+        identity_fields(spec.task),
+        spec.seed,
+        [recipe[name] for name in SHARED],
+    ]
+    if isinstance(spec.method, FullFineTuning):
+        shared.append(run_key(spec))
+    return canonical_json(shared)
+
+
+def write_job(store: Store, job: Job, execution: Execution) -> Path:
+    """Writes the job's file; returns its work folder. A job that exists keeps its members."""
+    folder = store.work_dir(job.id)
+    document = JobFile(specs=list(job.specs), execution=execution)
+    write_text(folder / FILE, document.model_dump_json(indent=1) + "\n")
+    return folder
+
+
+def read_job(folder: Path) -> JobFile | None:
+    """The job in a work folder; None where there is none that can be read."""
+    try:
+        return JobFile.model_validate_json((folder / FILE).read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValidationError):
+        return None
+
+
+def unfinished_jobs(store: Store) -> list[Job]:
+    """The jobs whose work folders a killed process left behind."""
+    folders = sorted((store.root / "work").glob("*"))
+    found = ((folder, read_job(folder)) for folder in folders)
+    return [Job(folder.name, tuple(file.specs)) for folder, file in found if file is not None]

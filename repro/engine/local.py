@@ -1,0 +1,135 @@
+"""Executes jobs on this machine, one after the other, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from repro.engine.jobs import Execution, Job, split_job, write_job
+from repro.engine.worker import Exit
+from repro.errors import StoreError
+from repro.spec import FullFineTuning, LinearProbe
+from repro.store.result import FailureKind
+from repro.store.store import Store
+
+Listener = Callable[[Job, dict[str, Any]], None]
+RESTARTS = 2
+LOG_KEPT = 200_000
+"""Bytes of a log that a failure record keeps: its end."""
+
+
+class Executor(Protocol):
+    """Whatever gets jobs done: this machine, later a cluster."""
+
+    def run(self, jobs: Sequence[Job], store: Store, execution: Execution) -> list[Outcome]:
+        """Executes all jobs; a failure of one does not stop the rest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one job ended; `kind` is None for a job that is done."""
+
+    job: Job
+    kind: str | None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalExecutor:
+    """The executor of this machine. `listen` hears every event of every job."""
+
+    listen: Listener = lambda job, event: None
+
+    def run(self, jobs: Sequence[Job], store: Store, execution: Execution) -> list[Outcome]:
+        """See `Executor`. Raises StoreError when the store refuses to be written."""
+        outcomes: list[Outcome] = []
+        waiting = list(jobs)
+        while waiting:
+            job = waiting.pop(0)
+            done = self._run_one(job, store, execution)
+            if isinstance(done, Outcome):
+                outcomes.append(done)
+            else:
+                waiting = [*done, *waiting]
+        return outcomes
+
+    def _run_one(self, job: Job, store: Store, execution: Execution) -> Outcome | list[Job]:
+        """The job's outcome, or the smaller jobs to run in its place when memory ran out."""
+        for _ in range(RESTARTS + 1):
+            folder = write_job(store, job, execution)
+            code, failed = self._attempt(job, store, folder)
+            if code == Exit.DONE:
+                shutil.rmtree(folder, ignore_errors=True)
+                return Outcome(job, None)
+            if code == Exit.CLAIMED_ELSEWHERE:
+                return Outcome(job, "running", "another process is training these runs")
+            if failed.get("kind") == "store":
+                raise StoreError(failed["message"])
+            if code == Exit.OUT_OF_MEMORY:
+                smaller = self._smaller(job, execution)
+                if isinstance(smaller, list):
+                    shutil.rmtree(folder, ignore_errors=True)
+                    return smaller
+                if smaller is not None:
+                    execution = smaller
+                    continue
+            if code >= 0:
+                break
+        kind = failed.get("kind", "killed" if code < 0 else "error")
+        message = failed.get("message") or _last_line(folder) or f"exit code {code}"
+        self._record(job, store, folder, kind, message)
+        return Outcome(job, kind, message)
+
+    def _attempt(self, job: Job, store: Store, folder: Path) -> tuple[int, dict[str, Any]]:
+        """Runs the worker once: its exit code and its last word on a failure."""
+        command = [sys.executable, "-m", "repro.engine.worker", str(store.root), job.id]
+        failed: dict[str, Any] = {}
+        environment = os.environ | {"REPRO_PARENT": str(os.getpid())}
+        with (
+            (folder / "log.txt").open("ab") as log,
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, env=environment, text=True
+            ) as worker,
+        ):
+            assert worker.stdout is not None
+            try:
+                for line in worker.stdout:
+                    event = json.loads(line)
+                    failed = event if event["event"] == "failed" else failed
+                    self.listen(job, event)
+            except BaseException:
+                worker.kill()
+                raise
+        return worker.returncode, failed
+
+    def _smaller(self, job: Job, execution: Execution) -> list[Job] | Execution | None:
+        """What to try when memory ran out: fewer members, else a smaller micro-batch."""
+        if len(job.specs) > 1:
+            return split_job(job)
+        size = execution.micro_batch or job.lead.recipe.batch_size
+        splittable = isinstance(job.lead.method, (FullFineTuning, LinearProbe))
+        if splittable and size > 1:
+            return execution.model_copy(update={"micro_batch": size // 2})
+        return None
+
+    def _record(
+        self, job: Job, store: Store, folder: Path, kind: FailureKind, message: str
+    ) -> None:
+        log = (folder / "log.txt").read_bytes()[-LOG_KEPT:].decode(errors="replace")
+        for key, spec in zip(job.keys, job.specs, strict=True):
+            if store.read(key) is None:
+                store.record_failure(key, spec, kind, message, log)
+
+
+def _last_line(folder: Path) -> str:
+    """The last line of a job's log: the exception, as a rule."""
+    lines = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

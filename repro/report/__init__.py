@@ -1,0 +1,1 @@
+"""Published and reproduced side by side."""

@@ -1,0 +1,83 @@
+"""Where artefacts go, and the requests that `report` lays out again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from repro.papers.registry import TABLES
+from repro.papers.tables import Request
+from repro.report.render import as_json, csv_text, json_text, markdown
+from repro.report.view import TableView
+from repro.spec import canonical_json
+from repro.store.atomic import write_text
+from repro.store.store import Store
+
+REQUEST = TypeAdapter(Request)
+
+
+def table_name(request: Request) -> str:
+    """ResAdapters-1.reduced, with the encoder where it is not the scale's own."""
+    name = f"{request.table}.{request.scale}"
+    if request.backbone is not None:
+        name += f".{request.backbone.name.split('/')[-1]}"
+    return name + (".as-released" if request.as_released else "")
+
+
+def write_table(view: TableView, folder: Path) -> list[Path]:
+    """Writes tables/NAME.{md,csv,json} where their content changed; returns the three paths."""
+    texts = {"md": markdown(view), "csv": csv_text(view), "json": json_text(as_json(view))}
+    paths = []
+    for ending, text in texts.items():
+        path = folder / "tables" / f"{table_name(view.request)}.{ending}"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+        paths.append(path)
+    return paths
+
+
+def request_document(request: Request) -> dict[str, Any]:
+    """The request as plain data."""
+    document: dict[str, Any] = REQUEST.dump_python(request, mode="json")
+    return document
+
+
+def save_request(store: Store, request: Request) -> None:
+    """Remembers the last request of this name, where it is new."""
+    document = request_document(request)
+    known = store.requests().get(table_name(request))
+    if known is None or canonical_json(known) != canonical_json(document):
+        store.save_request(table_name(request), document)
+
+
+def saved_requests(store: Store) -> list[Request]:
+    """All remembered requests, by name; one that no longer reads is left out."""
+    found = []
+    for _, document in sorted(store.requests().items()):
+        try:
+            request = REQUEST.validate_python(document)
+        except ValidationError:
+            continue  # of another version of the project
+        if request.table in TABLES:
+            found.append(request)
+    return found
+
+
+def command_line(request: Request) -> str:
+    """The command that asks for this table again."""
+    words = ["python -m repro table", request.table, "--scale", request.scale]
+    table = TABLES[request.table]
+    values = asdict(request)
+    if request.seeds != table.default_seeds[request.scale]:
+        words += ["--seeds", str(request.seeds)]
+    if request.backbone is not None:
+        words += ["--backbone", request.backbone.name]
+    for name in ("train_rows", "evaluation_rows", "epochs", "learning_rate", "bottleneck"):
+        if values[name] is not None:
+            words += [f"--{name.replace('_', '-')}", f"{values[name]:g}"]
+    if request.precision:
+        words += ["--precision", request.precision]
+    return " ".join(words + (["--as-released"] if request.as_released else []))

@@ -1,0 +1,53 @@
+"""What the comparison of a published and a reproduced number may say.
+
+Only a result at the paper's scale is comparable, and one run alone never confirms a number.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from repro.spec import Scale
+
+Verdict = Literal["GAP", "NOT COMPARABLE", "SINGLE", "UNDECIDED"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Mean and sample standard deviation of the runs of a cell; `sd` is None for one run."""
+
+    mean: float
+    sd: float | None
+    values: tuple[float, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of runs."""
+        return len(self.values)
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """The summary of one or more finite values. Raises ValueError for none or a non-finite one."""
+    if not values or not all(math.isfinite(value) for value in values):
+        raise ValueError(f"no finite values to summarise in {list(values)}")
+    sd = statistics.stdev(values) if len(values) > 1 else None
+    return Summary(statistics.fmean(values), sd, tuple(values))
+
+
+def judge(
+    published: float | None, reproduced: Summary | None, scale: Scale, missing: str
+) -> tuple[Verdict | None, str]:
+    """A verdict and its reason; `missing` says why `reproduced` is None."""
+    if reproduced is None:
+        return "GAP", missing
+    if published is None:
+        return None, "the paper has no such number"
+    if scale != "paper":
+        return "NOT COMPARABLE", f"{scale} scale"
+    if reproduced.n == 1:
+        return "SINGLE", "one run"
+    return "UNDECIDED", "no equivalence margin is declared for this table"

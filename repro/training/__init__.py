@@ -1,0 +1,1 @@
+"""One loop that trains a group of runs on one frozen backbone."""

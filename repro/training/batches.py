@@ -1,0 +1,78 @@
+"""Batches of windows: their order is a function of task and seed only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from repro.methods.randomness import stream_seed
+from repro.spec.identity import canonical_json, identity_fields
+from repro.spec.types import RunSpec
+from repro.tasks.squad2.features import Window
+
+BUCKET_BATCHES = 50
+"""With length buckets, windows are sorted within pools of this many batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Padded windows on the CPU."""
+
+    input_ids: Tensor  # (batch, length), int64
+    attention_mask: Tensor  # (batch, length), int64
+    type_ids: Tensor  # (batch, length), int64
+    targets: Tensor  # (2, batch), int64: start and end positions
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that are no padding."""
+        return int(self.attention_mask.sum())
+
+
+def epoch_order(spec: RunSpec, epoch: int, lengths: Sequence[int]) -> list[NDArray[np.int64]]:
+    """The batches of `epoch` (from 1) as indices of windows; the last one may be short."""
+    task = canonical_json(identity_fields(spec.task))
+    draw = np.random.Generator(np.random.PCG64(stream_seed("order", task, spec.seed, epoch)))
+    order = draw.permutation(len(lengths))
+    size = spec.recipe.batch_size
+    if spec.recipe.order == "length-buckets":
+        sizes = np.asarray(lengths)
+        pool = BUCKET_BATCHES * size
+        pools = [order[i : i + pool] for i in range(0, len(order), pool)]
+        order = np.concatenate([p[np.argsort(sizes[p], kind="stable")] for p in pools])
+    batches = [order[i : i + size] for i in range(0, len(order), size)]
+    if spec.recipe.order == "length-buckets":
+        batches = [batches[i] for i in draw.permutation(len(batches))]
+    return batches
+
+
+def collate(windows: Sequence[Window], pad_id: int, length: int | None = None) -> Batch:
+    """Pads to the longest window, or to `length`."""
+    length = length or max(len(window.input_ids) for window in windows)
+    ids = torch.full((len(windows), length), pad_id, dtype=torch.int64)
+    types, mask = torch.zeros_like(ids), torch.zeros_like(ids)
+    for row, window in enumerate(windows):
+        size = len(window.input_ids)
+        ids[row, :size] = torch.tensor(window.input_ids)
+        types[row, :size] = torch.tensor(window.type_ids)
+        mask[row, :size] = 1
+    targets = torch.tensor([window.target for window in windows], dtype=torch.int64).t().contiguous()
+    return Batch(ids, mask, types, targets)
+
+
+def length_sorted(windows: Sequence[Window], tokens: int) -> list[list[int]]:
+    """Indices of windows in batches of like length, each at most `tokens` padded tokens."""
+    order = sorted(range(len(windows)), key=lambda i: -len(windows[i].input_ids))
+    batches: list[list[int]] = []
+    for index in order:
+        longest = len(windows[batches[-1][0]].input_ids) if batches else 0
+        if batches and (len(batches[-1]) + 1) * longest <= tokens:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+    return batches

@@ -1,0 +1,120 @@
+"""Device handling in one place, and what is recorded of the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+from typing import Any
+
+from repro.errors import ReproError
+
+CUBLAS = ":4096:8"
+
+
+def prepare_process(*, deterministic: bool) -> None:
+    """Sets what must stand in the environment before torch is imported."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    if deterministic:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = CUBLAS
+
+
+def prepare_torch(
+    device: str, *, threads: int | None, deterministic: bool, tf32: bool
+) -> Any:
+    """Configures torch for one job; returns the torch.device.
+
+    `device` is auto, cpu or cuda. Raises ReproError when CUDA is asked for and absent.
+    """
+    import torch
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ReproError(
+            "CUDA was asked for, and torch sees no GPU here. Use --device cpu, or install a CUDA "
+            "build of torch and check `nvidia-smi`."
+        )
+    if threads:
+        torch.set_num_threads(threads)
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.use_deterministic_algorithms(deterministic)
+    return torch.device(device)
+
+
+def describe_environment(device: Any) -> dict[str, Any]:
+    """Versions, hardware and switches that may change the last digits of a result."""
+    import numpy
+    import tokenizers
+    import torch
+    import transformers
+
+    import repro
+
+    found: dict[str, Any] = {
+        "repro": repro.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "tokenizers": tokenizers.__version__,
+        "numpy": numpy.__version__,
+        "device": device.type,
+        "cpu": cpu_name(),
+        "threads": torch.get_num_threads(),
+        "tf32": torch.backends.cuda.matmul.allow_tf32,
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        found |= {
+            "gpu": properties.name,
+            "gpu_memory": properties.total_memory,
+            "driver": driver_version(),
+            "cuda": torch.version.cuda,
+        }
+    return found
+
+
+def device_name(device: Any) -> str:
+    """For a person: the GPU's name, or the CPU's and its threads."""
+    import torch
+
+    if device.type == "cuda":
+        return str(torch.cuda.get_device_name(device))
+    return f"{cpu_name()}, {torch.get_num_threads()} threads"
+
+
+def peak_memory(device: Any) -> int:
+    """Peak bytes so far: of the GPU's allocator, or of the process."""
+    import torch
+
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def cpu_name() -> str:
+    """As /proc/cpuinfo names it, else the platform's word."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+            names = [line.split(":", 1)[1].strip() for line in stream if "model name" in line]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def driver_version() -> str | None:
+    """The NVIDIA driver's version, None where nvidia-smi does not tell."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.splitlines()[0].strip() if answer.stdout else None

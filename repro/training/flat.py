@@ -1,0 +1,49 @@
+"""All parameters of a learner in one tensor (runs, stacks, size), and their gradients in another.
+
+Optimizer, clipping and checkpoints then are a handful of operations on three tensors, whatever
+the method's modules are.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from repro.methods.learner import Learner
+
+
+class FlatParameters:
+    """Rebinds the parameters of `learner` to views of one flat tensor.
+
+    A stacked learner's parameters are (runs, stacks, ...). Another learner holds a single run, and
+    all its parameters form that run's one stack.
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        self.lead = (learner.runs, learner.stacks)
+        self.parameters = [p for p in learner.parameters() if p.requires_grad]
+        copies = learner.runs * learner.stacks
+        widths = [p.numel() // copies for p in self.parameters]
+        device = self.parameters[0].device if self.parameters else torch.device("cpu")
+        self.values = torch.zeros(*self.lead, sum(widths), device=device)
+        self.gradients = torch.zeros_like(self.values)
+        self._gradients: list[Tensor] = []
+        place = 0
+        for parameter, width in zip(self.parameters, widths, strict=True):
+            shape = parameter.shape[2:] if learner.stacked else parameter.shape
+            part = (..., slice(place, place + width))
+            view = self._view(self.values[part], shape, learner.stacked)
+            view.copy_(parameter.detach())
+            parameter.data = view
+            self._gradients.append(self._view(self.gradients[part], shape, learner.stacked))
+            place += width
+
+    def accumulate(self, loss: Tensor) -> None:
+        """Adds the gradients of the scalar `loss`."""
+        found = torch.autograd.grad(loss, self.parameters)
+        torch._foreach_add_(self._gradients, list(found))
+
+    @staticmethod
+    def _view(part: Tensor, shape: torch.Size, stacked: bool) -> Tensor:
+        """(runs, stacks, width) as the parameter it holds, sharing memory."""
+        return part.unflatten(2, shape) if stacked else part[0, 0].view(shape)
