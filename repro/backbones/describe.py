@@ -63,7 +63,9 @@ def describe_folder(folder: Path) -> Backbone:
             config["type_vocab_size"],
         )
     except (ValueError, KeyError, TypeError) as problem:
-        raise ReproError(f"{folder / 'config.json'} is no configuration of a BERT: {problem}.") from problem
+        raise ReproError(
+            f"{folder / 'config.json'} is no configuration of a BERT: {problem}."
+        ) from problem
     return Backbone(
         id=LOCAL,
         revision=f"sha256:{folder_digest(folder)}",

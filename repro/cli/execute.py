@@ -39,7 +39,9 @@ def train_missing(
     learn_speed(outcomes, store, kind)
     for outcome in outcomes:
         if outcome.kind is not None:
-            print(f"repro: job {outcome.job.id}: {outcome.kind}: {outcome.message}", file=sys.stderr)
+            print(
+                f"repro: job {outcome.job.id}: {outcome.kind}: {outcome.message}", file=sys.stderr
+            )
     return outcomes
 
 

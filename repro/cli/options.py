@@ -21,7 +21,8 @@ SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
 DEFAULT_STORE = "runs"
 
 ScaleOption = Annotated[
-    str, typer.Option(help="paper, reduced, smoke, or auto: the largest that is stored or affordable.")
+    str,
+    typer.Option(help="paper, reduced, smoke, or auto: the largest that is stored or affordable."),
 ]
 StoreOption = Annotated[
     Path | None, typer.Option(help="Folder of results [default: $REPRO_STORE, else runs].")

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
+from repro.papers.registry import TABLES
 from repro.report.files import saved_requests, write_table
 from repro.report.reproduce import document
 from repro.report.view import view_table
-from repro.papers.registry import TABLES
 from repro.store.atomic import write_text
 
 

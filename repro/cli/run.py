@@ -28,9 +28,7 @@ def command(
     precision: o.PrecisionOption = None,
     as_released: o.AsReleasedOption = False,
     budget: o.BudgetOption = 1.0,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Train diverged runs again, too.")
-    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
     threads: o.ThreadsOption = None,

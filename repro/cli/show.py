@@ -119,7 +119,10 @@ def as_text(table: Table, document: dict[str, Any], runs: list[RunSpec]) -> str:
     ]
     for run, spec, lines_of_run in zip(document["runs"], runs, own, strict=True):
         size = count(run["parameters_trained"])
-        lines += ["", f"{run['name'].removesuffix(f', seed {spec.seed}')} ({size} parameters trained):"]
+        lines += [
+            "",
+            f"{run['name'].removesuffix(f', seed {spec.seed}')} ({size} parameters trained):",
+        ]
         lines += [_setting(lines_of_run)] if lines_of_run else ["(nothing else)"]
     return "\n".join([*lines, "", *[f"- {note}" for note in table.notes]]) + "\n"
 

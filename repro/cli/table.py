@@ -41,9 +41,7 @@ def command(
     as_released: o.AsReleasedOption = False,
     budget: o.BudgetOption = 1.0,
     no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, lay out only.")] = False,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Train diverged runs again, too.")
-    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
     format: Annotated[str, typer.Option(help="md, csv or json on the screen.")] = "md",
     json: o.JsonOption = False,
     out: Annotated[Path, typer.Option(help="Where tables/ is written.")] = Path(),

@@ -19,7 +19,9 @@ from repro.store.store import Store
 
 
 def command(
-    run: Annotated[str, typer.Argument(help="A run's key or its first digits, as `plan` shows it.")],
+    run: Annotated[
+        str, typer.Argument(help="A run's key or its first digits, as `plan` shows it.")
+    ],
     json: o.JsonOption = False,
     store: o.StoreOption = None,
 ) -> None:
@@ -68,9 +70,7 @@ def explain(spec: RunSpec, store: Store, stored: dict[str, RunSpec]) -> dict[str
     }
 
 
-def nearest(
-    spec: RunSpec, others: dict[str, RunSpec]
-) -> tuple[str, list[dict[str, Any]]] | None:
+def nearest(spec: RunSpec, others: dict[str, RunSpec]) -> tuple[str, list[dict[str, Any]]] | None:
     """The stored run that differs in the fewest identity fields, and those fields."""
     own = dict(flatten(identity_document(spec)))
     best: tuple[str, list[dict[str, Any]]] | None = None

@@ -53,9 +53,7 @@ class Estimate:
 
     def __add__(self, other: Estimate) -> Estimate:
         """One after the other on one device."""
-        return Estimate(
-            self.seconds + other.seconds, max(self.memory_bytes, other.memory_bytes)
-        )
+        return Estimate(self.seconds + other.seconds, max(self.memory_bytes, other.memory_bytes))
 
 
 def questions(spec: RunSpec) -> tuple[int, int]:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from repro.engine.jobs import Execution, JobFile, read_job
 from repro.errors import MissingData, MissingModel, ReproError, StoreError
 from repro.spec import AlwaysNull, FullFineTuning, RunSpec, run_key
-from repro.store.strict_json import json_bytes
 from repro.store.result import Result, Score, render
 from repro.store.store import Store
+from repro.store.strict_json import json_bytes
 from repro.training.environment import (
     describe_environment,
     device_name,

@@ -24,6 +24,3 @@ class Null(Learner):
         logits = torch.full((self.runs, 2, batch, length), -1.0, device=inputs.input_ids.device)
         logits[..., 0] = 0.0
         return logits
-
-    def initialise(self, streams: list[torch.Generator]) -> None:
-        """Nothing to draw."""

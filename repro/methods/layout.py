@@ -48,7 +48,7 @@ class Layout:
         if self.kept is not None:
             whole = x.new_full((x.shape[0], batch * length, x.shape[-1]), fill)
             x = whole.index_copy(1, self.kept, x)
-        return x.unflatten(1, (batch, length))
+        return x.view(x.shape[0], batch, length, x.shape[-1])
 
     def packed_real(self) -> Tensor:
         """Which packed tokens are real: (tokens,), bool."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from repro.methods.layout import Layout
 from repro.methods.randomness import Dropout
@@ -49,39 +50,60 @@ class Learner(nn.Module):
         raise TypeError(f"{type(self).__name__} does not say how it scores")
 
     def initialise(self, streams: list[torch.Generator]) -> None:
-        """Draws the initial parameters of run r from `streams[r]` (CPU generators)."""
-        raise TypeError(f"{type(self).__name__} does not say how it starts")
+        """Draws the initial parameters of run r from `streams[r]` (CPU generators).
+
+        Every linear map in the order of the modules, with torch's default; norms start at 1 and 0.
+        """
+        for module in self.modules():
+            if isinstance(module, Linear):
+                module.initialise(streams)
 
 
-def stacked(*shape: int) -> nn.Parameter:
-    """An uninitialised parameter (runs, stacks, ...)."""
-    return nn.Parameter(torch.empty(*shape))
+class Linear(nn.Module):
+    """A linear map with leading run and stack axes: weight (runs, stacks, in, out)."""
+
+    def __init__(self, runs: int, stacks: int, width_in: int, width_out: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(runs, stacks, width_in, width_out))
+        self.bias = nn.Parameter(torch.empty(runs, stacks, width_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(1 or copies, tokens, in) -> (copies, tokens, out), copies = runs * stacks."""
+        weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)
+        if x.shape[0] != weight.shape[0]:
+            x = x.expand(weight.shape[0], -1, -1)
+        return torch.baddbmm(bias.unsqueeze(1), x, weight)
+
+    def initialise(self, streams: list[torch.Generator]) -> None:
+        """torch's default for a Linear, for each run from its own stream.
+
+        Kaiming-uniform with a = sqrt(5) is the uniform law on +-1/sqrt(in), for the bias too.
+        """
+        bound = self.weight.shape[-2] ** -0.5
+        with torch.no_grad():
+            for run, stream in enumerate(streams):
+                for tensor in (self.weight[run], self.bias[run]):
+                    drawn = torch.empty(tensor.shape).uniform_(-bound, bound, generator=stream)
+                    tensor.copy_(drawn)
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """`x` (1 or copies, tokens, in) by `weight` (runs, stacks, in, out) plus bias.
+class LayerNorm(nn.Module):
+    """Layer norm with leading run and stack axes: gain and bias (runs, stacks, width)."""
 
-    Returns (copies, tokens, out) with copies = runs * stacks.
-    """
-    weight, bias = weight.flatten(0, 1), bias.flatten(0, 1)
-    if x.shape[0] != weight.shape[0]:
-        x = x.expand(weight.shape[0], -1, -1)
-    return torch.baddbmm(bias.unsqueeze(1), x, weight)
+    def __init__(self, runs: int, stacks: int, width: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(runs, stacks, width))
+        self.bias = nn.Parameter(torch.zeros(runs, stacks, width))
 
-
-def uniform_linear(weight: Tensor, bias: Tensor, streams: list[torch.Generator]) -> None:
-    """torch's default initialisation of a Linear, for each run from its own stream.
-
-    Kaiming-uniform with a = sqrt(5) is the uniform law on +-1/sqrt(fan_in), for the bias too.
-    """
-    bound = weight.shape[-2] ** -0.5
-    with torch.no_grad():
-        for run, stream in enumerate(streams):
-            for tensor in (weight[run], bias[run]):
-                tensor.copy_(torch.empty(tensor.shape).uniform_(-bound, bound, generator=stream))
+    def forward(self, x: Tensor) -> Tensor:
+        """(copies, tokens, width) -> the same shape."""
+        normed = F.layer_norm(x, x.shape[-1:], eps=self.eps)
+        weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)
+        return torch.addcmul(bias[:, None], normed, weight[:, None])
 
 
 def span_logits(scores: Tensor, runs: int, layout: Layout) -> Tensor:
     """Packed scores (runs * 2, tokens, 1) -> (runs, 2, batch, length), -inf on dropped padding."""
     padded = layout.unpack(scores.float(), fill=float("-inf")).squeeze(-1)
-    return padded.unflatten(0, (runs, 2))
+    return padded.view(runs, 2, *padded.shape[1:])

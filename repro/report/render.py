@@ -142,8 +142,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
     published, reproduced = cell.published, cell.reproduced
     return {
         "column": cell.column.name,
-        "published": published
-        and {"value": published.value, "sd": published.sd, "n": published.n},
+        "published": published and {"value": published.value, "sd": published.sd, "n": published.n},
         "reproduced": reproduced
         and {
             "mean": reproduced.mean,

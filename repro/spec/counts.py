@@ -5,7 +5,14 @@ A test compares each with the real module. Shapes: methods' own docstrings.
 
 from __future__ import annotations
 
-from repro.spec.types import AlwaysNull, Backbone, FullFineTuning, LinearProbe, PipelinedCells, RunSpec
+from repro.spec.types import (
+    AlwaysNull,
+    Backbone,
+    FullFineTuning,
+    LinearProbe,
+    PipelinedCells,
+    RunSpec,
+)
 
 
 def bert_parameters(
@@ -24,7 +31,7 @@ def pooler_parameters(backbone: Backbone) -> int:
 
 
 def cell_parameters(method: PipelinedCells, hidden: int, length: int) -> int:
-    """One ResAdapters cell; `length` is the window length, the channels of a norm over positions."""
+    """One ResAdapters cell; `length` is that of a window: the channels of a norm over positions."""
     b = method.bottleneck
     projections = 2 * hidden * b + b + hidden
     batch_norm = 2 * (b if method.norm_axis == "feature" else length)

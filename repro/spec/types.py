@@ -63,7 +63,10 @@ class Task(Spec):
     )
     subset_seed: int = identity(0, doc="draws the rows that a cap or a share keeps", ge=0)
     answerable_share: float | None = identity(
-        None, doc="share of answerable questions kept in training; None leaves the set's own", gt=0, le=1
+        None,
+        doc="share of answerable questions kept in training; None leaves the set's own",
+        gt=0,
+        le=1,
     )
     features: Literal["legacy", "overlap"] = identity(
         "legacy", doc="training windows: step 128 and 64 question pieces, or overlap 128"

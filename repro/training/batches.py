@@ -61,7 +61,9 @@ def collate(windows: Sequence[Window], pad_id: int, length: int | None = None) -
         ids[row, :size] = torch.tensor(window.input_ids)
         types[row, :size] = torch.tensor(window.type_ids)
         mask[row, :size] = 1
-    targets = torch.tensor([window.target for window in windows], dtype=torch.int64).t().contiguous()
+    targets = (
+        torch.tensor([window.target for window in windows], dtype=torch.int64).t().contiguous()
+    )
     return Batch(ids, mask, types, targets)
 
 

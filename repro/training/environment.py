@@ -21,9 +21,7 @@ def prepare_process(*, deterministic: bool) -> None:
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = CUBLAS
 
 
-def prepare_torch(
-    device: str, *, threads: int | None, deterministic: bool, tf32: bool
-) -> Any:
+def prepare_torch(device: str, *, threads: int | None, deterministic: bool, tf32: bool) -> Any:
     """Configures torch for one job; returns the torch.device.
 
     `device` is auto, cpu or cuda. Raises ReproError when CUDA is asked for and absent.

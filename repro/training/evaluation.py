@@ -21,9 +21,7 @@ class Collector:
         self.parts: list[Outcomes] = []
         self.order: list[int] = []
 
-    def add(
-        self, indices: list[int], start: NDArray[np.float32], end: NDArray[np.float32]
-    ) -> None:
+    def add(self, indices: list[int], start: NDArray[np.float32], end: NDArray[np.float32]) -> None:
         """Takes the logits (batch, length) of the evaluation windows `indices`."""
         windows = [self.evaluation.windows[i] for i in indices]
         self.parts.append(decode_batch(start, end, windows))

@@ -46,4 +46,4 @@ class FlatParameters:
     @staticmethod
     def _view(part: Tensor, shape: torch.Size, stacked: bool) -> Tensor:
         """(runs, stacks, width) as the parameter it holds, sharing memory."""
-        return part.unflatten(2, shape) if stacked else part[0, 0].view(shape)
+        return part.view(*part.shape[:2], *shape) if stacked else part[0, 0].view(shape)

@@ -27,13 +27,15 @@ class AdamW:
         self.second = torch.zeros_like(parameters.values)
 
     def step(self, number: int) -> Tensor:
-        """Takes step `number` (from 1), clears the gradients; returns their norms (runs, stacks)."""
+        """Takes step `number` (from 1), clears gradients; returns their norms (runs, stacks)."""
         gradients, recipe = self.parameters.gradients, self.recipe
-        norms = torch.linalg.vector_norm(gradients, dim=2)
+        norms: Tensor = torch.linalg.vector_norm(gradients, dim=2)
         if self.clips:
             gradients.mul_((self.limit / (norms + 1e-6)).clamp_(max=1.0).unsqueeze(2))
         self.first.lerp_(gradients, 1 - recipe.adam_beta1)
-        self.second.mul_(recipe.adam_beta2).addcmul_(gradients, gradients, value=1 - recipe.adam_beta2)
+        self.second.mul_(recipe.adam_beta2).addcmul_(
+            gradients, gradients, value=1 - recipe.adam_beta2
+        )
         rate = self.rate * scheduled(recipe, number, self.steps)
         spread = self.second.sqrt()
         if recipe.bias_correction:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from repro.methods.layout import Layout, mean_over_real
-from repro.methods.learner import linear, stacked, uniform_linear
+from repro.methods.learner import LayerNorm, Linear
 from repro.methods.randomness import Dropout
 from repro.spec.types import PipelinedCells
 
@@ -37,8 +37,8 @@ class BatchNorm(nn.Module):
     def __init__(self, runs: int, stacks: int, channels: int, axis: str) -> None:
         super().__init__()
         self.axis = axis
-        self.weight = stacked(runs, stacks, channels)
-        self.bias = stacked(runs, stacks, channels)
+        self.weight = nn.Parameter(torch.ones(runs, stacks, channels))
+        self.bias = nn.Parameter(torch.zeros(runs, stacks, channels))
         self.register_buffer("mean", torch.zeros(runs, stacks, channels))
         self.register_buffer("variance", torch.ones(runs, stacks, channels))
 
@@ -80,67 +80,54 @@ class Attention(nn.Module):
     def __init__(self, runs: int, stacks: int, width: int, heads: int, *, masked: bool) -> None:
         super().__init__()
         self.heads, self.masked = heads, masked
-        for name in ("query", "key", "value", "output"):
-            self.register_parameter(f"{name}_weight", stacked(runs, stacks, width, width))
-            self.register_parameter(f"{name}_bias", stacked(runs, stacks, width))
-        self.norm_weight = stacked(runs, stacks, width)
-        self.norm_bias = stacked(runs, stacks, width)
+        self.query = Linear(runs, stacks, width, width)
+        self.key = Linear(runs, stacks, width, width)
+        self.value = Linear(runs, stacks, width, width)
+        self.output = Linear(runs, stacks, width, width)
+        self.norm = LayerNorm(runs, stacks, width, NORM_EPS)
 
     def forward(self, h: Tensor, layout: Layout) -> Tensor:
         """(copies, tokens, b) -> the same shape."""
-        q, k, v = (self._heads(h, name, layout) for name in ("query", "key", "value"))
+        q, k, v = (self._heads(to(h), layout) for to in (self.query, self.key, self.value))
         mask = None
         if self.masked and not layout.full:
             mask = layout.real[:, None, None, :].repeat(h.shape[0], 1, 1, 1)
-        mixed = F.scaled_dot_product_attention(q, k, v, mask)  # (copies * batch, heads, length, b/heads)
-        mixed = mixed.transpose(1, 2).flatten(2).unflatten(0, (h.shape[0], -1))
-        out = linear(layout.pack(mixed), self.output_weight, self.output_bias)
-        return layer_norm(out + h, self.norm_weight, self.norm_bias, NORM_EPS)
+        mixed = F.scaled_dot_product_attention(q, k, v, mask)
+        mixed = mixed.transpose(1, 2).reshape(h.shape[0], *layout.real.shape, h.shape[-1])
+        return self.norm(self.output(layout.pack(mixed)) + h)
 
-    def _heads(self, h: Tensor, name: str, layout: Layout) -> Tensor:
-        weight, bias = self.get_parameter(f"{name}_weight"), self.get_parameter(f"{name}_bias")
-        projected = layout.unpack(linear(h, weight, bias)).flatten(0, 1)
-        return projected.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+    def _heads(self, h: Tensor, layout: Layout) -> Tensor:
+        """(copies, tokens, b) -> (copies * batch, heads, length, b / heads)."""
+        x = layout.unpack(h).flatten(0, 1)  # (copies * batch, length, b)
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
 
 class Cell(nn.Module):
-    """One cell for `runs` runs and `stacks` stacks; width `hidden`, bottleneck `spec.bottleneck`."""
+    """One cell for `runs` runs and `stacks` stacks; width `hidden`, bottleneck `spec.bottleneck`.
 
-    def __init__(self, spec: PipelinedCells, runs: int, stacks: int, hidden: int, length: int) -> None:
+    `length` is that of a padded window: the channels of a batch norm over positions.
+    """
+
+    def __init__(
+        self, spec: PipelinedCells, runs: int, stacks: int, hidden: int, length: int
+    ) -> None:
         super().__init__()
         self.spec, b = spec, spec.bottleneck
-        self.down_weight, self.down_bias = stacked(runs, stacks, hidden, b), stacked(runs, stacks, b)
         channels = b if spec.norm_axis == "feature" else length
+        self.down = Linear(runs, stacks, hidden, b)
         self.batch_norm = BatchNorm(runs, stacks, channels, spec.norm_axis)
         if spec.nonlinearity == "attention":
             self.attention = Attention(runs, stacks, b, spec.heads, masked=spec.attention_mask)
-        self.up_weight, self.up_bias = stacked(runs, stacks, b, hidden), stacked(runs, stacks, hidden)
-        self.norm_weight = stacked(runs, stacks, hidden)
-        self.norm_bias = stacked(runs, stacks, hidden)
+        self.up = Linear(runs, stacks, b, hidden)
+        self.norm = LayerNorm(runs, stacks, hidden, spec.layer_norm_eps)
 
     def forward(self, x: Tensor, layout: Layout, dropout: Dropout) -> Tensor:
         """(1 or copies, tokens, hidden) -> (copies, tokens, hidden)."""
-        h = linear(x, self.down_weight, self.down_bias)  # (copies, tokens, bottleneck)
-        h = self.batch_norm(h, layout)
+        h = self.batch_norm(self.down(x), layout)  # (copies, tokens, bottleneck)
         if self.spec.nonlinearity == "attention":
             h = self.attention(h, layout)
         else:
             h = F.relu(h) if self.spec.nonlinearity == "relu" else F.gelu(h)
-        h = dropout(h, self.spec.dropout)
-        h = linear(h, self.up_weight, self.up_bias)  # (copies, tokens, hidden)
-        return layer_norm(h, self.norm_weight, self.norm_bias, self.spec.layer_norm_eps)
-
-    def initialise(self, streams: list[torch.Generator]) -> None:
-        """torch's defaults (no initialisation is stated): uniform linears, norms 1 and 0."""
-        for name, parameter in self.named_parameters():
-            if "norm" in name:
-                nn.init.constant_(parameter, 1.0 if name.endswith("weight") else 0.0)
-            elif name.endswith("weight"):
-                bias = self.get_parameter(name.removesuffix("weight") + "bias")
-                uniform_linear(parameter, bias, streams)
-
-
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """Layer norm of (copies, tokens, width) with gains and biases (runs, stacks, width)."""
-    normed = F.layer_norm(x, x.shape[-1:], eps=eps)
-    return torch.addcmul(bias.flatten(0, 1)[:, None], normed, weight.flatten(0, 1)[:, None])
+        h = self.up(dropout(h, self.spec.dropout))  # (copies, tokens, hidden)
+        out: Tensor = self.norm(h)
+        return out

@@ -6,10 +6,11 @@ Trained: every cell and both scorers. Frozen: the whole encoder, in eval mode.
 
 from __future__ import annotations
 
-import torch
+from functools import partial
+
 from torch import Tensor, nn
 
-from repro.methods.learner import Inputs, Learner, linear, span_logits, stacked, uniform_linear
+from repro.methods.learner import Inputs, Learner, Linear, span_logits
 from repro.methods.randomness import Dropout
 from repro.methods.resadapters.cell import Cell
 from repro.methods.resadapters.wirings import WIRINGS
@@ -23,26 +24,21 @@ class Pipelined(Learner):
 
     batch_statistics = True
 
-    def __init__(self, spec: PipelinedCells, runs: int, layers: int, hidden: int, length: int) -> None:
+    def __init__(
+        self, spec: PipelinedCells, runs: int, layers: int, hidden: int, length: int
+    ) -> None:
         super().__init__()
         self.spec, self.runs, self.stacks = spec, runs, START_AND_END
         self.keeps_padding = spec.norm_axis == "position" or not spec.attention_mask
         self.cells = nn.ModuleList(
             Cell(spec, runs, self.stacks, hidden, length) for _ in range(layers)
         )
-        self.scorer_weight = stacked(runs, self.stacks, hidden, 1)
-        self.scorer_bias = stacked(runs, self.stacks, 1)
+        self.scorer = Linear(runs, self.stacks, hidden, 1)
 
     def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """(runs, 2, batch, length): start and end scores."""
         layout = inputs.layout
         states = [state.unsqueeze(0) for state in inputs.states]  # (1, tokens, hidden)
-        cells = [lambda x, cell=cell: cell(x, layout, dropout) for cell in self.cells]
+        cells = [partial(cell, layout=layout, dropout=dropout) for cell in self.cells]
         out = WIRINGS[self.spec.wiring](cells, states, self.spec.stage)
-        return span_logits(linear(out, self.scorer_weight, self.scorer_bias), self.runs, layout)
-
-    def initialise(self, streams: list[torch.Generator]) -> None:
-        """Cells in order of their layer, then the scorers."""
-        for cell in self.cells:
-            cell.initialise(streams)
-        uniform_linear(self.scorer_weight, self.scorer_bias, streams)
+        return span_logits(self.scorer(out), self.runs, layout)

@@ -42,7 +42,11 @@ def resnext(cells: Sequence[Apply], states: Sequence[Tensor], stage: int) -> Ten
 
 
 def sector(
-    cells: Sequence[Apply], states: Sequence[Tensor], first: int, stage: int, received: Tensor | None
+    cells: Sequence[Apply],
+    states: Sequence[Tensor],
+    first: int,
+    stage: int,
+    received: Tensor | None,
 ) -> Tensor:
     """One stage of `stage` cells with its residual path, from layer index `first`."""
     start = states[first]
