@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from repro.cli import options as o
@@ -36,8 +37,8 @@ def command(
     """
     results = o.open_store(store)
     lines = [
-        check("python", lambda: platform.python_version()),
-        *(check(name, lambda name=name: importlib.metadata.version(name)) for name in PACKAGES),
+        check("python", platform.python_version),
+        *(check(name, partial(importlib.metadata.version, name)) for name in PACKAGES),
         check("store", lambda: _store(results)),
         check("smoke data", lambda: o.find_data("smoke")),
         check("reduced data", lambda: o.find_data("reduced") or "not local: from the hub"),

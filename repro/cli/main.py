@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -18,7 +19,7 @@ app = typer.Typer(
     help="Reproduces the tables of the adapter papers: published and reproduced, side by side.\n\n"
     "Begin with: python -m repro table ResAdapters-1 --scale smoke",
 )
-for name, verb in {
+VERBS: dict[str, Callable[..., None]] = {
     "list": list_.command,
     "show": show.command,
     "plan": plan.command,
@@ -28,7 +29,8 @@ for name, verb in {
     "status": status.command,
     "why": why.command,
     "doctor": doctor.command,
-}.items():
+}
+for name, verb in VERBS.items():
     app.command(name)(verb)
 
 

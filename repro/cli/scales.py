@@ -16,7 +16,7 @@ from repro.store.store import Store
 
 
 def choose(tables: Sequence[Table], asked: Asked, store: Store) -> list[Request]:
-    """The requests at the scale asked for, or at the one chosen, which a line on stderr explains."""
+    """The requests at the scale asked for, or at the chosen one, explained by a line on stderr."""
     scale = check_scale(asked.scale)
     if scale is not None:
         return [make_request(table, scale, asked) for table in tables]

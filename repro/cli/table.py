@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
 from repro.store.store import Store
 
-FORMATS = {
+FORMATS: dict[str, Callable[[TableView], str]] = {
     "md": markdown,
     "csv": csv_text,
     "json": lambda view: json_text(as_json(view)),

@@ -63,6 +63,8 @@ class LocalExecutor:
 
     def _run_one(self, job: Job, store: Store, execution: Execution) -> Outcome | list[Job]:
         """The job's outcome, or the smaller jobs to run in its place when memory ran out."""
+        for key in job.keys:
+            store.clear_failure(key)
         for _ in range(RESTARTS + 1):
             folder = write_job(store, job, execution)
             code, failed = self._attempt(job, store, folder)
@@ -81,6 +83,9 @@ class LocalExecutor:
                 if smaller is not None:
                     execution = smaller
                     continue
+            if code == Exit.ERROR and not failed and len(job.specs) > 1:
+                shutil.rmtree(folder, ignore_errors=True)
+                return split_job(job)  # one member's bug must not cost the others their results
             if code >= 0:
                 break
         kind = failed.get("kind", "killed" if code < 0 else "error")

@@ -26,7 +26,7 @@ class Layout:
 
     @classmethod
     def of(cls, real: Tensor, *, keep_padding: bool) -> Layout:
-        """The layout of a batch with attention mask `real` (batch, length), best made on the CPU."""
+        """The layout of a batch with attention mask `real` (batch, length), made on the CPU."""
         real = real.bool()
         full = bool(real.all())
         kept = None if keep_padding or full else real.flatten().nonzero().squeeze(1)

@@ -46,7 +46,7 @@ class Learner(nn.Module):
     stacks: int
 
     def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
-        """Start and end scores (runs, 2, batch, length); padding scores -inf where it is dropped."""
+        """Start and end scores (runs, 2, batch, length); dropped padding scores -inf."""
         raise TypeError(f"{type(self).__name__} does not say how it scores")
 
     def initialise(self, streams: list[torch.Generator]) -> None:

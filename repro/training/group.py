@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.backbones.load import Encoder
@@ -129,8 +131,7 @@ class Group:
             if member.diverged_at is not None:
                 continue
             if not bool(torch.isfinite(losses[run])):
-                member.diverged_at = self.step
-                self.report({"event": "diverged", "run": member.key, "step": self.step})
+                self._diverge(member)
                 continue
             line = {"epoch": epoch, "step": self.step, "loss": float(losses[run])}
             member.history.append(line | {"gradient_norm": norms[run].tolist()})
@@ -195,8 +196,7 @@ class Group:
             for cohort, inputs, _ in self._inputs(batch, training=False):
                 scores = cohort.evaluate(inputs).cpu().numpy()
                 for run, index in enumerate(cohort.members):
-                    if self.members[index].diverged_at is None:
-                        collectors[index].add(indices, scores[run, 0], scores[run, 1])
+                    self._decode(index, collectors[index], indices, scores[run])
             self.report(
                 {"event": "evaluation", "epoch": epoch, "batch": number, "batches": len(batches)}
             )
@@ -205,6 +205,21 @@ class Group:
                 self._score(member, collector, epoch)
         self.evaluated = epoch
         return collectors
+
+    def _decode(
+        self, index: int, collector: Collector, indices: list[int], scores: NDArray[np.float32]
+    ) -> None:
+        """Hands a batch's logits (2, batch, length) on; ones that are not finite end the run."""
+        member = self.members[index]
+        if member.diverged_at is None:
+            try:
+                collector.add(indices, scores[0], scores[1])
+            except FloatingPointError:
+                self._diverge(member)
+
+    def _diverge(self, member: Member) -> None:
+        member.diverged_at = self.step
+        self.report({"event": "diverged", "run": member.key, "step": self.step})
 
     def _score(self, member: Member, collector: Collector, epoch: int) -> None:
         scores = score_epoch(collector.outcomes(), self.data.evaluation, epoch)

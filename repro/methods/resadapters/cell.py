@@ -94,7 +94,8 @@ class Attention(nn.Module):
             mask = layout.real[:, None, None, :].repeat(h.shape[0], 1, 1, 1)
         mixed = F.scaled_dot_product_attention(q, k, v, mask)
         mixed = mixed.transpose(1, 2).reshape(h.shape[0], *layout.real.shape, h.shape[-1])
-        return self.norm(self.output(layout.pack(mixed)) + h)
+        out: Tensor = self.norm(self.output(layout.pack(mixed)) + h)
+        return out
 
     def _heads(self, h: Tensor, layout: Layout) -> Tensor:
         """(copies, tokens, b) -> (copies * batch, heads, length, b / heads)."""

@@ -179,9 +179,9 @@ ONE = Table(
     default_seeds=SEEDS,
     run=run_one,
     notes=(
-        "The paper prints about 3M trained parameters for the nonlinear rows and about 7M for those "
-        "with attention; the only released configuration (two stacks, bottleneck 200) has more, and "
-        "this table counts what is trained.",
+        "The paper prints about 3M trained parameters for the nonlinear rows and about 7M for "
+        "those with attention; the only released configuration (two stacks, bottleneck 200) has "
+        "more, and this table counts what is trained.",
         "The paper states neither seeds nor their number.",
     ),
 )
