@@ -69,6 +69,7 @@ class _SeededDropout(nn.Module):
     def __init__(self, stream: _Stream) -> None:
         super().__init__()
         self.stream = stream
+        self.p = stream.rate  # the library's attention reads it and hands it to ours, which has it
 
     def forward(self, x: Tensor) -> Tensor:
         return self.stream(x)
