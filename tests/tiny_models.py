@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from repro.backbones.load import Encoder
+from repro.methods.layout import Layout
+from repro.methods.learner import Inputs
 from repro.tasks.squad2.features import Window, make_windows, union
 from repro.tasks.squad2.protocols import Evaluation
 from repro.tasks.squad2.questions import Question
@@ -113,3 +115,15 @@ def tiny_data(train: int = 22, evaluated: int = 9) -> SquadData:
 def _windows(asked: list[Question], convention: Any) -> list[Window]:
     tokenizer = minilm_tokenizer()
     return make_windows(asked, tokenizer, convention, max_length=32, stride=8, max_query=16)
+
+
+def real_tokens(lengths: list[int], length: int) -> Tensor:
+    """The attention mask (batch, length) of windows with so many tokens."""
+    return torch.arange(length) < torch.tensor(lengths)[:, None]
+
+
+def inputs_of(real: Tensor, states: list[Tensor], *, keep_padding: bool = False) -> Inputs:
+    """What a learner reads of `states` (batch, length, hidden); the token ids are empty."""
+    layout = Layout.of(real, keep_padding=keep_padding)
+    ids = torch.zeros(real.shape, dtype=torch.int64)
+    return Inputs(ids, real.long(), ids, layout, [layout.pack(state) for state in states])
