@@ -14,7 +14,7 @@ from repro.engine.plan import Plan, PlannedRun, make_plan
 from repro.papers.registry import TABLES, find_table
 from repro.report.layout import text_table
 from repro.report.render import json_text
-from repro.report.words import duration, run_name, size
+from repro.report.words import counted, duration, run_name, size
 
 
 def command(
@@ -69,14 +69,14 @@ def as_text(plan: Plan, scale: str) -> str:
     for number, job in enumerate(plan.jobs, 1):
         cost = estimate(job, plan.speed)
         lines.append(
-            f"job {number} ({job.id}): {len(job.specs)} runs on one pass of "
+            f"job {number} ({job.id}): {counted(len(job.specs), 'run')} on one pass of "
             f"{job.lead.backbone.name}, about {duration(cost.seconds)}, {size(cost.memory_bytes)}"
         )
     total = plan.estimate()
     shared = sum(len(run.tables) > 1 for run in plan.runs)
     how = "measured on" if plan.speed.measured else "assuming"
     lines += [
-        f"{len(plan.runs)} runs: {len(plan.runs) - len(plan.missing)} stored, "
+        f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(plan.missing)} stored, "
         f"{len(plan.missing)} missing, {shared} shared between tables.",
         f"Estimate: {duration(total.seconds)}, {size(total.memory_bytes)} "
         f"({how} {plan.speed.device}).",

@@ -9,14 +9,17 @@ results, so that a plan measures nothing.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from repro.engine.jobs import Job
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, PipelinedCells, RunSpec
 from repro.spec.counts import pooler_parameters, trained_parameters
 from repro.store.atomic import write_json
+from repro.store.strict_json import parse_json
+
+CALIBRATION = "calibration.json"
 
 MEAN_TOKENS = {"squad_v2": 165, "generated": 60}
 """Tokens of a window that are no padding (measured on SQuAD 2.0 dev with BERT's vocabulary)."""
@@ -124,26 +127,37 @@ def memory(job: Job, length: float) -> float:
 
 def stored_speed(root: Path, device: str) -> Speed:
     """The speed measured for this kind of device, else the assumed one."""
+    found = _stored_speeds(root).get(device)
     try:
-        document = json.loads((root / "calibration.json").read_text(encoding="utf-8"))
-        return Speed(**document[device])
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return Speed(**found) if isinstance(found, dict) and _is_speed(found) else ASSUMED[device]
+    except TypeError:  # of another version of the project
         return ASSUMED[device]
 
 
 def store_speed(root: Path, device: str, speed: Speed) -> None:
     """Remembers a measured speed."""
-    path = root / "calibration.json"
+    write_json(root / CALIBRATION, {**_stored_speeds(root), device: asdict(speed)})
+
+
+def _stored_speeds(root: Path) -> dict[str, Any]:
+    """What `calibration.json` holds; nothing where it is absent or damaged: it is an estimate."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        document = {}
-    write_json(path, {**document, device: asdict(speed)})
+        document = parse_json((root / CALIBRATION).read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _is_speed(document: dict[str, Any]) -> bool:
+    numbers = [document.get("flops"), document.get("bytes")]
+    return all(isinstance(number, (int, float)) and number > 0 for number in numbers)
 
 
 def calibrated(jobs: list[tuple[Job, float]], speed: Speed, device_name: str) -> Speed:
     """The speed at which the model's estimate meets the seconds that these jobs took."""
     predicted = sum(estimate(job, speed).seconds for job, _ in jobs)
     taken = sum(seconds for _, seconds in jobs)
-    factor = predicted / taken if taken > 0 else 1.0
+    if predicted <= 0 or taken <= 0:  # runs that train nothing say nothing about the machine
+        return speed
+    factor = predicted / taken
     return Speed(speed.flops * factor, speed.bytes * factor, device_name, True)

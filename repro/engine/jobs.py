@@ -116,7 +116,17 @@ def read_job(folder: Path) -> JobFile | None:
 
 
 def unfinished_jobs(store: Store) -> list[Job]:
-    """The jobs whose work folders a killed process left behind."""
+    """The jobs whose work folders a killed process left behind, with members that have no result.
+
+    A folder whose name is not that of its members' keys is another revision's: its checkpoint is
+    never continued under today's keys.
+    """
     folders = sorted((store.root / "work").glob("*"))
     found = ((folder, read_job(folder)) for folder in folders)
-    return [Job(folder.name, tuple(file.specs)) for folder, file in found if file is not None]
+    jobs = ((folder, make_job(file.specs)) for folder, file in found if file is not None)
+    return [job for folder, job in jobs if job.id == folder.name and not is_stored(store, job)]
+
+
+def is_stored(store: Store, job: Job) -> bool:
+    """Whether every member has its result."""
+    return all(store.state(key) == "done" for key in job.keys)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from repro.engine.jobs import Execution, Job, split_job, write_job
+from repro.engine.jobs import Execution, Job, is_stored, split_job, write_job
 from repro.engine.worker import Exit
 from repro.errors import StoreError
 from repro.spec import FullFineTuning, LinearProbe
@@ -63,9 +63,12 @@ class LocalExecutor:
 
     def _run_one(self, job: Job, store: Store, execution: Execution) -> Outcome | list[Job]:
         """The job's outcome, or the smaller jobs to run in its place when memory ran out."""
+        if is_stored(store, job):  # by another process, since this was planned
+            return Outcome(job, None)
         for key in job.keys:
             store.clear_failure(key)
-        for _ in range(RESTARTS + 1):
+        killed = 0
+        while True:
             folder = write_job(store, job, execution)
             code, failed = self._attempt(job, store, folder)
             if code == Exit.DONE:
@@ -86,10 +89,11 @@ class LocalExecutor:
             if code == Exit.ERROR and not failed and len(job.specs) > 1:
                 shutil.rmtree(folder, ignore_errors=True)
                 return split_job(job)  # one member's bug must not cost the others their results
-            if code >= 0:
+            killed += code < 0
+            if code >= 0 or killed > RESTARTS:
                 break
-        kind = failed.get("kind", "killed" if code < 0 else "error")
-        message = failed.get("message") or _last_line(folder) or f"exit code {code}"
+        kind = failed.get("kind", "killed" if killed else "error")
+        message = failed.get("message") or _last_words(code, folder)
         self._record(job, store, folder, kind, message)
         return Outcome(job, kind, message)
 
@@ -107,7 +111,10 @@ class LocalExecutor:
             assert worker.stdout is not None
             try:
                 for line in worker.stdout:
-                    event = json.loads(line)
+                    event = _event(line)
+                    if event is None:  # some library's print
+                        log.write(line.encode())
+                        continue
                     failed = event if event["event"] == "failed" else failed
                     self.listen(job, event)
             except BaseException:
@@ -134,7 +141,21 @@ class LocalExecutor:
                 store.record_failure(key, spec, kind, message, log)
 
 
-def _last_line(folder: Path) -> str:
-    """The last line of a job's log: the exception, as a rule."""
+def _event(line: str) -> dict[str, Any] | None:
+    """The event that a line of a worker's output tells, None for any other line."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "event" in found else None
+
+
+def _last_words(code: int, folder: Path) -> str:
+    """Why a worker ended that did not say so itself: a signal, else the end of its log."""
+    if code < 0:
+        return (
+            f"ended by signal {-code}, {RESTARTS + 1} times (9 is the kernel's for want of memory)"
+        )
     lines = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    exception = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return exception or f"exit code {code}"

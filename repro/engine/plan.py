@@ -58,12 +58,16 @@ def make_plan(
             specs.setdefault(key, spec)
             if request.table not in tables.setdefault(key, []):
                 tables[key].append(request.table)
-    runs = tuple(
-        PlannedRun(key, spec, store.state(key), tuple(tables[key]), store.failure(key))
-        for key, spec in specs.items()
-    )
+    runs = tuple(_planned(key, spec, tables[key], store) for key, spec in specs.items())
     wanted = [run.spec for run in runs if _wanted(run, retry_failed)]
     return Plan(runs, tuple(jobs_for(wanted, store)), speed)
+
+
+def _planned(key: str, spec: RunSpec, tables: list[str], store: Store) -> PlannedRun:
+    state = store.state(key)
+    # A process killed right after it stored a result leaves the old failure beside it.
+    failure = store.failure(key) if state == "failed" else None
+    return PlannedRun(key, spec, state, tuple(tables), failure)
 
 
 def jobs_for(wanted: list[RunSpec], store: Store) -> list[Job]:

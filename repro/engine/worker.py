@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from repro.engine.jobs import Execution, JobFile, read_job
 from repro.errors import MissingData, MissingModel, ReproError, StoreError
 from repro.spec import AlwaysNull, FullFineTuning, RunSpec, run_key
+from repro.store.atomic import store_errors
 from repro.store.result import Result, Score, render
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from repro.training.group import Group, Member
 
 PR_SET_PDEATHSIG = 1
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Exit(IntEnum):
@@ -61,6 +65,8 @@ def main(arguments: list[str]) -> int:
     with store.claim([run_key(spec) for spec in file.specs]) as held:
         if len(held) < len(file.specs):
             return Exit.CLAIMED_ELSEWHERE
+        if all(store.state(key) == "done" for key in held):  # by another process, just before
+            return Exit.DONE
         return guarded(store, folder, file)
 
 
@@ -69,7 +75,8 @@ def guarded(store: Store, folder: Path, file: JobFile) -> int:
     import torch
 
     try:
-        train(store, folder, file)
+        with full_disks(folder):
+            train(store, folder, file)
     except (MissingData, MissingModel) as problem:
         kind = "missing-data" if isinstance(problem, MissingData) else "missing-model"
         report({"event": "failed", "kind": kind, "message": str(problem)})
@@ -84,6 +91,18 @@ def guarded(store: Store, folder: Path, file: JobFile) -> int:
         report({"event": "failed", "kind": "out-of-memory", "message": first_line(problem)})
         return Exit.OUT_OF_MEMORY
     return Exit.DONE
+
+
+@contextlib.contextmanager
+def full_disks(folder: Path) -> Iterator[None]:
+    """Turns a full disk, met by whatever write to the work folder, into a StoreError."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno not in FULL:
+            raise
+        with store_errors(folder):
+            raise
 
 
 def train(store: Store, folder: Path, file: JobFile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from repro.papers.tables import Request
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView
 from repro.spec import canonical_json
+from repro.spec.backbones import KNOWN
 from repro.store.atomic import write_text
 from repro.store.store import Store
 
@@ -67,17 +69,18 @@ def saved_requests(store: Store) -> list[Request]:
 
 
 def command_line(request: Request) -> str:
-    """The command that asks for this table again."""
-    words = ["python -m repro table", request.table, "--scale", request.scale]
+    """The command that asks for this table again; a model's folder is named without its path."""
+    words = ["python", "-m", "repro", "table", request.table, "--scale", request.scale]
     table = TABLES[request.table]
     values = asdict(request)
     if request.seeds != table.default_seeds[request.scale]:
         words += ["--seeds", str(request.seeds)]
     if request.backbone is not None:
-        words += ["--backbone", request.backbone.name]
+        known = request.backbone.id in KNOWN
+        words += ["--backbone", request.backbone.id if known else request.backbone.name]
     for name in ("train_rows", "evaluation_rows", "epochs", "learning_rate", "bottleneck"):
         if values[name] is not None:
-            words += [f"--{name.replace('_', '-')}", f"{values[name]:g}"]
+            words += [f"--{name.replace('_', '-')}", str(values[name])]
     if request.precision:
         words += ["--precision", request.precision]
-    return " ".join(words + (["--as-released"] if request.as_released else []))
+    return shlex.join(words + (["--as-released"] if request.as_released else []))

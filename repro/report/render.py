@@ -63,7 +63,9 @@ def markdown(view: TableView) -> str:
     head = ["Model", "", *(column.name for column in view.table.columns), "Trained parameters"]
     body = [line for row in view.rows for line in _lines(row)]
     lines = [f"**{view.table.id}.** {caption(view)}", "", *markdown_table(head, body, left=2)]
-    return "\n".join([*lines, "", *[f"- {note}" for note in notes(view)]]) + "\n"
+    # An exception's message may hold <something>, which Markdown would take for a tag.
+    footnotes = [f"- {note.replace('<', '&lt;')}" for note in notes(view)]
+    return "\n".join([*lines, "", *footnotes]) + "\n"
 
 
 def _lines(row: RowView) -> list[list[str]]:
@@ -91,7 +93,7 @@ def _published(cell: Cell) -> str:
 
 
 def notes(view: TableView) -> list[str]:
-    """Footnotes: collapsed rows, gaps with their reasons, the rows' and the table's own notes."""
+    """Footnotes: collapsed rows, gaps and missing seeds with their reasons, the table's own."""
     found = []
     collapsed = [row for row in view.rows if row.collapsed]
     if collapsed:
@@ -99,7 +101,8 @@ def notes(view: TableView) -> list[str]:
         found.append(f"† collapsed, answers no question: {named}.")
     for row in view.rows:
         reasons = sorted({cell.reason for cell in row.cells if cell.verdict == "GAP"})
-        found += [f"{row.row.name}: gap, {reason}." for reason in reasons]
+        reasons = [f"gap, {reason}" for reason in reasons] + [row.partial] * bool(row.partial)
+        found += [f"{row.row.name}: {reason.removesuffix('.')}." for reason in reasons]
     found += [f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note]
     return found + list(view.table.notes)
 

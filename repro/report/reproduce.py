@@ -9,7 +9,7 @@ from repro.report.files import command_line, table_name
 from repro.report.layout import markdown_table
 from repro.report.render import markdown
 from repro.report.view import TableView
-from repro.report.words import duration
+from repro.report.words import counted, duration
 from repro.store.store import Store
 
 
@@ -70,4 +70,4 @@ def _ran(view: TableView, store: Store) -> str:
         return ""
     devices = sorted({device for device, _ in jobs.values()})
     total = sum(seconds for _, seconds in jobs.values())
-    return f"Trained on {', '.join(devices)}, {duration(total)} in {len(jobs)} jobs."
+    return f"Trained on {', '.join(devices)}, {duration(total)} in {counted(len(jobs), 'job')}."

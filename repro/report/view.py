@@ -32,7 +32,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class RowView:
-    """One row; `collapsed` counts its runs that answer nothing at all."""
+    """One row; `collapsed` counts its runs that answer nothing at all.
+
+    `partial` says which of the seeds are behind its numbers, where not all are.
+    """
 
     row: Row
     cells: tuple[Cell, ...]
@@ -40,6 +43,7 @@ class RowView:
     collapsed: int
     epochs: int
     span_f1: Summary | None
+    partial: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,9 @@ class TableView:
 
     @property
     def done(self) -> int:
-        """Cells with a reproduced number."""
-        return sum(cell.reproduced is not None for row in self.rows for cell in row.cells)
+        """Cells with a reproduced number behind which every seed stands."""
+        summaries = (cell.reproduced for row in self.rows for cell in row.cells)
+        return sum(found is not None and found.n == self.request.seeds for found in summaries)
 
     @property
     def cells(self) -> int:
@@ -83,7 +88,9 @@ def _row(
         if key not in stored:
             stored[key] = store.read(key)
     runs = [run for key in keys if (run := stored[key]) is not None]
-    missing = "" if runs else _why_missing(store, keys)
+    absent = [key for key in keys if stored[key] is None]
+    why = _why_missing(store, absent) if absent else ""
+    missing = "" if runs else why
     epoch = row.epoch or specs[0].recipe.epochs
     if runs and epoch > specs[0].recipe.epochs:
         missing = f"the run has {specs[0].recipe.epochs} epochs"
@@ -100,6 +107,7 @@ def _row(
         collapsed=sum(bool(run.result.collapsed) for run in runs) if row.epoch is None else 0,
         epochs=epoch,
         span_f1=_span_f1(runs, split, epoch),
+        partial=f"{len(runs)} of {len(keys)} seeds; the rest: {why}" if runs and absent else "",
     )
 
 
@@ -141,5 +149,5 @@ def _why_missing(store: Store, keys: Sequence[str]) -> str:
     states = {store.state(key) for key in keys}
     if "failed" in states:
         failure = next(f for key in keys if (f := store.failure(key)) is not None)
-        return f"failed ({failure.kind}): {failure.message}"
+        return f"failed ({failure.kind}): {' '.join(failure.message.split())}"
     return "running" if "running" in states else "not run"

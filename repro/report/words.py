@@ -19,6 +19,11 @@ def size(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
+def counted(number: int, noun: str) -> str:
+    """1 job, 2 jobs."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def run_name(spec: RunSpec) -> str:
     """attention-resnext b100 on MiniLM-L6, seed 0."""
     method = spec.method

@@ -1,0 +1,174 @@
+"""The cost model against arithmetic by hand, and against what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+from run_samples import TASK, cells, run_spec
+
+from repro.engine import cost
+from repro.engine.cost import Speed, calibrated, estimate, questions, store_speed, stored_speed
+from repro.engine.jobs import Job, make_job
+from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
+from repro.store import Store
+from repro.store.atomic import write_json
+
+SPEED = Speed(flops=1e6, bytes=1e5, device="a slide rule", measured=True)
+
+
+@pytest.fixture(autouse=True)
+def _round_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that a hand can multiply: 10 tokens a window, as many again of padding."""
+    monkeypatch.setattr(cost, "MEAN_TOKENS", {"generated": 10, "squad_v2": 100})
+    monkeypatch.setattr(cost, "PADDED", {"dynamic": 2.0, "max": 4.0})
+
+
+def small(method: object, seed: int = 0) -> RunSpec:
+    """Six layers of width 32, feed-forward 64; 100 questions, 50 scored, 2 epochs, batch 4."""
+    task = TASK.model_copy(update={"train_rows": 100, "evaluation_rows": 50})
+    return run_spec(method, seed, task=task)  # type: ignore[arg-type]
+
+
+# A token through a layer: 8 d^2 for the four projections, 4 d f for the feed-forward, 4 T d for
+# scores and weighted sums: 8 x 1024 + 4 x 32 x 64 + 4 x 10 x 32 = 17,664; six layers 105,984.
+ENCODER = 105_984
+TRAINED = 100 * 2 * 10  # questions x epochs x tokens
+SCORED = 50 * 2 * 10
+
+
+def test_a_probe_costs_one_pass_of_the_encoder_padding_included() -> None:
+    job = make_job([small(LinearProbe(layer=6))])
+    assert estimate(job, SPEED).seconds == pytest.approx(ENCODER * (TRAINED * 2 + SCORED) / 1e6)
+
+
+def test_a_second_probe_shares_the_encoders_pass() -> None:
+    one = make_job([small(LinearProbe(layer=6))])
+    two = make_job([small(LinearProbe(layer=6)), small(LinearProbe(layer=5))])
+    assert estimate(two, SPEED).seconds == estimate(one, SPEED).seconds
+
+
+def test_cells_cost_their_own_products_and_memory_traffic() -> None:
+    job = make_job([small(cells("plain", "relu"))])
+    # two stacks, six layers, two projections of 32 x 8 counted twice; three times in training
+    own = 2 * 6 * 4 * 32 * 8
+    # 6 d + 8 b numbers of four bytes in each of the twelve cells; a third of it without gradients
+    moved = 2 * 6 * 4 * (6 * 32 + 8 * 8)
+    expected = ENCODER * (TRAINED * 2 + SCORED) / 1e6
+    expected += own * (3 * TRAINED + SCORED) / 1e6
+    expected += moved * (TRAINED + SCORED / 3) / 1e5
+    assert estimate(job, SPEED).seconds == pytest.approx(expected)
+
+
+def test_attention_in_the_cell_adds_its_projections_and_scores() -> None:
+    relu = estimate(make_job([small(cells("plain", "relu"))]), SPEED).seconds
+    attends = estimate(make_job([small(cells("plain", "attention"))]), SPEED).seconds
+    own = 2 * 6 * (8 * 8 * 8 + 4 * 10 * 8)  # 8 b^2 + 4 T b
+    moved = 2 * 6 * 4 * (22 - 8) * 8
+    expected = own * (3 * TRAINED + SCORED) / 1e6 + moved * (TRAINED + SCORED / 3) / 1e5
+    assert attends - relu == pytest.approx(expected)
+
+
+def test_full_fine_tuning_passes_the_encoder_three_times_in_training() -> None:
+    job = make_job([small(FullFineTuning())])
+    assert estimate(job, SPEED).seconds == pytest.approx(ENCODER * (3 * TRAINED + SCORED) / 1e6)
+
+
+def test_a_run_that_trains_nothing_costs_nothing() -> None:
+    found = estimate(make_job([small(AlwaysNull())]), SPEED)
+    assert found.seconds == 0
+
+
+def test_jobs_take_their_time_one_after_the_other_and_the_memory_of_the_widest() -> None:
+    probe = estimate(make_job([small(LinearProbe(layer=6))]), SPEED)
+    tuning = estimate(make_job([small(FullFineTuning())]), SPEED)
+    total = probe + tuning
+    assert total.seconds == probe.seconds + tuning.seconds
+    assert total.memory_bytes == max(probe.memory_bytes, tuning.memory_bytes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        # published: 130,319 training and 11,873 development questions; CS224N dev has 6,078
+        ({"source": "squad_v2", "train": "train", "evaluation": "official-dev"}, (130_319, 11_873)),
+        (
+            {"source": "squad_v2", "train": "dev-minus-cs224n", "evaluation": "cs224n"},
+            (11_873 - 6_078, 6_078),
+        ),
+        # 3,018 answerable questions are 80% of 3,772
+        (
+            {
+                "source": "squad_v2",
+                "train": "dev-minus-cs224n",
+                "evaluation": "cs224n",
+                "answerable_share": 0.8,
+            },
+            (3_772, 6_078),
+        ),
+        ({"train_rows": 7, "evaluation_rows": 3}, (7, 3)),
+    ],
+)
+def test_questions_are_counted_from_the_spec_alone(
+    changes: dict[str, object], expected: tuple[int, int]
+) -> None:
+    task = TASK.model_copy(update=changes)
+    assert questions(run_spec(task=task)) == expected
+
+
+def test_calibration_meets_what_was_measured() -> None:
+    jobs: list[tuple[Job, float]] = [
+        (make_job([small(cells("plain", "relu"))]), 100.0),
+        (make_job([small(FullFineTuning())]), 31.0),
+    ]
+    speed = calibrated(jobs, SPEED, "this machine")
+    assert sum(estimate(job, speed).seconds for job, _ in jobs) == pytest.approx(131.0)
+    assert (speed.device, speed.measured) == ("this machine", True)
+    assert speed.flops / speed.bytes == pytest.approx(SPEED.flops / SPEED.bytes)
+
+
+def test_a_job_that_trains_nothing_says_nothing_of_the_machines_speed() -> None:
+    null = make_job([small(AlwaysNull())])
+    assert calibrated([(null, 8.0)], SPEED, "this machine") == SPEED
+    probe = make_job([small(LinearProbe(layer=6))])
+    assert calibrated([(probe, 0.0)], SPEED, "this machine") == SPEED
+
+
+def test_a_measured_speed_is_remembered_a_kind_of_device(store: Store) -> None:
+    assert not stored_speed(store.root, "cpu").measured
+    store_speed(store.root, "cpu", SPEED)
+    faster = Speed(2e12, 1e12, "a GPU", True)
+    store_speed(store.root, "cuda", faster)
+    assert stored_speed(store.root, "cpu") == SPEED
+    assert stored_speed(store.root, "cuda") == faster
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[1]",
+        b'{"cpu": 3}',
+        b'{"cpu": {"flops": 0, "bytes": 0, "device": "x", "measured": true}}',
+        b'{"cpu": {"flops": "fast", "bytes": 1, "device": "x", "measured": true}}',
+        b'{"cpu": {"flops": NaN, "bytes": 1, "device": "x", "measured": true}}',
+        b'{"cpu": {"flops": 1, "bytes": 1, "speed": 3}}',
+        b"\xff\xfe",
+    ],
+)
+def test_a_damaged_calibration_is_replaced_never_trusted(store: Store, content: bytes) -> None:
+    store.root.mkdir()
+    (store.root / "calibration.json").write_bytes(content)
+    assert stored_speed(store.root, "cpu") == cost.ASSUMED["cpu"]
+    store_speed(store.root, "cpu", SPEED)
+    assert stored_speed(store.root, "cpu") == SPEED
+
+
+def test_a_store_that_is_a_file_has_no_measured_speed(store: Store) -> None:
+    store.root.write_text("not a folder")
+    assert stored_speed(store.root, "cpu") == cost.ASSUMED["cpu"]
+
+
+def test_what_is_stored_is_what_speed_holds(store: Store) -> None:
+    write_json(store.root / "calibration.json", {"cpu": asdict(SPEED)})
+    assert stored_speed(store.root, "cpu") == SPEED

@@ -1,0 +1,176 @@
+"""REPRODUCE.md, the artefacts' names and commands, and the requests behind them."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from fake_results import request, runs_of, store_all, store_result
+
+from repro.papers.registry import TABLES
+from repro.papers.tables import Request
+from repro.report.files import (
+    command_line,
+    request_document,
+    save_request,
+    saved_requests,
+    table_name,
+    write_table,
+)
+from repro.report.reproduce import document
+from repro.report.view import view_table
+from repro.spec import run_key
+from repro.spec.backbones import KNOWN
+from repro.store import Store
+from repro.store.atomic import write_json
+
+FOLDER_MODEL = KNOWN["minilm-l6"].model_copy(
+    update={"id": "local", "revision": "sha256:1", "name": "my model"}
+)
+
+
+def reproduce(store: Store) -> str:
+    views = [view_table(TABLES[r.table], r, store) for r in saved_requests(store)]
+    return document(views, store)
+
+
+def test_a_request_is_remembered_as_it_was_asked(store: Store) -> None:
+    asked = request(seeds=2, backbone=FOLDER_MODEL, learning_rate=1e-3, precision="fp32")
+    save_request(store, asked)
+    assert saved_requests(store) == [asked]
+
+
+def test_an_unchanged_request_is_not_written_again(store: Store) -> None:
+    save_request(store, request())
+    path = next((store.root / "requests").iterdir())
+    before = path.stat().st_ino
+    save_request(store, request())
+    assert path.stat().st_ino == before
+    save_request(store, request(seeds=3))
+    assert saved_requests(store) == [request(seeds=3)]
+
+
+def test_a_request_of_another_version_is_left_out(store: Store) -> None:
+    save_request(store, request())
+    other = request_document(request("ResAdapters-2"))
+    write_json(store.root / "requests" / "gone.json", other | {"table": "Gone-7"})
+    write_json(store.root / "requests" / "odd.json", other | {"seeds": "many"})
+    assert saved_requests(store) == [request()]
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        (request(), "ResAdapters-1.smoke"),
+        (request(scale="paper", as_released=True), "ResAdapters-1.paper.as-released"),
+        (request(backbone=FOLDER_MODEL), "ResAdapters-1.smoke.my model"),
+        (
+            request(scale="reduced", backbone=KNOWN["google-bert/bert-base-uncased"]),
+            "ResAdapters-1.reduced.BERT-base",
+        ),
+    ],
+)
+def test_artefacts_are_named_by_table_scale_encoder_and_reading(asked: Request, name: str) -> None:
+    assert table_name(asked) == name
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (request(), "ResAdapters-1 --scale smoke"),
+        (request(scale="paper", seeds=3), "ResAdapters-1 --scale paper"),  # the scale's own seeds
+        (request(scale="paper", seeds=2), "ResAdapters-1 --scale paper --seeds 2"),
+        (
+            request(
+                train_rows=1_234_567, evaluation_rows=12, epochs=2, learning_rate=0.00012345678
+            ),
+            "ResAdapters-1 --scale smoke --train-rows 1234567 --evaluation-rows 12 --epochs 2 "
+            "--learning-rate 0.00012345678",
+        ),
+        (
+            request(bottleneck=80, precision="bf16", as_released=True),
+            "ResAdapters-1 --scale smoke --bottleneck 80 --precision bf16 --as-released",
+        ),
+        (
+            request(backbone=KNOWN["google-bert/bert-base-uncased"]),
+            "ResAdapters-1 --scale smoke --backbone google-bert/bert-base-uncased",
+        ),
+        (request(backbone=FOLDER_MODEL), "ResAdapters-1 --scale smoke --backbone 'my model'"),
+    ],
+)
+def test_the_command_that_a_table_names_asks_for_it_again(asked: Request, words: str) -> None:
+    assert shlex.split(command_line(asked)) == shlex.split(f"python -m repro table {words}")
+
+
+def test_writing_a_table_leaves_unchanged_files_alone(store: Store, tmp_path: Path) -> None:
+    asked = request(epochs=1)
+    store_all(store, asked)
+    view = view_table(TABLES[asked.table], asked, store)
+    paths = write_table(view, tmp_path)
+    assert [path.name for path in paths] == [
+        f"ResAdapters-1.smoke.{e}" for e in ("md", "csv", "json")
+    ]
+    before = [path.stat().st_ino for path in paths]
+    paths[1].write_text("by hand")
+    write_table(view, tmp_path)
+    assert [path.stat().st_ino for path in paths][::2] == before[::2]
+    assert paths[1].read_text().startswith("table,scale,row,column")
+
+
+def test_the_report_names_command_scale_and_status(store: Store) -> None:
+    done, open_ = request(epochs=1), request("ResAdapters-2", scale="reduced")
+    store_all(store, done)
+    save_request(store, done)
+    save_request(store, open_)
+    text = reproduce(store)
+    for part in (
+        "| ResAdapters-1 | smoke   | MiniLM-L6 | 36/36            | none           |",
+        "| ResAdapters-2 | reduced | MiniLM-L6 | 0/66             | none           |",
+        "Only the paper scale is comparable with the published numbers.",
+        "## ResAdapters-1.smoke",
+        "    python -m repro table ResAdapters-1 --scale smoke --epochs 1",
+        "Status: complete. Trained on a made-up CPU, 1 threads, 12 s in 1 job.",
+        "    python -m repro table ResAdapters-2 --scale reduced",
+        "Status: incomplete, 0 of 66 cells.",
+    ):
+        assert part in text.splitlines() or part in text
+    assert "Not asked for yet" not in text
+
+
+def test_tables_that_nobody_asked_for_are_named(store: Store) -> None:
+    save_request(store, request())
+    assert "Not asked for yet: ResAdapters-2." in reproduce(store)
+
+
+def test_an_empty_store_gives_a_report_without_tables(store: Store) -> None:
+    text = reproduce(store)
+    assert "Not asked for yet: ResAdapters-1, ResAdapters-2." in text
+    assert "##" not in text
+
+
+def test_the_report_does_not_depend_on_the_order_of_requests(tmp_path: Path) -> None:
+    asked = [request(), request("ResAdapters-2"), request(scale="reduced")]
+    texts = []
+    for number, order in enumerate((asked, asked[::-1])):
+        store = Store(tmp_path / str(number))
+        for one in asked:
+            store_all(store, one)
+        for one in order:
+            save_request(store, one)
+        texts.append(reproduce(store))
+        assert reproduce(Store(store.root)) == texts[-1]
+    assert texts[0] == texts[1]
+
+
+def test_a_job_of_many_runs_is_counted_once(store: Store) -> None:
+    asked = request("ResAdapters-2", epochs=1)
+    specs = runs_of(asked)
+    together = [run_key(spec) for spec in specs[:2]]
+    for spec in specs[:2]:
+        store_result(store, spec, seconds=30, members=together)
+    for spec in specs[2:]:
+        store_result(store, spec, seconds=45)
+    save_request(store, asked)
+    assert "120 s" not in reproduce(store)
+    assert "2.0 min in 3 jobs" in reproduce(store)  # 30 + 45 + 45 seconds

@@ -1,0 +1,63 @@
+"""What a comparison says, against arithmetic by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from repro.spec import Scale
+from repro.stats.verdicts import Summary, judge, summarise
+
+ONE_RUN = Summary(50.0, None, (50.0,))
+TWO_RUNS = Summary(51.5, 2.1, (50.0, 53.0))
+
+
+def test_mean_and_sample_standard_deviation() -> None:
+    found = summarise([50.0, 53.0])
+    assert found.mean == 51.5
+    assert found.sd == pytest.approx(3 / math.sqrt(2))  # squares (1.5, 1.5), divided by n - 1 = 1
+    assert (found.n, found.values) == (2, (50.0, 53.0))
+
+
+def test_three_runs_divide_by_two() -> None:
+    found = summarise([1.0, 2.0, 6.0])  # deviations -2, -1, 3: squares sum to 14
+    assert found.mean == 3.0
+    assert found.sd == pytest.approx(math.sqrt(7))
+
+
+def test_one_run_has_no_spread() -> None:
+    assert summarise([42.5]).sd is None
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
+def test_nothing_to_summarise_is_refused(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="no finite values"):
+        summarise(values)
+
+
+@pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
+def test_a_missing_number_is_a_gap_with_its_reason(scale: Scale) -> None:
+    assert judge(30.6, None, scale, "not run") == ("GAP", "not run")
+    assert judge(None, None, scale, "failed (error): x") == ("GAP", "failed (error): x")
+
+
+@pytest.mark.parametrize("scale", ["reduced", "smoke"])
+@pytest.mark.parametrize("found", [ONE_RUN, TWO_RUNS])
+def test_away_from_the_papers_scale_nothing_is_compared(scale: Scale, found: Summary) -> None:
+    assert judge(50.0, found, scale, "") == ("NOT COMPARABLE", f"{scale} scale")
+
+
+def test_one_run_at_the_papers_scale_confirms_nothing() -> None:
+    assert judge(50.0, ONE_RUN, "paper", "") == ("SINGLE", "one run")
+
+
+def test_without_a_margin_several_runs_leave_it_open() -> None:
+    verdict, reason = judge(50.0, TWO_RUNS, "paper", "")
+    assert verdict == "UNDECIDED"
+    assert "margin" in reason
+
+
+@pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
+def test_a_number_that_nobody_published_has_no_verdict(scale: Scale) -> None:
+    assert judge(None, ONE_RUN, scale, "") == (None, "the paper has no such number")
