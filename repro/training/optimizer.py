@@ -56,4 +56,5 @@ def scheduled(recipe: Recipe, number: int, steps: int) -> float:
         return number / rising
     if recipe.schedule == "constant":
         return 1.0
-    return max(0.0, (steps - number + 1) / max(1.0, steps - rising))
+    # at most 1: a warm-up that ends between two steps leaves the first falling one above the line
+    return min(1.0, (steps - number + 1) / max(1.0, steps - rising))
