@@ -92,7 +92,7 @@ class LocalExecutor:
             killed += code < 0
             if code >= 0 or killed > RESTARTS:
                 break
-        kind = failed.get("kind", "killed" if killed else "error")
+        kind = failed.get("kind", "killed" if code < 0 else "error")
         message = failed.get("message") or _last_words(code, folder)
         self._record(job, store, folder, kind, message)
         return Outcome(job, kind, message)

@@ -1,0 +1,49 @@
+"""Stands in for the worker: ends as `scenario.json` beside the store says, and notes each attempt.
+
+Knows nothing of the project, so that it starts in no time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def main() -> int:
+    root, job = Path(sys.argv[-2]), sys.argv[-1]
+    scenario = json.loads((root.parent / "scenario.json").read_text())
+    document = json.loads((root / "work" / job / "job.json").read_text())
+    rates = [spec["recipe"]["learning_rate"] for spec in document["specs"]]
+    size = document["execution"]["micro_batch"] or document["specs"][0]["recipe"]["batch_size"]
+    count = note(root.parent / "attempts.jsonl", {"rates": rates, "micro_batch": size})
+    for line in scenario.get("say", []):
+        print(line, flush=True)
+    if count <= scenario.get("killed", 0):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if len(rates) > scenario.get("members", 99) or size > scenario.get("windows", 99):
+        say("failed", kind="out-of-memory", message="CUDA out of memory.")
+        return 20
+    if set(rates) & set(scenario.get("broken", [])):
+        raise ZeroDivisionError("this member breaks")
+    if "failed" in scenario:
+        say("failed", **scenario["failed"])
+    return int(scenario.get("exit", 0))
+
+
+def say(event: str, **more: Any) -> None:
+    print(json.dumps({"event": event, **more}), flush=True)
+
+
+def note(path: Path, attempt: dict[str, Any]) -> int:
+    """Appends an attempt; returns how many there are now."""
+    with path.open("a") as stream:
+        stream.write(json.dumps(attempt) + "\n")
+    return len(path.read_text().splitlines())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
