@@ -90,7 +90,7 @@ class Group:
         """Trains and evaluates to the end, from the last checkpoint where there is one."""
         self._resume()
         saved = time.monotonic()
-        for epoch in range(self.step // self.steps_an_epoch + 1, self.lead.recipe.epochs + 1):
+        for epoch in range(self.evaluated + 1, self.lead.recipe.epochs + 1):
             order = epoch_order(self.lead, epoch, self.lengths)
             done = self.step - (epoch - 1) * self.steps_an_epoch
             for indices in order[done:]:
@@ -125,12 +125,12 @@ class Group:
         self.save()
 
     def _log(self, cohort: Cohort, epoch: int, losses: Tensor, norms: Tensor) -> None:
-        """One history line a run; a loss that is not finite ends the run."""
+        """One history line a run; a loss or a gradient that is not finite ends the run."""
         for run, index in enumerate(cohort.members):
             member = self.members[index]
             if member.diverged_at is not None:
                 continue
-            if not bool(torch.isfinite(losses[run])):
+            if not bool(torch.isfinite(losses[run]) and torch.isfinite(norms[run]).all()):
                 self._diverge(member)
                 continue
             line = {"epoch": epoch, "step": self.step, "loss": float(losses[run])}
