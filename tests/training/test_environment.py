@@ -1,0 +1,62 @@
+"""The machine is prepared and described; a device that is not there is refused with the mend."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from repro.errors import ReproError
+from repro.training import environment
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(False)
+
+
+def test_cuda_that_is_not_there_is_refused_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ReproError, match=r"torch sees no GPU here\. Use --device cpu"):
+        environment.prepare_torch("cuda", threads=None, deterministic=False, tf32=False)
+    found = environment.prepare_torch("auto", threads=1, deterministic=True, tf32=False)
+    assert found == torch.device("cpu")
+    assert torch.get_num_threads() == 1
+    assert torch.are_deterministic_algorithms_enabled()
+
+
+def test_the_environment_names_versions_and_switches() -> None:
+    device = environment.prepare_torch("cpu", threads=1, deterministic=True, tf32=False)
+    found = environment.describe_environment(device)
+    for package in ("transformers", "tokenizers", "numpy"):
+        assert found[package] == importlib.metadata.version(package)
+    assert str(found["torch"]).split("+")[0] == importlib.metadata.version("torch").split("+")[0]
+    assert (found["device"], found["threads"], found["deterministic"]) == ("cpu", 1, True)
+    assert found["tf32"] is False
+    assert "1 threads" in environment.device_name(device)
+    # this process holds torch: more than 50 MB, and less than any machine of ours has
+    assert 50e6 < environment.peak_memory(device) < 1e12
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_the_cublas_workspace_is_set_before_torch_where_asked(
+    monkeypatch: pytest.MonkeyPatch, deterministic: bool
+) -> None:
+    monkeypatch.setattr(os, "environ", {"HF_HUB_DISABLE_TELEMETRY": "0"})
+    environment.prepare_process(deterministic=deterministic)
+    assert os.environ.get("CUBLAS_WORKSPACE_CONFIG") == (":4096:8" if deterministic else None)
+    assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
+    assert os.environ["HF_HUB_DISABLE_TELEMETRY"] == "0"  # the user's own word stands
+
+
+def test_a_machine_without_nvidia_smi_has_no_driver_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert environment.driver_version() is None

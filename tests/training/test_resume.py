@@ -1,0 +1,182 @@
+"""A group cut short anywhere that goes on leaves, byte for byte, what an unbroken one leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from group_samples import group_of, remains, spec_of
+from run_samples import cells
+from tiny_models import tiny_data
+
+from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
+from repro.training import checkpoint as checkpoint_module
+from repro.training import group as group_module
+from repro.training.group import Group
+
+DATA = tiny_data(train=9, evaluated=4)
+STEPS_AN_EPOCH = -(-len(DATA.training) // 4)
+
+
+class Cut(Exception):
+    """Stands for a kill: nothing in the project catches it."""
+
+
+def mixed() -> list[RunSpec]:
+    """A stacked cohort of two, a cohort with attention, a probe, and one that trains nothing."""
+    return [
+        spec_of(cells("resnet"), recipe__learning_rate=1e-2),
+        spec_of(cells("resnext", "attention")),
+        spec_of(LinearProbe(layer=3), recipe__learning_rate=0.1),
+        spec_of(cells("resnet"), recipe__learning_rate=1e-3, recipe__clip_norm=0.1),
+        spec_of(AlwaysNull()),
+    ]
+
+
+def released() -> list[RunSpec]:
+    """As released: padded windows, batch norm over positions."""
+    changes: dict[str, Any] = {"recipe__padding": "max", "recipe__logit_clamp": (0.0, 384.0)}
+    method = cells("plain", "attention", norm_axis="position", attention_mask=False)
+    return [spec_of(method, **changes)]
+
+
+GROUPS: dict[str, Callable[[], list[RunSpec]]] = {
+    "mixed": mixed,
+    "released": released,
+    "fine-tuning": lambda: [spec_of(FullFineTuning())],
+    "bf16": lambda: [spec_of(cells("resnext", "attention"), recipe__precision="bf16")],
+    "diverging": lambda: [
+        spec_of(cells("resnet")),
+        spec_of(cells("resnet"), recipe__learning_rate=1e30, recipe__clip_norm=None),
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def _several_evaluation_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_module, "EVALUATION_TOKENS", {"cpu": 80})
+    # what is synced or not shows only when the power fails
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+def unbroken(specs: list[RunSpec], work: Path) -> tuple[dict[str, bytes], list[dict[str, Any]]]:
+    """What an unbroken group leaves, and what it reported."""
+    events: list[dict[str, Any]] = []
+    group = group_of(specs, work, data=DATA, report=events.append, checkpoint_steps=2)
+    group.train()
+    return remains(group), events
+
+
+def run_until(specs: list[RunSpec], work: Path, cut: int | None, steps: int = 2) -> Group:
+    """A new group on the same folder, cut at its event number `cut` (from 0)."""
+    seen = 0
+
+    def report(event: dict[str, Any]) -> None:
+        nonlocal seen
+        if seen == cut:
+            raise Cut
+        seen += 1
+
+    group = group_of(specs, work, data=DATA, report=report, checkpoint_steps=steps)
+    try:
+        group.train()
+    except Cut:
+        assert cut is not None
+    return group
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_group_cut_at_any_event_continues_byte_for_byte(name: str, tmp_path: Path) -> None:
+    specs = GROUPS[name]()
+    expected, events = unbroken(specs, tmp_path / "unbroken")
+    kinds = {event["event"] for event in events}
+    assert {"step", "evaluation", "scored"} <= kinds
+    every = 1 if name == "mixed" else 3
+    for cut in range(0, len(events), every):
+        work = tmp_path / str(cut)
+        run_until(specs, work, cut)
+        assert remains(run_until(specs, work, None)) == expected, events[cut]
+
+
+@pytest.mark.parametrize("steps", [1, STEPS_AN_EPOCH])
+def test_a_checkpoint_on_an_epochs_last_step_does_not_lose_its_evaluation(
+    steps: int, tmp_path: Path
+) -> None:
+    specs = [spec_of(LinearProbe(layer=3))]
+    expected, events = unbroken(specs, tmp_path / "unbroken")
+    for epoch in (1, 2):
+        last = events.index(
+            next(e for e in events if e["event"] == "evaluation" and e["epoch"] == epoch)
+        )
+        work = tmp_path / str(epoch)
+        run_until(specs, work, last, steps)
+        assert remains(run_until(specs, work, None, steps)) == expected
+
+
+def test_a_group_cut_again_and_again_arrives(tmp_path: Path) -> None:
+    specs = mixed()
+    expected, _ = unbroken(specs, tmp_path / "unbroken")
+    work = tmp_path / "cut"
+    resumed: list[dict[str, Any]] = []
+    for cut in (9, 8, 12, 7, 10):
+        resumed.append({"step": run_until(specs, work, cut, steps=1).step})
+    group = run_until(specs, work, None, steps=1)
+    assert remains(group) == expected
+    assert [r["step"] for r in resumed] == sorted(r["step"] for r in resumed)
+
+
+def test_a_finished_group_given_again_does_nothing(tmp_path: Path) -> None:
+    specs = mixed()
+    expected, _ = unbroken(specs, tmp_path)
+    events: list[dict[str, Any]] = []
+    group = group_of(specs, tmp_path, data=DATA, report=events.append)
+    group.train()
+    assert [event["event"] for event in events] == ["resumed"]
+    assert remains(group) == expected
+
+
+def test_a_kill_between_history_and_checkpoint_repeats_no_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs = mixed()
+    expected, _ = unbroken(specs, tmp_path / "unbroken")
+    write = checkpoint_module.Checkpoint.write
+    for fatal in range(1, 5):
+        calls = 0
+
+        def dying(self: checkpoint_module.Checkpoint, work: Path, fatal: int = fatal) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == fatal:
+                raise Cut
+            write(self, work)
+
+        work = tmp_path / str(fatal)
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint_module.Checkpoint, "write", dying)
+            with pytest.raises(Cut):
+                group_of(specs, work, data=DATA, checkpoint_steps=2).train()
+        assert remains(run_until(specs, work, None)) == expected
+
+
+def test_a_checkpoint_is_json_and_tensors_only(tmp_path: Path) -> None:
+    group = run_until(mixed(), tmp_path, None)
+    stored = checkpoint_module.Checkpoint.read(tmp_path)
+    assert stored is not None
+    progress = json.loads(stored.progress)
+    assert progress["step"] == group.steps
+    assert [member["key"] for member in progress["members"]] == [m.key for m in group.members]
+    assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors", ".json", ".jsonl"}
+
+
+def test_a_folder_without_a_checkpoint_starts_over(tmp_path: Path) -> None:
+    specs = mixed()
+    expected, _ = unbroken(specs, tmp_path / "unbroken")
+    work = tmp_path / "cut"
+    work.mkdir()
+    key = group_of(specs, work, data=DATA).members[0].key
+    (work / f"history-{key}.jsonl").write_text('{"left":"by a run that saved nothing"}\n')
+    assert remains(run_until(specs, work, None)) == expected
