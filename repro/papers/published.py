@@ -49,8 +49,8 @@ def parse_published(text: str, table: str, name: str) -> Cells:
     if reader.fieldnames != COLUMNS:
         raise ReproError(f"{name}: the header is {reader.fieldnames}, expected {COLUMNS}.")
     cells: Cells = {}
-    for number, record in enumerate(reader, 2):
-        where = f"{name}, line {number}"
+    for record in reader:
+        where = f"{name}, line {reader.line_num}"
         if None in record or None in record.values():
             raise ReproError(f"{where}: expected {len(COLUMNS)} values.")
         if record["table"] != table or not record["source"] or not record["row"]:
@@ -59,14 +59,12 @@ def parse_published(text: str, table: str, name: str) -> Cells:
             row=record["row"],
             column=record["column"],
             metric=record["metric"],
-            value=_leading_number(record["value"]),
+            value=_value(record["value"], record["metric"], where),
             text=record["value"],
             sd=_number(record["std"], where),
             n=None if record["n_seeds"] == "" else int(_number(record["n_seeds"], where) or 0),
             source=record["source"],
         )
-        if cell.text == "":
-            raise ReproError(f"{where}: the value is empty; a missing number has no row.")
         key = (cell.row, cell.column, cell.metric)
         if key in cells:
             raise ReproError(f"{where}: {key} stands there twice.")
@@ -86,7 +84,20 @@ def _number(text: str, where: str) -> float | None:
     return value
 
 
+def _value(text: str, metric: str, where: str) -> float | None:
+    """The number of a cell; None only for a hyperparameter that the paper states in words.
+
+    A mistyped score must not become a cell without a number, which would look like a gap.
+    """
+    if text == "":
+        raise ReproError(f"{where}: the value is empty; a missing number has no row.")
+    value = _leading_number(text)
+    if value is None and metric != "hyperparameter":
+        raise ReproError(f"{where}: '{text}' is no number.")
+    return value
+
+
 def _leading_number(text: str) -> float | None:
-    """30.6 of "30.6", 3000000 of "3000000 (approx. 3M)", None of "above 5 (Table 2 shows 8)"."""
-    found = re.match(r"[-+]?\d[\d.]*(e[-+]?\d+)?(?=$|\s|%)", text.strip(), re.IGNORECASE)
+    """0.5 of "0.5", 3000000 of "3000000 (approx. 3M)", None of "above 5 (Table 2 shows 8)"."""
+    found = re.match(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?(?=$|\s|%)", text.strip(), re.IGNORECASE)
     return float(found.group()) if found else None
