@@ -1,0 +1,164 @@
+"""Published numbers: equal to the transcription, strictly read, and nowhere in the code."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import repro
+from repro.errors import ReproError
+from repro.papers.published import COLUMNS, load_published, parse_published
+from repro.papers.registry import TABLES
+from repro.papers.tables import Column, Row, Table
+
+PACKAGE = Path(repro.__file__).parent
+SHARED = Path(__file__).parents[3] / "shared" / "published"
+FILES = sorted((PACKAGE / "papers").glob("*/published/*.csv"))
+HEADER = ",".join(COLUMNS)
+GOOD = 'T,Adapter,ALL,EM,30.6,,,"Hsu & Wu, Table 1"'
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_there_are_published_numbers() -> None:
+    assert [path.stem for path in FILES] == ["RA-T1", "RA-T2", "RA-text"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_number_equals_the_transcription(path: Path) -> None:
+    original = SHARED / path.name
+    if not original.is_file():
+        pytest.skip(f"needs ../shared/published/{path.name}")
+    wanted = ("row", "column", "metric", "value", "std", "n_seeds")
+    ours, theirs = rows(path), rows(original)
+    assert [[row[name] for name in wanted] for row in ours] == [
+        [row[name] for name in wanted] for row in theirs
+    ]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_file_is_read_whole(path: Path) -> None:
+    cells = load_published(path.parents[1].name, path.stem)
+    lines = rows(path)
+    assert len(cells) == len(lines)
+    for line in lines:
+        cell = cells[line["row"], line["column"], line["metric"]]
+        assert cell.text == line["value"]
+        assert cell.source == line["source"]
+        if path.stem != "RA-text":
+            assert cell.value == float(line["value"])
+
+
+def test_values_of_the_text_keep_their_words() -> None:
+    cells = load_published("resadapters", "RA-text")
+    found = {row: (cell.value, cell.text) for (row, _, _), cell in cells.items()}
+    assert found["learning rate"] == (3e-5, "3e-5")
+    assert found["adapter share of BERT parameters"] == (7.0, "7%")
+    assert found["epochs"] == (None, "above 5 (Table 2 shows 8)")
+    assert found["trained parameters, Non Linear models"] == (3e6, "3000000 (approx. 3M)")
+
+
+def test_a_good_file_gives_its_cell_with_deviation_and_seeds() -> None:
+    text = f'{HEADER}\n{GOOD}\n\nT,Adapter,ALL,F1,31.6,0.5,3,"Hsu & Wu"\n'
+    cells = parse_published(text, "T", "T.csv")
+    assert cells["Adapter", "ALL", "EM"].value == 30.6
+    assert cells["Adapter", "ALL", "EM"].source == "Hsu & Wu, Table 1"
+    found = cells["Adapter", "ALL", "F1"]
+    assert (found.value, found.sd, found.n) == (31.6, 0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "T.csv: the header is None"),
+        (f"row,table,column,metric,value,std,n_seeds,source\n{GOOD}", "T.csv: the header is"),
+        (f"{HEADER},more\n{GOOD},1", "T.csv: the header is"),
+        (f"{HEADER}\n{GOOD}\n{GOOD}", r"T.csv, line 3: .*'Adapter', 'ALL', 'EM'.* twice"),
+        (f"{HEADER}\n\n{GOOD}\n\n{GOOD}", "T.csv, line 5: .* twice"),
+        (f"{HEADER}\n{GOOD}\nT,Adapter,ALL,F1,31.6,,,", "T.csv, line 3: .*source"),
+        (f"{HEADER}\nU{GOOD[1:]}", "T.csv, line 2: needs table 'T'"),
+        (f"{HEADER}\nT,,ALL,EM,30.6,,,x", "T.csv, line 2: .*row name"),
+        (f"{HEADER}\n{GOOD}\nT,Adapter,ALL,F1,31.6,,", "T.csv, line 3: expected 8 values"),
+        (f"{HEADER}\nT,Adapter,ALL,F1,31.6,,,x,y", "T.csv, line 2: expected 8 values"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,,,,x", "T.csv, line 2: the value is empty"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,3O.6,,,x", "T.csv, line 2: '3O.6' is no number"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,high,,,x", "T.csv, line 2: 'high' is no number"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,nan,,,x", "T.csv, line 2: 'nan' is no number"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,30.6.1,,,x", "T.csv, line 2: '30.6.1' is no number"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,30.6,small,,x", "T.csv, line 2: 'small' is no number"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,30.6,inf,,x", "T.csv, line 2: 'inf' is not finite"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,30.6,0.1,many,x", "T.csv, line 2: 'many' is no number"),
+    ],
+)
+def test_a_bad_file_is_refused_with_file_and_line(text: str, said: str) -> None:
+    with pytest.raises(ReproError, match=said):
+        parse_published(text, "T", "T.csv")
+
+
+def printed_cells() -> list[Any]:
+    return [
+        pytest.param(table, row, column, id=f"{table.id}-{row.name}-{column.name}")
+        for table in TABLES.values()
+        for row in table.rows
+        if row.published is not None
+        for column in table.columns
+    ]
+
+
+@pytest.mark.parametrize(("table", "row", "column"), printed_cells())
+def test_every_printed_row_finds_its_published_cell(table: Table, row: Row, column: Column) -> None:
+    cell = table.published_cell(row, column)
+    assert cell is not None
+    assert cell.value is not None
+    assert 0 <= cell.value <= 100
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.id)
+def test_every_published_cell_of_a_table_has_one_place(table: Table) -> None:
+    places = [
+        (row.published, column.published_column, column.published_metric)
+        for row in table.rows
+        if row.published is not None
+        for column in table.columns
+    ]
+    assert sorted(places) == sorted(load_published(table.paper, table.published))
+
+
+def test_rows_of_ours_have_no_published_value() -> None:
+    for table in TABLES.values():
+        for row in table.rows:
+            if row.published is None:
+                assert all(table.published_cell(row, column) is None for column in table.columns)
+
+
+def printed_numbers() -> set[float]:
+    """Every number of a printed table with digits behind the point."""
+    values = {
+        cell.value
+        for table in TABLES.values()
+        for cell in load_published(table.paper, table.published).values()
+    }
+    return {value for value in values if value is not None and value % 1}
+
+
+def test_no_published_number_stands_in_the_code() -> None:
+    numbers = printed_numbers()
+    assert {42.6, 51.4, 59.8, 68.4} <= numbers
+    spelt = re.compile("|".join(rf"(?<![\d.]){re.escape(str(n))}(?![\d.])" for n in numbers))
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant):
+                value = node.value
+                number = isinstance(value, float) and value in numbers
+                if number or (isinstance(value, str) and spelt.search(value)):
+                    found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {value!r}")
+    assert found == []
