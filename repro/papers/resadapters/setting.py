@@ -95,7 +95,8 @@ SMOKE: Setting = {
     "task.train_rows": (None, assumed("smoke scale: all generated questions")),
     "recipe.batch_size": (16, assumed("smoke scale")),
     "recipe.epochs": (8, assumed("smoke scale: the eight epochs of ResAdapters-2")),
-    "recipe.learning_rate": (2e-3, assumed("smoke scale: few steps")),
+    "recipe.learning_rate": (3e-3, assumed("smoke scale: few steps")),
+    "method.dropout": (0.1, assumed("smoke scale: few steps")),
     "recipe.precision": ("fp32", assumed("smoke scale: a CPU")),
 }
 
