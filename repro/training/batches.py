@@ -28,11 +28,6 @@ class Batch:
     type_ids: Tensor  # (batch, length), int64
     targets: Tensor  # (2, batch), int64: start and end positions
 
-    @property
-    def tokens(self) -> int:
-        """Tokens that are no padding."""
-        return int(self.attention_mask.sum())
-
 
 def epoch_order(spec: RunSpec, epoch: int, lengths: Sequence[int]) -> list[NDArray[np.int64]]:
     """The batches of `epoch` (from 1) as indices of windows; the last one may be short."""

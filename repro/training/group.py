@@ -30,6 +30,7 @@ from repro.training.batches import Batch, collate, epoch_order, length_sorted
 from repro.training.checkpoint import Checkpoint, HistoryFile, read_artefact, write_artefact
 from repro.training.cohort import Cohort, cohorts_of
 from repro.training.evaluation import Collector, headline, predictions, score_epoch
+from repro.training.states import FrozenStates, worth_keeping
 
 Report = Callable[[dict[str, Any]], None]
 EVALUATION_TOKENS = {"cpu": 4096, "cuda": 65536}
@@ -77,6 +78,7 @@ class Group:
         self.steps = self.steps_an_epoch * self.lead.recipe.epochs
         self.members = [self._member(spec) for spec in specs]
         self.cohorts = [self._cohort(part, specs) for part in cohorts_of(specs)]
+        self.states = FrozenStates(encoder, settings.device)
         self.step = 0
         self.evaluated = 0
         self.trained_tokens = 0
@@ -89,6 +91,8 @@ class Group:
     def train(self) -> None:
         """Trains and evaluates to the end, from the last checkpoint where there is one."""
         self._resume()
+        if self.evaluated < self.lead.recipe.epochs:
+            self._keep_states()
         saved = time.monotonic()
         for epoch in range(self.evaluated + 1, self.lead.recipe.epochs + 1):
             order = epoch_order(self.lead, epoch, self.lengths)
@@ -104,10 +108,9 @@ class Group:
         self.step += 1
         losses = {cohort.members[0]: torch.zeros(len(cohort.members)) for cohort in self.cohorts}
         for part in self._micro_batches(windows):
-            batch = self._collate(part)
-            self.trained_tokens += batch.tokens
+            self.trained_tokens += sum(len(window.input_ids) for window in part)
             share = len(part) / len(windows)
-            for cohort, inputs, targets in self._inputs(batch, training=True):
+            for cohort, inputs, targets in self._inputs(part, training=True):
                 losses[cohort.members[0]] += cohort.accumulate(inputs, targets, share).cpu()
         for cohort in self.cohorts:
             if cohort.trains:
@@ -164,25 +167,38 @@ class Group:
         fixed = self.lead.task.max_length if self.lead.recipe.padding == "max" else None
         return collate(windows, self.data.pad_id, fixed)
 
-    def _inputs(self, batch: Batch, *, training: bool) -> Iterator[tuple[Cohort, Inputs, Tensor]]:
+    def _inputs(
+        self, windows: list[Window], *, training: bool
+    ) -> Iterator[tuple[Cohort, Inputs, Tensor]]:
         """What each cohort reads: one pass of the frozen encoder for all that need it."""
-        device = self.settings.device
-        ids, mask, types = (
+        device, batch = self.settings.device, self._collate(windows)
+        ids, mask, types, targets = (
             tensor.to(device, non_blocking=True)
-            for tensor in (batch.input_ids, batch.attention_mask, batch.type_ids)
+            for tensor in (batch.input_ids, batch.attention_mask, batch.type_ids, batch.targets)
         )
         active = [c for c in self.cohorts if not training or c.trains]
-        states = []
-        if any(cohort.learner.reads_states for cohort in active):
-            states = self.encoder.states(ids, mask, types)
-        packed: dict[bool, tuple[Layout, list[Tensor]]] = {}
-        for cohort in active:
-            keep = cohort.learner.keeps_padding
-            if keep not in packed:
-                layout = Layout.of(batch.attention_mask, keep_padding=keep).to(device)
-                packed[keep] = layout, [layout.pack(state) for state in states]
-            layout, own = packed[keep]
-            yield cohort, Inputs(ids, mask, types, layout, own), batch.targets.to(device)
+        for keep_padding in (False, True):
+            cohorts = [c for c in active if c.learner.keeps_padding == keep_padding]
+            if not cohorts:
+                continue
+            layout = Layout.of(batch.attention_mask, keep_padding=keep_padding).to(device)
+            states = []
+            if any(cohort.learner.reads_states for cohort in cohorts):
+                states = self.states.packed(windows, batch, layout)
+            for cohort in cohorts:
+                yield cohort, Inputs(ids, mask, types, layout, states), targets
+
+    def _keep_states(self) -> None:
+        """Encodes every window once, where that pays and no member reads padding."""
+        learners = [c.learner for c in self.cohorts if c.learner.reads_states]
+        backbone = self.lead.backbone
+        windows = [*self.data.training, *self.data.evaluation.windows]
+        fits = worth_keeping(windows, backbone.layers, backbone.hidden_size, self.settings.device)
+        if learners and fits and not any(learner.keeps_padding for learner in learners):
+            self.states.keep(windows, self.data.pad_id, self._tell_encoded)
+
+    def _tell_encoded(self, done: int, every: int) -> None:
+        self.report({"event": "encoding", "batch": done, "batches": every})
 
     # -- evaluation ---------------------------------------------------------------------------
 
@@ -192,8 +208,8 @@ class Group:
         collectors = [Collector(self.data.evaluation) for _ in self.members]
         batches = length_sorted(windows, EVALUATION_TOKENS[self.settings.device.type])
         for number, indices in enumerate(batches, 1):
-            batch = self._collate([windows[i] for i in indices])
-            for cohort, inputs, _ in self._inputs(batch, training=False):
+            part = [windows[i] for i in indices]
+            for cohort, inputs, _ in self._inputs(part, training=False):
                 scores = cohort.evaluate(inputs).cpu().numpy()
                 for run, index in enumerate(cohort.members):
                     self._decode(index, collectors[index], indices, scores[run])
