@@ -57,8 +57,8 @@ def check(what: str, look: Callable[[], str | None]) -> dict[str, Any]:
     """One line: what a look found, or why it found nothing."""
     try:
         return {"what": what, "ok": True, "found": str(look())}
-    except importlib.metadata.PackageNotFoundError:
-        return {"what": what, "ok": False, "found": "not installed"}
+    except ImportError as problem:  # a missing distribution is one, too
+        return {"what": what, "ok": False, "found": f"not installed: {problem.name}"}
     except ReproError as problem:
         return {"what": what, "ok": False, "found": str(problem)}
 

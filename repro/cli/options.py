@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from dataclasses import dataclass
@@ -25,9 +26,9 @@ ScaleOption = Annotated[
     typer.Option(help="paper, reduced, smoke, or auto: the largest that is stored or affordable."),
 ]
 StoreOption = Annotated[
-    Path | None, typer.Option(help="Folder of results [default: $REPRO_STORE, else runs].")
+    Path | None, typer.Option(help="Folder of results (default: $REPRO_STORE, else runs).")
 ]
-SeedsOption = Annotated[int | None, typer.Option(min=1, help="Runs a row [default: the table's].")]
+SeedsOption = Annotated[int | None, typer.Option(min=1, help="Runs a row (default: the table's).")]
 BackboneOption = Annotated[
     str | None, typer.Option(help="minilm-l6, a hub id, or a folder with a BERT-family model.")
 ]
@@ -44,7 +45,7 @@ AsReleasedOption = Annotated[
 ]
 BudgetOption = Annotated[float, typer.Option(help="Hours that --scale auto may spend.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads [default: all cores].")]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")]
 DeterministicOption = Annotated[
     bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
 ]
@@ -92,8 +93,8 @@ def make_request(table: Table, scale: Scale, asked: Asked) -> Request:
     """The request at this scale; looks for the data, loads nothing."""
     if asked.precision not in (None, "fp32", "bf16"):
         raise UnknownName("precision", str(asked.precision), ["fp32", "bf16"])
-    if asked.learning_rate is not None and asked.learning_rate <= 0:
-        raise ReproError("A learning rate is above 0.")
+    if asked.learning_rate is not None and not 0 < asked.learning_rate < math.inf:
+        raise ReproError(f"A learning rate is a number above 0, not {asked.learning_rate}.")
     return Request(
         table=table.id,
         scale=scale,

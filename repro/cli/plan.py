@@ -18,7 +18,7 @@ from repro.report.words import counted, duration, run_name, size
 
 
 def command(
-    ids: Annotated[list[str] | None, typer.Argument(help="Tables [default: all].")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(help="Tables (default: all).")] = None,
     scale: o.ScaleOption = "auto",
     seeds: o.SeedsOption = None,
     backbone: o.BackboneOption = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -31,12 +32,12 @@ def command(
     """
     results = o.open_store(store)
     stored = results.specs()
-    spec = find_run(run, results, stored)
-    document = explain(spec, results, stored)
+    key, spec = find_run(run, results, stored)
+    document = explain(key, spec, results, stored)
     sys.stdout.write(json_text(document) if json else as_text(document))
 
 
-def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> RunSpec:
+def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> tuple[str, RunSpec]:
     """The one run whose key begins with `given`, among stored, requested and default ones."""
     known = dict(stored)
     requests = saved_requests(store)
@@ -52,14 +53,14 @@ def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> RunSpec:
     if len(found) != 1:
         problem = "No run's key begins" if not found else f"{len(found)} runs' keys begin"
         raise ReproError(f"{problem} with '{given}'. `python -m repro plan` lists the runs.")
-    return known[found[0]]
+    return found[0], known[found[0]]
 
 
-def explain(spec: RunSpec, store: Store, stored: dict[str, RunSpec]) -> dict[str, Any]:
+def explain(key: str, spec: RunSpec, store: Store, stored: dict[str, RunSpec]) -> dict[str, Any]:
     """The object of `why --json`; docs/json.md describes it."""
-    key = run_key(spec)
     failure = store.failure(key)
-    near = nearest(spec, {k: s for k, s in stored.items() if k != key})
+    others = {k: identity_of(k, s, store) for k, s in stored.items() if k != key}
+    near = nearest(identity_of(key, spec, store), others)
     return {
         "key": key,
         "name": run_name(spec),
@@ -70,12 +71,20 @@ def explain(spec: RunSpec, store: Store, stored: dict[str, RunSpec]) -> dict[str
     }
 
 
-def nearest(spec: RunSpec, others: dict[str, RunSpec]) -> tuple[str, list[dict[str, Any]]] | None:
+def identity_of(key: str, spec: RunSpec, store: Store) -> Mapping[str, Any]:
+    """What `key` is the hash of: today's document of the spec, or an older revision's as stored."""
+    outdated = store.read(key) if run_key(spec) != key else None
+    return identity_document(spec) if outdated is None else outdated.identity
+
+
+def nearest(
+    identity: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, list[dict[str, Any]]] | None:
     """The stored run that differs in the fewest identity fields, and those fields."""
-    own = dict(flatten(identity_document(spec)))
+    own = dict(flatten(identity))
     best: tuple[str, list[dict[str, Any]]] | None = None
     for key in sorted(others):
-        theirs = dict(flatten(identity_document(others[key])))
+        theirs = dict(flatten(others[key]))
         differences = [
             {"field": path, "this": own.get(path), "stored": theirs.get(path)}
             for path in sorted(own.keys() | theirs.keys())

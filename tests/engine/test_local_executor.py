@@ -22,7 +22,7 @@ from repro.spec import FullFineTuning, Method, RunSpec, run_key
 from repro.store import Store
 
 Scenario = Callable[..., None]
-FAKE = Path(__file__).with_name("fake_worker.py")
+FAKE = Path(__file__).parents[1] / "fake_worker.py"
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+"""A driver to kill: `drive_jobs.py STORE MODEL WHICH` trains a few runs and prints every event.
+
+WHICH is `frozen` (the runs of both tables that share one encoder, one job) or `tuning` (the full
+fine-tuning of ResAdapters-2). Every step writes a checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from fake_results import request, runs_of
+
+from repro.backbones.describe import describe
+from repro.engine.jobs import Execution, Job
+from repro.engine.local import LocalExecutor
+from repro.engine.plan import jobs_for
+from repro.spec import FullFineTuning, RunSpec, run_key
+from repro.store import Store
+
+DATA = "seed=0,train=40,validation=12"
+
+
+def wanted(model: str, which: str) -> list[RunSpec]:
+    """The runs, each once: three epochs of three steps."""
+    backbone = describe(model)
+    tables = [
+        request(table, backbone=backbone, data_revision=DATA, epochs=3)
+        for table in ("ResAdapters-1", "ResAdapters-2")
+    ]
+    specs = {run_key(spec): spec for table in tables for spec in runs_of(table)}
+    tuned = which == "tuning"
+    return [s for s in specs.values() if isinstance(s.method, FullFineTuning) == tuned]
+
+
+def tell(job: Job, event: dict[str, Any]) -> None:
+    print(json.dumps(event), flush=True)
+
+
+def main(root: str, model: str, which: str) -> None:
+    store, specs = Store(root), wanted(model, which)
+    revision = specs[0].backbone.revision
+    assert revision is not None
+    execution = Execution(
+        threads=1, checkpoint_steps=1, folders={revision: model}, keep_weights=True
+    )
+    missing = [spec for spec in specs if store.state(run_key(spec)) != "done"]
+    outcomes = LocalExecutor(tell).run(jobs_for(missing, store), store, execution)
+    print(json.dumps({"event": "ended", "kinds": [o.kind for o in outcomes]}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,206 @@
+"""kill -9 at any moment, then the same command again: the bytes of a run that nobody killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drive_jobs import wanted
+from tiny_folder import write_tiny_bert
+
+from repro.engine.jobs import unfinished_jobs
+from repro.spec import run_key
+from repro.store import Store
+
+Event = dict[str, Any]
+PROJECT = Path(__file__).parents[2]
+DRIVER = PROJECT / "tests" / "drive_jobs.py"
+COMPARED = ("history.jsonl", "result.json", "predictions.json", "adapter.safetensors")
+MOST_SECONDS = 300.0
+"""For a process that should end by itself; reached only where something hangs."""
+
+
+class Driver:
+    """`drive_jobs.py` in a session of its own, and what it prints."""
+
+    def __init__(self, root: Path, model: Path, which: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, DRIVER, root, model, which],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        )
+
+    def events(self) -> Iterator[Event]:
+        """Every event until the driver ends."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            yield json.loads(line)
+
+    def wait_for(self, wanted: Callable[[Event], bool]) -> Event:
+        """The first event that is `wanted`."""
+        return next(event for event in self.events() if wanted(event))
+
+    def workers(self) -> list[int]:
+        """The process ids of its children: one, or none between two jobs."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        return [int(child) for child in children.read_text().split()]
+
+    def worker(self) -> int:
+        """The process id of its one child."""
+        (child,) = self.workers()
+        return child
+
+    def kill_tree(self) -> None:
+        """Kills driver and worker at once, and waits for both to be gone."""
+        workers = [os.pidfd_open(pid) for pid in self.workers()]
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.close()
+        for worker in workers:
+            wait_until_gone(worker)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def wait_until_gone(descriptor: int) -> None:
+    """Waits for the end of the process behind a pidfd, whoever's child it is."""
+    ended, _, _ = select.select([descriptor], [], [], MOST_SECONDS)
+    os.close(descriptor)
+    assert ended, "the process lives on"
+
+
+def is_at(kind: str, **fields: object) -> Callable[[Event], bool]:
+    def matches(event: Event) -> bool:
+        return event["event"] == kind and all(event.get(n) == v for n, v in fields.items())
+
+    return matches
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def finish(root: Path, model: Path, which: str) -> Event:
+    """Lets a driver run to its end; returns its last word."""
+    driver = Driver(root, model, which)
+    last = list(driver.events())[-1]
+    driver.close()
+    assert last["event"] == "ended"
+    return last
+
+
+def contents(root: Path, model: Path, which: str) -> dict[str, bytes]:
+    """The compared files of every run."""
+    keys = [run_key(spec) for spec in wanted(str(model), which)]
+    return {
+        f"{key}/{name}": (root / key[:2] / key / name).read_bytes()
+        for key in keys
+        for name in COMPARED
+    }
+
+
+@pytest.fixture(scope="module")
+def unbroken(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What nobody killed left behind."""
+    root = tmp_path_factory.mktemp("unbroken") / "store"
+    assert finish(root, model, "frozen")["kinds"] == [None]
+    return contents(root, model, "frozen")
+
+
+def test_five_kills_leave_the_bytes_of_an_unbroken_run(
+    tmp_path: Path, model: Path, unbroken: dict[str, bytes]
+) -> None:
+    root = tmp_path / "store"
+    store = Store(root)
+    keys = [run_key(spec) for spec in wanted(str(model), "frozen")]
+    assert len(keys) == 7
+
+    driver = Driver(root, model, "frozen")
+    driver.wait_for(is_at("step", step=2))
+    os.kill(driver.worker(), signal.SIGKILL)  # 1: only the worker; the driver starts another
+    assert driver.wait_for(is_at("resumed"))["step"] >= 1
+    driver.wait_for(is_at("evaluation", epoch=1))
+    driver.kill_tree()  # 2: everything, while the first epoch is being scored
+    assert [job.keys for job in unfinished_jobs(store)] == [keys]
+    assert {store.state(key) for key in keys} == {"missing"}
+
+    driver = Driver(root, model, "frozen")
+    driver.wait_for(is_at("step", step=5))
+    worker = os.pidfd_open(driver.worker())
+    driver.close()  # 3: only the driver; its worker dies with it
+    wait_until_gone(worker)
+    with store.claim(keys) as held:
+        assert held == set(keys)
+
+    driver = Driver(root, model, "frozen")
+    driver.wait_for(is_at("evaluation", epoch=3))
+    os.kill(driver.worker(), signal.SIGKILL)  # 4: while the last epoch is being scored
+    driver.wait_for(is_at("resumed"))
+    driver.wait_for(is_at("stored"))
+    driver.kill_tree()  # 5: with some results stored
+    stored = [key for key in keys if store.state(key) == "done"]
+    assert 1 <= len(stored) <= len(keys)
+
+    finish(root, model, "frozen")
+    assert contents(root, model, "frozen") == unbroken
+    assert not list((root / "quarantine").glob("*"))
+
+
+def test_a_driver_that_is_killed_while_the_worker_loads_leaves_nothing_running(
+    tmp_path: Path, model: Path
+) -> None:
+    driver = Driver(tmp_path / "store", model, "frozen")
+    driver.wait_for(is_at("loading"))
+    worker = os.pidfd_open(driver.worker())
+    driver.close()
+    wait_until_gone(worker)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["frozen", "tuning"])
+def test_ten_kills_at_random_moments(tmp_path: Path, model: Path, which: str) -> None:
+    """Twenty in all: before the n-th event of a process, or while it writes a checkpoint."""
+    draw = random.Random(which)
+    assert finish(tmp_path / "unbroken", model, which)["kinds"] == [None]
+    root, kills = tmp_path / "store", 0
+    while kills < 10:
+        driver = Driver(root, model, which)
+        events = driver.events()
+        ended = False
+        for _ in range(draw.randrange(1, 25)):
+            ended = next(events)["event"] == "ended"
+            if ended:
+                break
+        if ended:  # all is stored: begin again, so that the last kill is as good as the first
+            driver.close()
+            assert contents(root, model, which) == contents(tmp_path / "unbroken", model, which)
+            root = tmp_path / f"store-{kills}"
+            continue
+        if draw.random() < 0.4:
+            wait_for_a_write(root, driver)
+        driver.kill_tree()
+        kills += 1
+    finish(root, model, which)
+    assert contents(root, model, which) == contents(tmp_path / "unbroken", model, which)
+
+
+def wait_for_a_write(root: Path, driver: Driver) -> None:
+    """Until a file in a work folder is half written, or the driver has ended."""
+    while driver.process.poll() is None:
+        for folder in (root / "work").glob("*"):
+            if any(name.startswith(".tmp-") for name in os.listdir(folder)):
+                return

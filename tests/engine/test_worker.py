@@ -1,0 +1,367 @@
+"""One job in one process: what it stores, what it says, and how each kind of failure ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fake_results import request, runs_of, store_result
+from run_samples import run_spec
+from tiny_folder import write_tiny_bert
+
+from repro.backbones.describe import describe
+from repro.engine import worker
+from repro.engine.jobs import Execution, JobFile, make_job, write_job
+from repro.engine.worker import Exit, collapsed
+from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, run_key
+from repro.store import Store, staging
+from repro.training.group import Group
+
+Event = dict[str, Any]
+Train = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
+    """The worker's events, in place of its standard output."""
+    events: list[Event] = []
+    monkeypatch.setattr(worker, "report", events.append)
+    return events
+
+
+@pytest.fixture
+def train(
+    store: Store, model: Path, heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> Train:
+    """Trains runs as one job, as `python -m repro.engine.worker` does; returns the exit code."""
+    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
+    revision = describe(str(model)).revision
+    assert revision is not None
+
+    def run(*specs: RunSpec, **execution: Any) -> int:
+        job = make_job(list(specs))
+        options = {"threads": 1, "checkpoint_steps": 1, "folders": {revision: str(model)}}
+        write_job(store, job, Execution.model_validate(options | execution))
+        return worker.main([str(store.root), job.id])
+
+    return run
+
+
+@pytest.fixture
+def specs(model: Path) -> list[RunSpec]:
+    """A probe and always-null: two epochs of three steps on 40 generated questions."""
+    asked = request(
+        "ResAdapters-2",
+        backbone=describe(str(model)),
+        data_revision="seed=0,train=40,validation=12",
+        epochs=2,
+    )
+    return runs_of(asked)  # ResNeXt, probe, full fine-tuning, always null
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [event["event"] for event in events]
+
+
+def last_failure(heard: list[Event]) -> tuple[str, str]:
+    assert heard[-1]["event"] == "failed"
+    return heard[-1]["kind"], heard[-1]["message"]
+
+
+def test_a_job_stores_every_member_with_all_its_files(
+    store: Store, train: Train, specs: list[RunSpec], heard: list[Event]
+) -> None:
+    cells, probe, _, null = specs
+    assert train(cells, probe, null) == Exit.DONE
+    assert kinds(heard)[-3:] == ["stored"] * 3
+    for spec in (cells, probe, null):
+        run = store.read(run_key(spec), verify=True)
+        assert run is not None
+        assert set(run.files) == {
+            "spec.json", "result.json", "environment.json", "history.jsonl", "predictions.json",
+            "adapter.safetensors",
+        }  # fmt: skip
+        assert {score.epoch for score in run.result.scores} == {1, 2}
+        machine = run.environment()
+        assert machine["members"] == [run_key(s) for s in (cells, probe, null)]
+        assert (machine["device"], machine["threads"], machine["resumes"]) == ("cpu", 1, 0)
+        assert machine["seconds"] > 0
+        assert machine["steps"] == 6
+    history = (store.read(run_key(probe)) or pytest.fail("not stored")).path / "history.jsonl"
+    lines = [json.loads(line) for line in history.read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["epoch"] for line in lines if "scores" in line] == [1, 2]
+
+
+def test_weights_of_full_fine_tuning_are_kept_only_when_asked(
+    store: Store, train: Train, specs: list[RunSpec]
+) -> None:
+    tuning = specs[2]
+    assert train(tuning) == Exit.DONE
+    run = store.read(run_key(tuning))
+    assert run is not None
+    assert "adapter.safetensors" not in run.files
+    assert "--keep-weights" in run.result.notes[0]
+    other = tuning.model_copy(update={"seed": 1})
+    assert train(other, keep_weights=True) == Exit.DONE
+    kept = store.read(run_key(other))
+    assert kept is not None
+    assert "adapter.safetensors" in kept.files
+    assert kept.result.notes == []
+
+
+def test_a_run_that_diverges_is_a_failure_and_the_rest_is_stored(
+    store: Store, train: Train, specs: list[RunSpec], heard: list[Event]
+) -> None:
+    recipe = specs[1].recipe.model_copy(update={"learning_rate": 1e38})
+    wild = specs[1].model_copy(update={"recipe": recipe})
+    assert train(wild, specs[3]) == Exit.DONE
+    failure = store.failure(run_key(wild))
+    assert failure is not None
+    assert failure.kind == "diverged"
+    assert "not finite" in failure.message
+    assert store.state(run_key(specs[3])) == "done"
+    assert "diverged" in kinds(heard)
+
+
+def test_a_full_disk_while_results_are_written_costs_only_the_writing(
+    store: Store,
+    train: Train,
+    specs: list[RunSpec],
+    heard: list[Event],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(descriptor: int, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "write_all", full)
+        assert train(specs[1], specs[3]) == Exit.ERROR
+    kind, message = last_failure(heard)
+    assert kind == "store"
+    assert "the disk is full" in message
+    assert "--store" in message
+    assert {store.state(run_key(spec)) for spec in (specs[1], specs[3])} == {"missing"}
+    heard.clear()
+    assert train(specs[1], specs[3]) == Exit.DONE
+    assert "resumed" in kinds(heard)
+    assert "step" not in kinds(heard)  # trained and scored before: only written now
+
+
+def test_a_disk_that_fills_up_in_training_is_continued_once_there_is_room(
+    small_store: Store, train_on: Callable[..., int], specs: list[RunSpec], heard: list[Event]
+) -> None:
+    ballast = small_store.root.parent / "ballast"
+
+    def fill(event: Event) -> None:
+        if event["event"] == "step" and event["step"] == 3:
+            with ballast.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+                while True:
+                    stream.write(bytes(1000))
+
+    assert train_on(small_store, [specs[1]], fill) == Exit.ERROR
+    kind, message = last_failure(heard)
+    assert kind == "store"
+    assert "the disk is full" in message
+    ballast.unlink()
+    heard.clear()
+    assert train_on(small_store, [specs[1]]) == Exit.DONE
+    assert next(event for event in heard if event["event"] == "resumed")["step"] == 2
+    assert small_store.state(run_key(specs[1])) == "done"
+
+
+@pytest.fixture
+def small_store(tmp_path: Path) -> Iterator[Store]:
+    """A store on a real file system of 1 MiB, where this user may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "engine-test", str(disk)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this user may not mount a tmpfs, so no disk can really be full")
+    yield Store(disk / "store")
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.fixture
+def train_on(
+    model: Path, heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., int]:
+    """Like `train`, in a given store; `watch` gets every event as it comes."""
+    revision = describe(str(model)).revision or ""
+
+    def run(
+        store: Store, specs: list[RunSpec], watch: Callable[[Event], None] = lambda event: None
+    ) -> int:
+        def report(event: Event) -> None:
+            heard.append(event)
+            watch(event)
+
+        monkeypatch.setattr(worker, "report", report)
+        execution = Execution(threads=1, checkpoint_steps=1, folders={revision: str(model)})
+        folder = write_job(store, make_job(specs), execution)
+        return worker.guarded(store, folder, JobFile(specs=specs, execution=execution))
+
+    return run
+
+
+def test_a_full_disk_met_outside_the_store_names_the_mend_too(
+    train: Train, specs: list[RunSpec], heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(group: Group) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "history.jsonl")
+
+    monkeypatch.setattr(Group, "train", full)
+    assert train(specs[1]) == Exit.ERROR
+    kind, message = last_failure(heard)
+    assert (kind, "the disk is full" in message) == ("store", True)
+
+
+def test_another_error_of_the_system_is_not_called_a_full_disk(
+    train: Train, specs: list[RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(group: Group) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Group, "train", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        train(specs[1])
+
+
+@pytest.mark.parametrize("error", [torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried"), MemoryError()])
+def test_memory_that_runs_out_has_an_exit_code_of_its_own(
+    train: Train,
+    specs: list[RunSpec],
+    heard: list[Event],
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def greedy(group: Group) -> None:
+        raise error
+
+    monkeypatch.setattr(Group, "train", greedy)
+    assert train(specs[1]) == Exit.OUT_OF_MEMORY
+    kind, message = last_failure(heard)
+    assert kind == "out-of-memory"
+    assert message in ("CUDA out of memory.", "MemoryError")
+
+
+def test_a_bug_is_not_caught_so_that_its_traceback_is_in_the_log(
+    train: Train, specs: list[RunSpec], heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Group, "train", lambda group: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train(specs[1])
+    assert "failed" not in kinds(heard)
+
+
+def test_a_model_that_cannot_be_had_says_where_to_put_it(
+    store: Store, train: Train, heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.delenv("REPRO_MODELS", raising=False)
+    spec = run_spec(
+        LinearProbe(layer=6), backbone__id="nobody/no-such-model", backbone__revision=None
+    )
+    assert train(spec) == Exit.MISSING
+    kind, message = last_failure(heard)
+    assert kind == "missing-model"
+    assert "$REPRO_MODELS/nobody/no-such-model" in message
+    assert "\n" not in message
+
+
+def test_a_model_folder_that_changed_since_is_refused(
+    train: Train, specs: list[RunSpec], heard: list[Event], tmp_path: Path
+) -> None:
+    other = write_tiny_bert(tmp_path / "other", hidden=16)
+    revision = specs[1].backbone.revision or ""
+    assert train(specs[1], folders={revision: str(other)}) == Exit.MISSING
+    kind, message = last_failure(heard)
+    assert kind == "missing-model"
+    assert "has changed" in message
+    assert "--backbone" in message
+
+
+def test_data_that_is_gone_says_where_to_put_it(
+    train: Train, specs: list[RunSpec], heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REPRO_DATA", raising=False)
+    changes = {
+        "source": "squad_v2",
+        "revision": "sha256:0",
+        "train": "dev-minus-cs224n",
+        "evaluation": "cs224n",
+    }
+    spec = specs[1].model_copy(update={"task": specs[1].task.model_copy(update=changes)})
+    assert train(spec) == Exit.MISSING
+    kind, message = last_failure(heard)
+    assert kind == "missing-data"
+    assert "REPRO_DATA" in message
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
+def test_cuda_without_a_gpu_says_so(
+    train: Train, specs: list[RunSpec], heard: list[Event]
+) -> None:
+    assert train(specs[1], device="cuda") == Exit.ERROR
+    kind, message = last_failure(heard)
+    assert kind == "error"
+    assert "--device cpu" in message
+
+
+def test_runs_that_another_process_holds_are_left_to_it(
+    store: Store, train: Train, specs: list[RunSpec], heard: list[Event]
+) -> None:
+    with store.claim([run_key(specs[1])]):
+        assert train(specs[1], specs[3]) == Exit.CLAIMED_ELSEWHERE
+    assert heard == []
+
+
+def test_runs_that_another_process_stored_are_not_trained_again(
+    store: Store, train: Train, specs: list[RunSpec], heard: list[Event]
+) -> None:
+    store_result(store, specs[3])
+    assert train(specs[3]) == Exit.DONE
+    assert heard == []
+
+
+def test_a_worker_without_a_job_says_so(
+    store: Store, heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
+    assert worker.main([str(store.root), "0123"]) == Exit.ERROR
+    assert "holds no job" in last_failure(heard)[1]
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [({"dev": 100.0}, True), ({"dev": 100.0, "part": 99.9}, False), ({"dev": 0.0}, False)],
+)
+def test_a_run_is_collapsed_that_answers_nothing_at_its_end(
+    rates: dict[str, float], expected: bool
+) -> None:
+    def score(split: str, epoch: int, value: float) -> dict[str, Any]:
+        name = {"protocol": "legacy/argmax-pair", "metric": "null_rate"}
+        return {**name, "split": split, "epoch": epoch, "value": value}
+
+    spec = run_spec()  # two epochs
+    scores = [score("dev", 1, 50.0), *(score(split, 2, rate) for split, rate in rates.items())]
+    assert collapsed(spec, scores) is expected
+    assert collapsed(run_spec(AlwaysNull()), scores) is None
+
+
+def test_full_fine_tuning_is_alone_in_its_job(specs: list[RunSpec]) -> None:
+    assert isinstance(specs[2].method, FullFineTuning)
