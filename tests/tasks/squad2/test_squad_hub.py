@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_hub import COMMIT, Hub, run_with_hub, serving
 from squad_examples import row
 
 PATH = "/datasets/rajpurkar/squad_v2/resolve/{}/squad_v2/validation-00000-of-00001.parquet"
-COMMIT = "3ffb306f725f7d2ce8394bc1873b24868140c412"
 OTHER = "0" * 40
 PROGRAM = """
 from repro.errors import MissingData
@@ -31,58 +25,14 @@ else:
 """
 
 
-class Hub(ThreadingHTTPServer):
-    """Serves bytes by path and notes what was asked of it."""
-
-    def __init__(self, files: dict[str, bytes]) -> None:
-        super().__init__(("127.0.0.1", 0), _Answer)
-        self.files = files
-        self.asked: list[str] = []
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Answer(BaseHTTPRequestHandler):
-    server: Hub
-
-    def do_HEAD(self) -> None:
-        self._answer(body=False)
-
-    def do_GET(self) -> None:
-        self._answer(body=True)
-
-    def _answer(self, body: bool) -> None:
-        self.server.asked.append(f"{self.command} {self.path}")
-        content = self.server.files.get(self.path)
-        self.send_response(404 if content is None else 200)
-        if content is None:
-            self.send_header("X-Error-Code", "RevisionNotFound")
-        self.send_header("Content-Length", str(len(content or b"")))
-        self.send_header("ETag", f'"{hashlib.sha256(content or b"").hexdigest()}"')
-        self.send_header("X-Repo-Commit", COMMIT)
-        self.end_headers()
-        if body and content:
-            self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Keeps the test's output clean."""
-
-
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     folder = tmp_path_factory.mktemp("parquet")
     rows = [row(f"d{number}", answer="Bo" if number < 5_928 else "") for number in range(11_873)]
     whole, short = _parquet(folder / "whole", rows), _parquet(folder / "short", rows[:-1])
     files = {PATH.format(name): whole for name in ("main", COMMIT)} | {PATH.format(OTHER): short}
-    server = Hub(files)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(files) as server:
+        yield server
 
 
 def _parquet(path: Path, rows: list[dict[str, Any]]) -> bytes:
@@ -97,26 +47,7 @@ def _parquet(path: Path, rows: list[dict[str, Any]]) -> bytes:
 
 
 def _read(home: Path, endpoint: str, revision: str = "", **more: str) -> str:
-    keep = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    settings = {
-        "HF_ENDPOINT": endpoint,
-        "HF_HOME": str(home),
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "NO_PROXY": "127.0.0.1",
-        "HOME": str(home),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, revision],
-        env=keep | settings | more,
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return run_with_hub(PROGRAM, home, endpoint, revision, **more)
 
 
 def test_rows_come_from_the_endpoint_then_from_the_cache_without_it(
