@@ -15,7 +15,7 @@ from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
 from repro.papers.tables import Request
-from repro.report.words import duration, run_name, size
+from repro.report.words import counted, duration, run_name, size
 from repro.store.store import Store
 
 PLAIN_SECONDS = 30.0
@@ -37,12 +37,17 @@ def train_missing(
     with JobProgress(plan) as progress:
         outcomes = LocalExecutor(progress.hear).run(plan.jobs, store, execution)
     learn_speed(outcomes, store, kind)
-    for outcome in outcomes:
-        if outcome.kind is not None:
-            print(
-                f"repro: job {outcome.job.id}: {outcome.kind}: {outcome.message}", file=sys.stderr
-            )
+    tell_failures(outcomes)
     return outcomes
+
+
+def tell_failures(outcomes: Sequence[Outcome]) -> None:
+    """One line a job that did not end well, and where the logs are named."""
+    failed = [outcome for outcome in outcomes if outcome.kind is not None]
+    for outcome in failed:
+        print(f"repro: job {outcome.job.id}: {outcome.kind}: {outcome.message}", file=sys.stderr)
+    if any(outcome.kind != "running" for outcome in failed):
+        print("repro: `python -m repro status` names the logs.", file=sys.stderr)
 
 
 def announce(plan: Plan) -> None:
@@ -50,7 +55,8 @@ def announce(plan: Plan) -> None:
     expected = plan.estimate()
     how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
     print(
-        f"{len(plan.missing)} of {len(plan.runs)} runs are missing: {len(plan.jobs)} jobs, about "
+        f"{len(plan.missing)} of {len(plan.runs)} runs are missing: "
+        f"{counted(len(plan.jobs), 'job')}, about "
         f"{duration(expected.seconds)} and {size(expected.memory_bytes)} of memory ({how}).",
         file=sys.stderr,
     )
@@ -84,6 +90,7 @@ class JobProgress:
             disable=not self.console.is_terminal,
         )
         self.tasks: dict[str, TaskID] = {}
+        self.diverged: set[str] = set()
         self.said = -PLAIN_SECONDS
         self.count = len(plan.jobs)
         self.names = {
@@ -104,7 +111,7 @@ class JobProgress:
         """Shows one event of a worker."""
         task = self.tasks.get(job.id)
         if task is None:
-            title = f"job {len(self.tasks) + 1} ({len(job.specs)} runs)"
+            title = f"job {len(self.tasks) + 1} ({counted(len(job.specs), 'run')})"
             task = self.tasks[job.id] = self.bars.add_task(title, total=None, state="starting")
         kind = event["event"]
         if kind == "step":
@@ -117,17 +124,20 @@ class JobProgress:
         elif kind == "evaluation":
             state = f"scoring epoch {event['epoch']}, {event['batch']}/{event['batches']}"
             self.bars.update(task, state=state)
+        elif kind == "encoding":
+            self.bars.update(task, state=f"encoding {event['batch']}/{event['batches']}")
         elif kind == "loading":
             self.bars.update(task, state=f"loading {event['what']} ({event['device']})")
         elif kind == "scored":
             values = ", ".join(f"{name} {value:.1f}" for name, value in event["scores"].items())
             name = self.names.get(event["run"], event["run"][:12])
-            self.console.print(f"  epoch {event['epoch']}: {name}: {values}", highlight=False)
+            self._say(f"epoch {event['epoch']}: {name}: {values}")
         elif kind == "resumed":
-            self.console.print(f"  continues at step {event['step']}/{event['steps']}")
-        elif kind == "diverged":
+            self._say(f"continues at step {event['step']}/{event['steps']}")
+        elif kind == "diverged" and event["run"] not in self.diverged:
+            self.diverged.add(event["run"])  # told when it happens and when it is recorded
             name = self.names.get(event["run"], event["run"][:12])
-            self.console.print(f"  {name} diverged at step {event['step']}", highlight=False)
+            self._say(f"{name} diverged at step {event['step']}")
 
     def _occasionally(self, job: Job, state: str) -> None:
         if self.console.is_terminal:
@@ -135,4 +145,8 @@ class JobProgress:
         now = self.bars.get_time()
         if now - self.said >= PLAIN_SECONDS:
             self.said = now
-            self.console.print(f"  job {job.id}: {state}", highlight=False)
+            self._say(f"job {job.id}: {state}")
+
+    def _say(self, line: str) -> None:
+        """One line, whole: a log has no width, and a name may look like markup."""
+        self.console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)

@@ -9,10 +9,9 @@ import typer
 
 from repro.cli import options as o
 from repro.papers.registry import TABLES
-from repro.report.files import saved_requests, write_table
+from repro.report.files import saved_requests, write_artefact, write_table
 from repro.report.reproduce import document
 from repro.report.view import view_table
-from repro.store.atomic import write_text
 
 
 def command(
@@ -27,5 +26,5 @@ def command(
     views = [view_table(TABLES[r.table], r, results) for r in saved_requests(results)]
     for view in views:
         write_table(view, out)
-    write_text(out / "REPRODUCE.md", document(views, results))
+    write_artefact(out / "REPRODUCE.md", document(views, results))
     print(f"Wrote {out / 'REPRODUCE.md'} and {3 * len(views)} files in {out / 'tables'}.")

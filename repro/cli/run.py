@@ -8,7 +8,7 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.scales import choose
-from repro.engine.jobs import Execution
+from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import find_table
@@ -54,6 +54,7 @@ def command(
         keep_weights=keep_weights,
         folders=o.find_folders(backbone),
     )
+    sweep_jobs(results)
     if make_plan(requests, results, o.any_speed(), retry_failed=retry).jobs:
         from repro.cli.execute import train_missing
 

@@ -11,7 +11,7 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.scales import choose
-from repro.engine.jobs import Execution
+from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED, UnknownName
 from repro.papers.registry import find_table
@@ -83,6 +83,7 @@ def command(
 
 def train(request: Request, store: Store, execution: Execution, *, retry: bool) -> None:
     """Trains what is missing, if anything is; remembers the request for `report`."""
+    sweep_jobs(store)
     plan = make_plan([request], store, o.any_speed(), retry_failed=retry)
     if plan.jobs:
         from repro.cli.execute import train_missing

@@ -7,6 +7,7 @@ them, finished ones included, so that it continues bit for bit.
 from __future__ import annotations
 
 import hashlib
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,14 @@ def unfinished_jobs(store: Store) -> list[Job]:
     found = ((folder, read_job(folder)) for folder in folders)
     jobs = ((folder, make_job(file.specs)) for folder, file in found if file is not None)
     return [job for folder, job in jobs if job.id == folder.name and not is_stored(store, job)]
+
+
+def sweep_jobs(store: Store) -> None:
+    """Removes work folders whose results are all stored: what a kill right after them left."""
+    for folder in sorted((store.root / "work").glob("*")):
+        file = read_job(folder)
+        if file is not None and is_stored(store, make_job(file.specs)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_stored(store: Store, job: Job) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from repro.errors import StoreError
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
 from repro.report.render import as_json, csv_text, json_text, markdown
@@ -36,9 +37,21 @@ def write_table(view: TableView, folder: Path) -> list[Path]:
     for ending, text in texts.items():
         path = folder / "tables" / f"{table_name(view.request)}.{ending}"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            write_text(path, text)
+            write_artefact(path, text)
         paths.append(path)
     return paths
+
+
+def write_artefact(path: Path, text: str) -> None:
+    """Writes a file for a reader, whole or not at all. Raises StoreError, which names --out."""
+    try:
+        write_text(path, text)
+    except StoreError as refusal:
+        reason = getattr(refusal.__cause__, "strerror", None) or str(refusal)
+        raise StoreError(
+            f"Cannot write {path}: {reason}. Mend that or name another folder with --out; the "
+            "results themselves are stored."
+        ) from refusal
 
 
 def request_document(request: Request) -> dict[str, Any]:

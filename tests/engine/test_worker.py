@@ -42,9 +42,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
 
 
 @pytest.fixture
-def train(
-    store: Store, model: Path, heard: list[Event], monkeypatch: pytest.MonkeyPatch
-) -> Train:
+def train(store: Store, model: Path, heard: list[Event], monkeypatch: pytest.MonkeyPatch) -> Train:
     """Trains runs as one job, as `python -m repro.engine.worker` does; returns the exit code."""
     monkeypatch.setattr(worker, "die_with_parent", lambda: None)
     revision = describe(str(model)).revision
@@ -241,7 +239,9 @@ def test_another_error_of_the_system_is_not_called_a_full_disk(
         train(specs[1])
 
 
-@pytest.mark.parametrize("error", [torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried"), MemoryError()])
+@pytest.mark.parametrize(
+    "error", [torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried"), MemoryError()]
+)
 def test_memory_that_runs_out_has_an_exit_code_of_its_own(
     train: Train,
     specs: list[RunSpec],
@@ -313,9 +313,7 @@ def test_data_that_is_gone_says_where_to_put_it(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
-def test_cuda_without_a_gpu_says_so(
-    train: Train, specs: list[RunSpec], heard: list[Event]
-) -> None:
+def test_cuda_without_a_gpu_says_so(train: Train, specs: list[RunSpec], heard: list[Event]) -> None:
     assert train(specs[1], device="cuda") == Exit.ERROR
     kind, message = last_failure(heard)
     assert kind == "error"

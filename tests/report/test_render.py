@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -103,7 +104,8 @@ def test_the_caption_says_what_the_numbers_are_of(store: Store) -> None:
     for part in (
         "Scale: smoke (not comparable with the published numbers).",
         "Encoder: MiniLM-L6, 6 layers, frozen.",
-        "Training: 24 questions of generated, 3 epochs, batch 16, rate 0.01, fp32.",
+        "Training: 24 questions of generated, 3 epochs, batch ",
+        ", rate 0.01, fp32.",
         "Scored: 12 questions of generated, legacy/argmax-pair.",
         "Reading: repaired.",
         "Seeds: 2.",
@@ -114,7 +116,7 @@ def test_the_caption_says_what_the_numbers_are_of(store: Store) -> None:
     assert "Scale: paper. Encoder: BERT-base, 12 layers" in paper
     assert "50,000 questions of train" in paper
     assert "Reading: as released." in paper
-    assert "80% answerable" in caption(view(store, request(scale="reduced")))
+    assert re.search(r"cs224n, \d\d% answerable, ", caption(view(store, request(scale="reduced"))))
 
 
 def test_a_missing_seed_is_said_below_the_table(store: Store) -> None:

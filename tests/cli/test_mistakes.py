@@ -1,0 +1,203 @@
+"""Every mistake of a user is one sentence with the mend, an exit code, and never a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_folder import write_tiny_bert
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def says(cli: Call) -> Call:
+    """Calls the command line and checks exit code, empty output, one sentence without traceback."""
+
+    def check(*words: object, code: int, contains: str | list[str]) -> str:
+        answer = cli(*words)
+        assert answer.code == code
+        assert answer.out == ""
+        assert "Traceback" not in answer.err
+        for part in [contains] if isinstance(contains, str) else contains:
+            assert part in answer.err
+        return str(answer.err)
+
+    return check
+
+
+def test_an_unknown_table_names_the_closest(says: Call) -> None:
+    said = says("table", "ResAdapter-1", code=2, contains="ResAdapters-1")
+    assert said == (
+        "repro: There is no table called 'ResAdapter-1'. Did you mean ResAdapters-1 or "
+        "ResAdapters-2?\n"
+    )
+    says("plan", "Houlsby-9", code=2, contains="Known: ResAdapters-1, ResAdapters-2.")
+    for verb in ("show", "run"):
+        says(verb, "resadapters1", code=2, contains="ResAdapters-1")
+
+
+def test_the_case_of_an_id_does_not_matter(cli: Call) -> None:
+    assert cli("show", "RESADAPTERS-1").out == cli("show", "ResAdapters-1").out
+
+
+@pytest.mark.parametrize("verb", ["table", "plan", "run", "show"])
+def test_an_unknown_scale_names_the_closest(says: Call, verb: str) -> None:
+    says(verb, "ResAdapters-1", "--scale", "papper", code=2, contains="Did you mean paper?")
+
+
+def test_an_unknown_backbone_names_what_there_is(says: Call) -> None:
+    said = says("table", "ResAdapters-1", "--backbone", "minilm", code=2, contains="minilm-l6")
+    assert "no backbone or model folder called 'minilm'" in said
+
+
+def test_a_model_folder_without_weights_names_the_files(says: Call, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    said = says("table", "ResAdapters-1", "--backbone", "model", code=2, contains="no model.safe")
+    assert "config.json, model.safetensors, tokenizer.json" in said
+
+
+def test_a_depth_that_is_no_multiple_of_three_names_the_depths_that_are(
+    says: Call, tmp_path: Path
+) -> None:
+    write_tiny_bert(tmp_path / "four", layers=4)
+    says(
+        "table", "ResAdapters-1", "--scale", "smoke", "--backbone", "four", code=2,
+        contains=["this encoder has 4 layers", "an encoder of 3 or 6 layers (--backbone)"],
+    )  # fmt: skip
+
+
+def test_a_bottleneck_that_the_heads_cannot_share(says: Call) -> None:
+    says(
+        "plan", "ResAdapters-1", "--scale", "smoke", "--bottleneck", "81", code=2,
+        contains=["A bottleneck of 81", "4 attention heads", "a multiple of 4"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "nan", "inf"])
+def test_a_learning_rate_that_is_none(says: Call, rate: str) -> None:
+    says(
+        "plan", "ResAdapters-1", "--scale", "smoke", "--learning-rate", rate, code=2,
+        contains="A learning rate is a number above 0",
+    )  # fmt: skip
+
+
+def test_a_precision_that_there_is_not(says: Call) -> None:
+    says(
+        "table", "ResAdapters-1", "--scale", "smoke", "--precision", "fp64", code=2,
+        contains=["no precision called 'fp64'", "fp32"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["table", "run", "plan"])
+def test_a_device_that_there_is_not(says: Call, verb: str) -> None:
+    says(
+        verb, "ResAdapters-1", "--scale", "smoke", "--device", "gpu", code=2,
+        contains="no device called 'gpu'",
+    )  # fmt: skip
+
+
+def test_a_format_that_there_is_not(says: Call) -> None:
+    says("table", "ResAdapters-1", "--format", "mdd", code=2, contains="Did you mean md?")
+
+
+@pytest.mark.parametrize(
+    ("words", "contains"),
+    [
+        (["table", "ResAdapters-1", "--sclae", "smoke"], "--scale"),
+        (["tabel", "ResAdapters-1"], "Did you mean 'table'?"),
+        (["table"], "id"),
+        (["table", "ResAdapters-1", "--seeds", "0"], "--seeds"),
+        (["table", "ResAdapters-1", "--seeds", "three"], "--seeds"),
+        (["table", "ResAdapters-1", "--epochs", "-2"], "--epochs"),
+    ],
+)
+def test_a_misspelt_command_line(says: Call, words: list[str], contains: str) -> None:
+    says(*words, code=2, contains=contains)
+
+
+def test_an_incomplete_train_file_says_what_was_found_and_what_is_expected(
+    says: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data" / "squad_v2"
+    folder.mkdir(parents=True)
+    row = {
+        "id": "1", "title": "t", "context": "c", "question": "q",
+        "answers": {"text": [], "answer_start": []},
+    }  # fmt: skip
+    for split in ("train", "validation"):
+        with gzip.open(folder / f"{split}.jsonl.gz", "wt") as stream:
+            stream.write(json.dumps(row) + "\n")
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
+    for verb in ("table", "plan", "run"):
+        says(
+            verb, "ResAdapters-1", "--scale", "paper", code=2,
+            contains=[
+                "train.jsonl.gz is not the published train set",
+                "it has 1 questions, 1 of them unanswerable",
+                "130,319 questions, 43,498 of them unanswerable",
+                "unset REPRO_DATA",
+            ],
+        )  # fmt: skip
+
+
+def test_a_store_that_is_a_file(says: Call, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    says(
+        "table", "ResAdapters-1", "--scale", "smoke", "--store", "file", code=1,
+        contains=["Cannot write file", "is a file, not a folder", "--store"],
+    )  # fmt: skip
+    assert (tmp_path / "file").read_text() == "not a folder"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a real, tiny file system with these options, where this user may."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(options: str) -> Path:
+        command = ["mount", "-t", "tmpfs", "-o", options, "cli-test", str(folder)]
+        try:
+            subprocess.run(command, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("this user may not mount a tmpfs")
+        return folder
+
+    yield mount
+    subprocess.run(["umount", str(folder)], check=False, capture_output=True)
+
+
+def test_a_store_that_may_not_be_written(says: Call, disk: Callable[[str], Path]) -> None:
+    says(
+        "table", "ResAdapters-1", "--scale", "smoke", "--store", disk("size=512k,ro") / "store",
+        code=1, contains=["Cannot write", "the file system is read-only", "--store"],
+    )  # fmt: skip
+
+
+def test_a_disk_that_is_too_small_is_refused_before_any_training(
+    says: Call, disk: Callable[[str], Path]
+) -> None:
+    says(
+        "table", "ResAdapters-1", "--scale", "smoke", "--store", disk("size=512k") / "store",
+        code=1, contains=["MB free and needs about 200 MB", "Free some space", "--store"],
+    )  # fmt: skip
+
+
+def test_a_run_that_is_not_known(says: Call) -> None:
+    says("why", "zzz", code=2, contains=["No run's key begins with 'zzz'", "repro plan"])
+
+
+def test_a_folder_for_the_tables_that_is_a_file(cli: Call, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("not a folder")
+    answer = cli("table", "ResAdapters-1", "--scale", "smoke", "--no-run", "--out", "out")
+    assert answer.code == 1
+    assert "Cannot write out/tables" in answer.err
+    assert "--out" in answer.err
+    assert "Traceback" not in answer.err

@@ -1,0 +1,114 @@
+"""`why RUN`: the first field in which a run differs from the nearest stored one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fake_results import request, runs_of, store_all, store_result
+
+from repro.papers.tables import Request
+from repro.report.files import save_request
+from repro.spec import run_key
+from repro.spec.identity import REVISIONS
+from repro.store import Store
+
+Call = Callable[..., Any]
+
+
+def asked_for(store: Store, **changes: Any) -> Request:
+    """A request that the store remembers, so that its runs are known."""
+    asked = request(**changes)
+    save_request(store, asked)
+    return asked
+
+
+def test_the_first_differing_field_against_the_nearest_stored_run(cli: Call, store: Store) -> None:
+    stored = request(learning_rate=0.5)
+    store_all(store, stored)
+    spec = runs_of(asked_for(store, learning_rate=0.25))[0]
+    near = runs_of(stored)[0]
+    answer = cli("why", run_key(spec)[:10])
+    assert answer.code == 0
+    assert answer.out.splitlines() == [
+        run_key(spec),
+        "adapter b100 on MiniLM-L6, seed 0: missing",
+        f"Nearest stored run: {run_key(near)[:12]}, which differs in:",
+        "  spec.recipe.learning_rate: 0.25 here, 0.5 there",
+    ]
+
+
+def test_of_several_stored_runs_the_one_with_fewest_differences_is_nearest(
+    cli: Call, store: Store
+) -> None:
+    stored = request(epochs=8)
+    store_all(store, stored)
+    spec = runs_of(asked_for(store, seeds=2, epochs=3))[-1]  # always null, seed 1
+    document = json.loads(cli("why", run_key(spec), "--json").out)
+    assert document["nearest"]["key"] == run_key(runs_of(stored)[-1])
+    assert document["differences"] == [
+        {"field": "spec.recipe.epochs", "this": 3, "stored": 8},
+        {"field": "spec.seed", "this": 1, "stored": 0},
+    ]
+
+
+def test_a_stored_run_is_done_and_its_neighbour_named(cli: Call, store: Store) -> None:
+    asked = request(seeds=2)
+    store_all(store, asked)
+    spec = runs_of(asked)[0]
+    document = json.loads(cli("why", run_key(spec), "--json").out)
+    assert (document["state"], document["failure"]) == ("done", None)
+    assert document["differences"] == [{"field": "spec.seed", "this": 0, "stored": 1}]
+
+
+def test_a_failed_run_says_how_it_failed(cli: Call, store: Store) -> None:
+    spec = runs_of(asked_for(store))[0]
+    store.record_failure(run_key(spec), spec, "error", "it broke", "log")
+    answer = cli("why", run_key(spec)[:8])
+    assert "seed 0: failed" in answer.out
+    assert "It failed: it broke" in answer.out
+    assert "No other run is stored." in answer.out
+
+
+def test_a_run_of_an_older_revision_differs_in_the_revision(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The upgrade case: nothing about the spec differs, and yet the run is missing."""
+    asked = asked_for(store, epochs=1)
+    old = store_result(store, runs_of(asked)[0])
+    before = REVISIONS["recipe"]
+    monkeypatch.setitem(REVISIONS, "recipe", before + 1)
+    new = run_key(runs_of(asked)[0])
+    assert new != old
+    document = json.loads(cli("why", new, "--json").out)
+    assert document["state"] == "missing"
+    assert document["nearest"]["key"] == old
+    assert document["differences"] == [
+        {"field": "revisions.recipe", "this": before + 1, "stored": before}
+    ]
+    assert json.loads(cli("why", old, "--json").out)["key"] == old
+
+
+def test_a_prefix_that_fits_several_runs_is_refused(cli: Call, store: Store) -> None:
+    keys = store_all(store, request(seeds=3))
+    first = {key[0] for key in keys if sum(other[0] == key[0] for other in keys) > 1}
+    answer = cli("why", sorted(first)[0])
+    assert answer.code == 2
+    assert "runs' keys begin with" in answer.err
+    assert "repro plan" in answer.err
+
+
+def test_a_key_in_capitals_is_found(cli: Call, store: Store) -> None:
+    key = store_all(store, request())[0]
+    assert cli("why", key[:12].upper()).out.startswith(key)
+
+
+def test_runs_of_the_default_requests_are_known_before_anything_is_stored(
+    cli: Call, store: Store
+) -> None:
+    runs = json.loads(cli("plan", "ResAdapters-1", "--scale", "paper", "--json").out)["runs"]
+    answer = cli("why", runs[0]["key"][:12])
+    assert answer.code == 0
+    assert "missing" in answer.out
