@@ -47,7 +47,8 @@ def command(
     kind = o.check_device(device)
     if kind == "auto":
         kind = "cuda" if o.has_gpu() or requests[0].scale == "paper" else "cpu"
-    plan = make_plan(requests, results, stored_speed(results.root, kind))
+    # As `table` trains it: what diverged before is tried again only with --retry.
+    plan = make_plan(requests, results, stored_speed(results.root, kind), retry_failed=False)
     document = as_json(plan, requests[0].scale)
     sys.stdout.write(json_text(document) if json else as_text(plan, requests[0].scale))
 
@@ -113,13 +114,13 @@ def as_json(plan: Plan, scale: str) -> dict[str, Any]:
                 "id": job.id,
                 "runs": job.keys,
                 "seconds": estimate(job, plan.speed).seconds,
-                "memory_bytes": estimate(job, plan.speed).memory_bytes,
+                "memory_bytes": round(estimate(job, plan.speed).memory_bytes),
             }
             for job in plan.jobs
         ],
         "estimate": {
             "seconds": plan.estimate().seconds,
-            "memory_bytes": plan.estimate().memory_bytes,
+            "memory_bytes": round(plan.estimate().memory_bytes),
             "device": plan.speed.device,
             "measured": plan.speed.measured,
         },

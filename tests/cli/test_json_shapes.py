@@ -1,0 +1,152 @@
+"""`--json`: what docs/json.md promises is what is printed, and every number is a number."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_results import runs_of, store_result
+
+from repro.cli.options import Asked, make_request
+from repro.engine.jobs import Execution, make_job, write_job
+from repro.papers.registry import TABLES
+from repro.report.files import save_request
+from repro.spec import run_key
+from repro.store import Store
+
+Call = Callable[..., Any]
+DOCUMENT = Path(__file__).parents[2] / "docs" / "json.md"
+ASKED = ["--scale", "smoke", "--seeds", "2", "--epochs", "2"]
+
+
+def sections() -> dict[str, str]:
+    """Verb -> its section of docs/json.md."""
+    parts = re.split(r"^## (\w+)$", DOCUMENT.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def example(section: str) -> Any:
+    found = re.search(r"```json\n(.*?)```", section, re.DOTALL)
+    assert found is not None
+    return json.loads(found.group(1))
+
+
+def documented(section: str) -> set[str]:
+    """The keys that the section's table names, `a[].b`, `.c` for `a[].c`, objects included."""
+    names: set[str] = set()
+    for line in section.splitlines():
+        if not line.startswith("| `"):
+            continue
+        lead = ""
+        for name in re.findall(r"`([^`]+)`", line.split("|")[1]):
+            lead = name if not name.startswith(".") else lead.rpartition(".")[0] + name
+            names.add(lead.removesuffix("[]"))
+    return names
+
+
+def paths(value: Any, lead: str = "") -> Iterator[str]:
+    """`rows[].name` for every key of every object."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            path = f"{lead}.{name}" if lead else name
+            yield path
+            yield from paths(item, path)
+    elif isinstance(value, list):
+        for item in value:
+            yield from paths(item, f"{lead}[]")
+
+
+def strict(text: str) -> Any:
+    def refuse(name: str) -> float:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.fixture
+def printed(cli: Call, store: Store) -> Callable[[str], Any]:
+    """What a verb prints over a store with results, a failure and an unfinished job."""
+    asked = make_request(TABLES["ResAdapters-1"], "smoke", Asked(seeds=2, epochs=2))
+    specs = runs_of(asked)
+    for spec in [*specs[:5], *specs[7:9]]:
+        store_result(store, spec, span_f1=5.0)
+    diverged = run_key(specs[6])
+    store.record_failure(diverged, specs[6], "diverged", "The loss was not finite.", "log")
+    write_job(store, make_job(specs[9:]), Execution())
+    save_request(store, asked)
+    words = {
+        "list": ["list"],
+        "show": ["show", "ResAdapters-1"],
+        "plan": ["plan", "ResAdapters-1", *ASKED],
+        "table": ["table", "ResAdapters-1", *ASKED, "--no-run"],
+        "status": ["status"],
+        "why": ["why", diverged[:12]],
+    }
+
+    def verb(name: str) -> Any:
+        return strict(cli(*words[name], "--json").out)
+
+    return verb
+
+
+VERBS = ["list", "show", "plan", "table", "status", "why"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_documented_keys_are_those_printed(printed: Callable[[str], Any], verb: str) -> None:
+    section = sections()[verb]
+    assert set(paths(example(section))) == set(paths(printed(verb)))
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "doctor"])
+def test_every_key_of_an_example_is_explained(verb: str) -> None:
+    """Objects that the table explains by their parts in one line count with their parts."""
+    section = sections()[verb]
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", section))))
+    unexplained = {path for path in paths(example(section)) if path.split(".")[-1] not in words}
+    assert unexplained == set()
+    known = {path.replace("[]", "") for path in paths(example(section))}
+    assert {name.replace("[]", "") for name in documented(section)} <= known
+
+
+def test_every_verb_with_json_is_documented() -> None:
+    from repro.cli.main import VERBS as ALL
+
+    with_json = {name for name, verb in ALL.items() if "json" in verb.__annotations__}
+    assert set(sections()) == with_json
+
+
+def test_numbers_are_numbers(printed: Callable[[str], Any]) -> None:
+    table, plan = printed("table"), printed("plan")
+    for row in table["rows"]:
+        for cell in row["cells"]:
+            if cell["reproduced"]:
+                assert all(isinstance(v, float) for v in cell["reproduced"]["values"])
+                assert isinstance(cell["reproduced"]["mean"], float)
+                assert isinstance(cell["reproduced"]["n"], int)
+    assert all(isinstance(job["seconds"], float) for job in plan["jobs"])
+    assert all(isinstance(job["memory_bytes"], int) for job in plan["jobs"])
+
+
+def test_the_plans_runs_and_jobs_name_each_other(printed: Callable[[str], Any]) -> None:
+    plan = printed("plan")
+    jobs = {key: job["id"] for job in plan["jobs"] for key in job["runs"]}
+    assert {run["key"]: run["job"] for run in plan["runs"] if run["job"]} == jobs
+    by_state = {run["state"]: run["job"] for run in plan["runs"]}
+    assert by_state["done"] is None
+    assert by_state["failed"] is None  # diverged: only --retry trains it again
+    assert by_state["missing"] is not None
+    total = sum(job["seconds"] for job in plan["jobs"])
+    assert plan["estimate"]["seconds"] == pytest.approx(total)
+    assert plan["estimate"]["measured"] is False
+
+
+def test_the_file_beside_the_table_is_what_was_printed(cli: Call, tmp_path: Path) -> None:
+    out = cli("table", "ResAdapters-1", *ASKED, "--no-run", "--json").out
+    assert (tmp_path / "tables" / "ResAdapters-1.smoke.json").read_text() == out
+    out = cli("table", "ResAdapters-1", *ASKED, "--no-run", "--format", "csv").out
+    assert (tmp_path / "tables" / "ResAdapters-1.smoke.csv").read_text() == out
