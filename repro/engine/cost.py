@@ -21,11 +21,13 @@ from repro.store.strict_json import parse_json
 
 CALIBRATION = "calibration.json"
 
-MEAN_TOKENS = {"squad_v2": 165, "generated": 60}
+MEAN_TOKENS = {"squad_v2": 165, "generated": 36}
 """Tokens of a window that are no padding (measured on SQuAD 2.0 dev with BERT's vocabulary)."""
 PADDED = {"dynamic": 1.4, "max": 2.3}
 """Tokens with padding for each token without, at batches of 8 in random order."""
-ROWS = {"train": 130_319, "dev-minus-cs224n": 5_795, "generated": 600}
+ROWS = {"train": 130_319, "dev-minus-cs224n": 5_795, "generated": 2_000}
+ANSWERABLE = {"train": 0.666, "dev-minus-cs224n": 0.521, "generated": 0.5}
+"""Share of the training rows that have an answer."""
 EVALUATED = {"official-dev": 11_873, "cs224n": 6_078, "generated": 200}
 
 
@@ -63,13 +65,14 @@ def questions(spec: RunSpec) -> tuple[int, int]:
     """Training and evaluated questions, as far as the spec alone tells."""
     task = spec.task
     train = ROWS[task.train]
-    if task.answerable_share and task.train == "dev-minus-cs224n":
-        train = min(train, round(3_018 / task.answerable_share))
     evaluated = EVALUATED[task.evaluation]
     if task.source == "generated" and task.revision:
         sizes = dict(part.split("=") for part in task.revision.split(",") if "=" in part)
         train = int(sizes.get("train", train))
         evaluated = int(sizes.get("validation", evaluated))
+    if task.answerable_share:
+        answerable = train * ANSWERABLE[task.train]
+        train = min(train, round(answerable / task.answerable_share))
     return min(train, task.train_rows or train), min(evaluated, task.evaluation_rows or evaluated)
 
 
