@@ -13,6 +13,14 @@ from pathlib import Path
 from typing import Any
 
 
+def starter(folder: Path) -> Path:
+    """Writes a program that stands in for the Python that the executor starts workers with."""
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{__file__}" "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
 def main() -> int:
     root, job = Path(sys.argv[-2]), sys.argv[-1]
     scenario = json.loads((root.parent / "scenario.json").read_text())

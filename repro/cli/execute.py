@@ -14,12 +14,22 @@ from repro.engine.cost import calibrated, estimate, store_speed, stored_speed
 from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
+from repro.errors import ReproError
 from repro.papers.tables import Request
 from repro.report.words import counted, duration, run_name, size
 from repro.store.store import Store
 
 PLAIN_SECONDS = 30.0
 """Without a terminal, one line of progress at most this often."""
+
+
+class Stopped(ReproError):
+    """Ctrl-C while runs were trained."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("stopped. Give the same command again to continue where it was.")
 
 
 def train_missing(
@@ -34,8 +44,11 @@ def train_missing(
     store.check_writable(needed_bytes=200_000_000)
     store.sweep()
     announce(plan)
-    with JobProgress(plan) as progress:
-        outcomes = LocalExecutor(progress.hear).run(plan.jobs, store, execution)
+    try:
+        with JobProgress(plan) as progress:
+            outcomes = LocalExecutor(progress.hear).run(plan.jobs, store, execution)
+    except KeyboardInterrupt:
+        raise Stopped from None
     learn_speed(outcomes, store, kind)
     tell_failures(outcomes)
     return outcomes

@@ -45,17 +45,12 @@ def version(
 
 
 def main() -> None:
-    """Runs a verb; exits 2 with a sentence where the user or the machine must mend something."""
+    """Runs a verb; a ReproError is printed without a traceback and gives the exit code.
+
+    typer itself ends quietly where the reader of a pipe is gone or the user presses Ctrl-C.
+    """
     try:
         app(standalone_mode=True)
     except ReproError as problem:
         print(f"repro: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
-    except KeyboardInterrupt:
-        print(
-            "repro: stopped. Give the same command again to continue where it was.",
-            file=sys.stderr,
-        )
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(141)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import fake_worker
 import pytest
 from fake_results import store_result
 from run_samples import cells, run_spec
@@ -22,17 +22,13 @@ from repro.spec import FullFineTuning, Method, RunSpec, run_key
 from repro.store import Store
 
 Scenario = Callable[..., None]
-FAKE = Path(__file__).parents[1] / "fake_worker.py"
 
 
 @pytest.fixture
 def scenario(store: Store, monkeypatch: pytest.MonkeyPatch) -> Scenario:
     """Says how workers end from now on; see `fake_worker.py`."""
     folder = store.root.parent
-    starter = folder / "python"
-    starter.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKE}" "$@"\n')
-    starter.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(starter))
+    monkeypatch.setattr(sys, "executable", str(fake_worker.starter(folder)))
 
     def say(**rules: Any) -> None:
         (folder / "scenario.json").write_text(json.dumps(rules))
