@@ -25,7 +25,7 @@ MEAN_TOKENS = {"squad_v2": 165, "generated": 36}
 """Tokens of a window that are no padding (measured on SQuAD 2.0 dev with BERT's vocabulary)."""
 PADDED = {"dynamic": 1.4, "max": 2.3}
 """Tokens with padding for each token without, at batches of 8 in random order."""
-ROWS = {"train": 130_319, "dev-minus-cs224n": 5_795, "generated": 2_000}
+ROWS = {"train": 130_319, "dev-minus-cs224n": 5_795, "generated": 1_200}
 ANSWERABLE = {"train": 86_821, "dev-minus-cs224n": 3_018}
 """Training rows that have an answer; of the generated ones it is half."""
 EVALUATED = {"official-dev": 11_873, "cs224n": 6_078, "generated": 200}

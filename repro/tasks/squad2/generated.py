@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from repro.errors import ReproError
 from repro.tasks.squad2.questions import Question
 
-DEFAULT_REVISION = "seed=0,train=2000,validation=200"
+DEFAULT_REVISION = "seed=0,train=1200,validation=200"
 FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)")
 
 VALUES: dict[str, str] = {
@@ -87,7 +87,7 @@ class _Fact:
 
 
 def generate(revision: str) -> dict[str, list[Question]]:
-    """The splits "train" and "validation" of `revision`, such as "seed=0,train=2000,validation=200".
+    """The splits "train" and "validation" of `revision`, such as "seed=0,train=1200,validation=200".
 
     The same on every machine. Raises ReproError for a revision of another form.
     """
