@@ -35,7 +35,7 @@ def command(
 
     Example: python -m repro doctor
     """
-    results = o.open_store(store)
+    results, chosen = o.open_store(store), o.check_device(device)
     lines = [
         check("python", platform.python_version),
         *(check(name, partial(importlib.metadata.version, name)) for name in PACKAGES),
@@ -44,7 +44,7 @@ def command(
         check("reduced data", lambda: o.find_data("reduced") or "not local: from the hub"),
         check("paper data", lambda: o.find_data("paper") or "not local: from the hub"),
         check("minilm-l6", _minilm),
-        check("speed", lambda: _measure(results, o.check_device(device), threads)),
+        check("speed", lambda: _measure(results, chosen, threads)),
     ]
     if json:
         sys.stdout.write(json_text({"checks": lines}))

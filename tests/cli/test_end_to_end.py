@@ -272,13 +272,3 @@ def test_the_readmes_first_command(run: Run, tmp_path: Path) -> None:
     assert answer.code == 0
     assert "Encoder: MiniLM-L6, 6 layers, frozen." in answer.out
     assert "Cells reproduced: 36/36." in answer.out
-
-
-@pytest.mark.slow
-def test_doctor_checks_everything_and_stores_a_speed(run: Run, tmp_path: Path) -> None:
-    answer = run("doctor", "--json", "--threads", "1", at=tmp_path)
-    assert answer.code == 0
-    checks = {check["what"]: check for check in strict(answer.out)["checks"]}
-    assert checks["speed"]["ok"]
-    assert "GFLOP/s" in checks["speed"]["found"]
-    assert strict((tmp_path / "runs" / "calibration.json").read_text())["cpu"]["measured"] is True

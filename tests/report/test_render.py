@@ -104,7 +104,8 @@ def test_the_caption_says_what_the_numbers_are_of(store: Store) -> None:
     for part in (
         "Scale: smoke (not comparable with the published numbers).",
         "Encoder: MiniLM-L6, 6 layers, frozen.",
-        "Training: 24 questions of generated, 3 epochs, batch ",
+        "Training: 24 questions of generated",
+        ", 3 epochs, batch ",
         ", rate 0.01, fp32.",
         "Scored: 12 questions of generated, legacy/argmax-pair.",
         "Reading: repaired.",

@@ -1,0 +1,105 @@
+"""`doctor`: what is here, what is missing and how to mend it, and the speed that `plan` reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_folder import tokenizer_file
+
+from repro.cli import doctor
+from repro.engine.cost import Speed, stored_speed
+from repro.errors import ReproError
+
+Call = Callable[..., Any]
+SPEED = Speed(2.5e11, 1.25e10, "this machine", True)
+
+
+@pytest.fixture
+def no_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "measure_speed", lambda device: SPEED)
+
+
+def checks(cli: Call, *words: str) -> dict[str, dict[str, Any]]:
+    answer = cli("doctor", "--json", *words)
+    assert answer.code == 0
+    assert "Traceback" not in answer.err
+    return {line["what"]: line for line in json.loads(answer.out)["checks"]}
+
+
+@pytest.mark.usefixtures("no_measuring")
+def test_a_sound_machine(cli: Call, tmp_path: Path) -> None:
+    tokenizer_file()  # skips without the extra
+    found = checks(cli)
+    for what in ("python", "torch", "pydantic", "store", "smoke data", "minilm-l6", "speed"):
+        assert found[what]["ok"], found[what]
+    assert found["store"]["found"] == "runs, 0 runs"
+    assert found["reduced data"]["found"] == "not local: from the hub"
+    assert found["speed"]["found"] == "this machine: encoder 250 GFLOP/s, cells 12.5 GB/s"
+    assert stored_speed(tmp_path / "runs", "cpu") == SPEED
+    assert "this machine" in cli("plan", "ResAdapters-1", "--scale", "smoke").out
+
+
+@pytest.mark.usefixtures("no_measuring")
+def test_what_is_missing_is_named_with_its_mend(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data" / "squad_v2").mkdir(parents=True)
+    (tmp_path / "data" / "squad_v2" / "validation.jsonl").write_text("{}\n")
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(doctor, "PACKAGES", ("pydantic", "no-such-package"))
+    found = checks(cli, "--store", "file")
+    assert found["pydantic"]["ok"]
+    assert found["no-such-package"] == {
+        "what": "no-such-package", "ok": False, "found": "not installed: no-such-package",
+    }  # fmt: skip
+    assert not found["store"]["ok"]
+    assert "--store" in found["store"]["found"]
+    assert not found["paper data"]["ok"]
+    assert "but not train.jsonl.gz" in found["paper data"]["found"]
+    assert found["reduced data"]["ok"]
+    text = cli("doctor", "--store", "file").out
+    assert "MISSING  not installed: no-such-package" in text
+
+
+def test_without_torch_the_other_checks_go_on(cli: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(device: Any) -> Speed:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(doctor, "measure_speed", absent)
+    found = checks(cli)
+    assert found["speed"] == {"what": "speed", "ok": False, "found": "not installed: torch"}
+
+
+def test_a_bug_in_a_check_is_not_taken_for_something_missing() -> None:
+    with pytest.raises(ZeroDivisionError):
+        doctor.check("odd", lambda: str(1 / 0))
+    refused = doctor.check("odd", refuse)
+    assert refused == {"what": "odd", "ok": False, "found": "mend it"}
+
+
+def refuse() -> str:
+    raise ReproError("mend it")
+
+
+def test_a_device_that_there_is_not_is_wrong_usage(cli: Call) -> None:
+    answer = cli("doctor", "--device", "gpu")
+    assert answer.code == 2
+    assert "no device called 'gpu'" in answer.err
+
+
+def test_the_speed_is_really_measured_and_stored(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer_file()  # skips without the extra
+    monkeypatch.setattr(doctor, "SECONDS", 0.01)
+    found = checks(cli, "--threads", "1", "--device", "cpu")
+    assert found["speed"]["ok"], found["speed"]
+    speed = stored_speed(tmp_path / "runs", "cpu")
+    assert speed.measured
+    assert 1e8 < speed.flops < 1e14  # a multiple of what one core does, either way
+    assert 1e6 < speed.bytes < 1e13
