@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from repro.cli.options import device_kind
-from repro.engine.cost import calibrated, estimate, store_speed, stored_speed
+from repro.engine.cost import calibrated, store_speed, stored_speed
 from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
@@ -102,6 +102,7 @@ class JobProgress:
             console=self.console,
             disable=not self.console.is_terminal,
         )
+        self.plan = self.bars.add_task("all jobs", total=len(plan.jobs), state="")
         self.tasks: dict[str, TaskID] = {}
         self.diverged: set[str] = set()
         self.said = -PLAIN_SECONDS
@@ -111,7 +112,6 @@ class JobProgress:
             for job in plan.jobs
             for key, spec in zip(job.keys, job.specs, strict=True)
         }
-        self.expected = {job.id: estimate(job, plan.speed).seconds for job in plan.jobs}
 
     def __enter__(self) -> JobProgress:
         self.bars.start()
@@ -126,6 +126,8 @@ class JobProgress:
         if task is None:
             title = f"job {len(self.tasks) + 1} ({counted(len(job.specs), 'run')})"
             task = self.tasks[job.id] = self.bars.add_task(title, total=None, state="starting")
+            state = f"job {len(self.tasks)} of {self.count}"
+            self.bars.update(self.plan, completed=len(self.tasks) - 1, state=state)
         kind = event["event"]
         if kind == "step":
             state = f"epoch {event['epoch']}, step {event['step']}/{event['steps']}"

@@ -53,6 +53,10 @@ Tf32Option = Annotated[bool, typer.Option("--tf32", help="TF32 matrix products f
 KeepWeightsOption = Annotated[
     bool, typer.Option("--keep-weights", help="Keep the weights of full fine-tuning.")
 ]
+MicroBatchOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 

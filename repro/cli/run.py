@@ -35,6 +35,7 @@ def command(
     deterministic: o.DeterministicOption = False,
     tf32: o.Tf32Option = False,
     keep_weights: o.KeepWeightsOption = False,
+    micro_batch: o.MicroBatchOption = None,
 ) -> None:
     """Trains the missing runs of one or more tables, each shared run once.
 
@@ -52,6 +53,7 @@ def command(
         deterministic=deterministic,
         tf32=tf32,
         keep_weights=keep_weights,
+        micro_batch=micro_batch,
         folders=o.find_folders(backbone),
     )
     sweep_jobs(results)

@@ -52,6 +52,7 @@ def command(
     deterministic: o.DeterministicOption = False,
     tf32: o.Tf32Option = False,
     keep_weights: o.KeepWeightsOption = False,
+    micro_batch: o.MicroBatchOption = None,
 ) -> None:
     """Lays published and reproduced numbers side by side; trains the runs that are missing.
 
@@ -72,6 +73,7 @@ def command(
             deterministic=deterministic,
             tf32=tf32,
             keep_weights=keep_weights,
+            micro_batch=micro_batch,
             folders=o.find_folders(backbone),
         )
         train(request, results, execution, retry=retry)
