@@ -21,6 +21,8 @@ from repro.spec.types import Backbone
 LOCAL = "local"
 WEIGHTS = "model.safetensors"
 LOCAL_FILES = ("config.json", WEIGHTS, "tokenizer.json")
+TOKENIZER_OPTIONS = ("special_tokens_map.json", "tokenizer_config.json")
+"""Files that a folder may lack; where they stand, they change the tokens (do_lower_case, [CLS])."""
 
 
 def describe(given: str) -> Backbone:
@@ -52,7 +54,8 @@ def describe_folder(folder: Path) -> Backbone:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         if config["model_type"] != "bert":
             raise ReproError(
-                f"{folder} holds a '{config['model_type']}' model; backbones are of the BERT family."
+                f"{folder} holds a '{config['model_type']}' model; backbones are of the BERT "
+                "family."
             )
         parameters = bert_parameters(
             config["hidden_size"],
@@ -80,7 +83,9 @@ def describe_folder(folder: Path) -> Backbone:
 def folder_digest(folder: Path) -> str:
     """One digest over the files that decide the model's outputs."""
     digest = hashlib.sha256()
-    for name in LOCAL_FILES:
+    present = [name for name in TOKENIZER_OPTIONS if (folder / name).is_file()]
+    for name in (*LOCAL_FILES, *present):
+        digest.update(name.encode())
         with (folder / name).open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
@@ -98,8 +103,8 @@ def locate(backbone: Backbone, folders: dict[str, str]) -> str:
         folder = folders.get(backbone.revision or "")
         if folder is None or f"sha256:{folder_digest(Path(folder))}" != backbone.revision:
             raise MissingModel(
-                f"The folder of backbone {backbone.name} ({backbone.revision}) was not given or has "
-                "changed; name it with --backbone PATH."
+                f"The folder of backbone {backbone.name} ({backbone.revision}) was not given or "
+                "has changed; name it with --backbone PATH."
             )
         return folder
     mirror = find_folder(backbone.id)
