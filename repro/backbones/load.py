@@ -50,23 +50,44 @@ def load_encoder(
 
     Raises MissingModel, with the mend, where the weights are neither here nor reachable.
     """
+    from safetensors import SafetensorError
     from transformers import AutoModel, AutoTokenizer
 
     where = locate(backbone, folders)
     options = {} if where != backbone.id else {"revision": backbone.revision}
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **options)
-        model = AutoModel.from_pretrained(
+        model, loaded = AutoModel.from_pretrained(
             where,
             dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
             attn_implementation="sdpa",
             add_pooling_layer=False,
+            output_loading_info=True,
             **options,
         )
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, SafetensorError) as problem:
         raise MissingModel(
             f"The backbone {backbone.id} could not be loaded: {str(problem).splitlines()[0]} "
             f"Connect to the hub once, or put its files at $REPRO_MODELS/{backbone.id}, "
             "or choose another with --backbone."
         ) from problem
+    _check_loaded(backbone, where, model.config, sorted(loaded["missing_keys"]))
     return Encoder(model.to(device).eval().requires_grad_(False), tokenizer)
+
+
+def _check_loaded(backbone: Backbone, where: str, config: Any, missing: list[str]) -> None:
+    """Refuses another model than the one described, and weights that the library made up.
+
+    The library fills a tensor that the files lack with random numbers and only warns.
+    """
+    if (config.num_hidden_layers, config.hidden_size) != (backbone.layers, backbone.hidden_size):
+        raise MissingModel(
+            f"{where} holds {config.num_hidden_layers} layers of width {config.hidden_size}, but "
+            f"{backbone.id} has {backbone.layers} layers of width {backbone.hidden_size}. Put the "
+            "right files there, or remove them to use the hub's."
+        )
+    if missing:
+        raise MissingModel(
+            f"The weights of {where} lack {missing[0]} and {len(missing) - 1} other tensors. "
+            "Replace them by complete ones."
+        )
