@@ -15,6 +15,7 @@ from pathlib import Path
 
 COMMIT = "3ffb306f725f7d2ce8394bc1873b24868140c412"
 ROOT = Path(__file__).parents[1]
+REVISION = re.compile(r"/(?:resolve|tree)/([^/]+)/")
 
 
 class Hub(ThreadingHTTPServer):
@@ -31,8 +32,9 @@ class Hub(ThreadingHTTPServer):
 
     def error_code(self, path: str) -> str:
         """What the hub calls a path that it lacks: its file, or its whole revision."""
-        revision = re.match(r".*/resolve/[^/]+/", path)
-        known = revision and any(served.startswith(revision[0]) for served in self.files)
+        asked = REVISION.search(path)
+        served = {found[1] for found in map(REVISION.search, self.files) if found}
+        known = asked is not None and asked[1] in served
         return "EntryNotFound" if known else "RevisionNotFound"
 
 
@@ -94,7 +96,7 @@ def run_with_hub(program: str, home: Path, endpoint: str, *arguments: str, **mor
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
