@@ -58,11 +58,10 @@ def _status(view: TableView) -> str:
 
 def _ran(view: TableView, store: Store) -> str:
     """On what the runs were trained, and for how long; jobs are counted once."""
-    keys = sorted({key for row in view.rows for cell in row.cells for key in cell.runs})
     jobs: dict[tuple[str, ...], tuple[str, float]] = {}
-    for key in keys:
+    for key in view.runs:
         run = store.read(key)
-        machine = run.environment() if run is not None and not run.partial else {}
+        machine = run.environment() if run is not None else {}
         if machine:
             members = tuple(machine["members"])
             jobs[members] = machine["device_name"], float(machine["seconds"])

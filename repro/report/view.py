@@ -67,6 +67,11 @@ class TableView:
         return sum(len(row.cells) for row in self.rows)
 
     @property
+    def runs(self) -> list[str]:
+        """Keys of the runs behind the cells, each once."""
+        return sorted({key for row in self.rows for cell in row.cells for key in cell.runs})
+
+    @property
     def complete(self) -> bool:
         """Every cell is reproduced."""
         return self.done == self.cells

@@ -37,7 +37,7 @@ class Manifest(Stored):
 
     format: int = FORMAT
     key: str = Field(pattern=Hex)
-    partial: bool = Field(description="only spec and result were copied, the rest lies elsewhere")
+    partial: bool = Field(description="only spec, result and environment were copied")
     files: dict[str, FileEntry]
 
     @field_validator("files")
@@ -59,7 +59,7 @@ class StoredRun:
     identity: Mapping[str, Any] = field(repr=False)  # the document that the key is the hash of
     result: Result = field(repr=False)
     digest: str  # SHA-256 of result.json; what a child stores of its parent
-    partial: bool  # an exported copy: spec and result only
+    partial: bool  # an exported copy: spec, result and environment only
     files: Mapping[str, FileEntry] = field(repr=False)
 
     @cached_property

@@ -20,6 +20,9 @@ from repro.store.staging import stage
 from repro.store.strict_json import parse_json
 from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
 
+EXPORTED = (SPEC, RESULT, ENVIRONMENT)
+"""What a reference store holds of a run: enough for every table, small enough to commit."""
+
 State = Literal["done", "failed", "running", "missing"]
 
 
@@ -131,7 +134,7 @@ class Store:
         return self._copy(run, list(run.files), partial=run.partial)
 
     def export(self, keys: Iterable[str], destination: Path | str) -> None:
-        """Copies spec and result of `keys` to another store, over older copies of them.
+        """Copies spec, result and environment of `keys` to another store, over older copies.
 
         Raises StoreError; where a run is missing before anything is copied.
         """
@@ -146,10 +149,11 @@ class Store:
         target = Store(destination, warn=self._warn)
         for key, run in runs.items():
             if run is not None:
+                names = [name for name in EXPORTED if name in run.files]
                 old = target.read(key)
-                if old is not None and old.partial and old.files != only(run, [SPEC, RESULT]):
+                if old is not None and old.partial and old.files != only(run, names):
                     target._shelf.discard(key)
-                target._copy(run, [SPEC, RESULT], partial=True)
+                target._copy(run, names, partial=True)
 
     def _copy(self, run: StoredRun, names: Iterable[str], *, partial: bool) -> Path:
         files = {name: run.path / name for name in names}
@@ -204,8 +208,14 @@ class Store:
         records.save_request(self.root, plain(name), document)
 
     def requests(self) -> dict[str, Any]:
-        """Name -> document of everything that was asked for; a damaged one is left out."""
-        return records.read_requests(self.root, self._say)
+        """Name -> document of everything that was asked for, here before in a fallback.
+
+        A damaged one is left out.
+        """
+        found: dict[str, Any] = {}
+        for root in (*(shelf.root for shelf in reversed(self._fallbacks)), self.root):
+            found |= records.read_requests(root, self._say)
+        return found
 
 
 def plain(name: str) -> str:

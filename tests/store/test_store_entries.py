@@ -238,10 +238,11 @@ def test_exported_run_reads_as_done(tmp_path: Path) -> None:
     assert run is not None
     assert whole is not None
     assert (run.spec, run.digest, run.partial) == (whole.spec, whole.digest, True)
-    assert run.environment() == {}
+    assert run.environment() == whole.environment() != {}
     assert {path.name for path in run.path.iterdir()} == {
         "spec.json",
         "result.json",
+        "environment.json",
         "MANIFEST.json",
     }
     assert json.loads((run.path / "MANIFEST.json").read_bytes())["partial"] is True
