@@ -1,29 +1,31 @@
-"""An epoch that reads kept states back, against one that encodes its batches anew."""
+"""A step that reads kept states back, against one that encodes its batch anew."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from common import CYCLES, encode, random_batch, report, seconds, set_up, step
+from shared_pass import all_on_one
+
+from repro.methods.learner import Inputs
+from repro.training.cohort import Cohort
+
+
+def reading(cohorts: list[Cohort], inputs: Inputs, number: int) -> None:
+    """One step of every row on states that are there already."""
+    for cohort in cohorts:
+        step(cohort, inputs, number)
 
 
 def main() -> None:
     """Interleaves both ways on the same batches, with all five rows, and prints the ratio."""
     encoder, cohorts, device = set_up()
     anew, kept = [], []
-    for cycle in range(1, CYCLES + 1):
-        ids, mask = random_batch(device)
-        inputs = encode(encoder, ids, mask)
-
-        def encoding(number: int = cycle) -> None:
-            fresh = encode(encoder, ids, mask)
-            for cohort in cohorts:
-                step(cohort, fresh, number)
-
-        def reading(number: int = cycle) -> None:
-            for cohort in cohorts:
-                step(cohort, inputs, number)
-
-        anew.append(seconds(encoding, device))
-        kept.append(seconds(reading, device))
+    for number in range(1, CYCLES + 1):
+        batch = random_batch(device)
+        inputs = encode(encoder, *batch)
+        anew.append(seconds(partial(all_on_one, encoder, cohorts, *batch, number), device))
+        kept.append(seconds(partial(reading, cohorts, inputs, number), device))
     report("encoding each batch / reading kept states", anew, kept)
 
 

@@ -16,7 +16,7 @@ from repro.backbones.describe import describe
 from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import jobs_for
-from repro.spec import FullFineTuning, RunSpec, run_key
+from repro.spec import FullFineTuning, PipelinedCells, RunSpec, run_key
 from repro.store import Store
 
 DATA = "seed=0,train=40,validation=12"
@@ -31,7 +31,19 @@ def wanted(model: str, which: str) -> list[RunSpec]:
     ]
     specs = {run_key(spec): spec for table in tables for spec in runs_of(table)}
     tuned = which == "tuning"
-    return [s for s in specs.values() if isinstance(s.method, FullFineTuning) == tuned]
+    return [pinned(s) for s in specs.values() if isinstance(s.method, FullFineTuning) == tuned]
+
+
+def pinned(spec: RunSpec) -> RunSpec:
+    """The run with what these tests count on, whatever the scale's setting is: every row in
+    training, 16 windows a step, dropout (whose state a checkpoint has to hold).
+    """
+    task = spec.task.model_copy(update={"answerable_share": None})
+    recipe = spec.recipe.model_copy(update={"batch_size": 16})
+    method = spec.method
+    if isinstance(method, (PipelinedCells, FullFineTuning)):
+        method = method.model_copy(update={"dropout": 0.3})
+    return spec.model_copy(update={"task": task, "recipe": recipe, "method": method})
 
 
 def tell(job: Job, event: dict[str, Any]) -> None:

@@ -149,11 +149,11 @@ class Store:
         target = Store(destination, warn=self._warn)
         for key, run in runs.items():
             if run is not None:
-                names = [name for name in EXPORTED if name in run.files]
+                files = [name for name in EXPORTED if name in run.files]
                 old = target.read(key)
-                if old is not None and old.partial and old.files != only(run, names):
+                if old is not None and old.partial and old.files != only(run, files):
                     target._shelf.discard(key)
-                target._copy(run, names, partial=True)
+                target._copy(run, files, partial=True)
 
     def _copy(self, run: StoredRun, names: Iterable[str], *, partial: bool) -> Path:
         files = {name: run.path / name for name in names}

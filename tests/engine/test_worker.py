@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from drive_jobs import pinned
 from fake_results import request, runs_of, store_result
 from run_samples import run_spec
 from tiny_folder import write_tiny_bert
@@ -59,14 +60,16 @@ def train(store: Store, model: Path, heard: list[Event], monkeypatch: pytest.Mon
 
 @pytest.fixture
 def specs(model: Path) -> list[RunSpec]:
-    """A probe and always-null: two epochs of three steps on 40 generated questions."""
+    """ResNeXt cells, a probe, full fine-tuning, always null: two epochs of three steps each."""
     asked = request(
         "ResAdapters-2",
         backbone=describe(str(model)),
         data_revision="seed=0,train=40,validation=12",
         epochs=2,
     )
-    return runs_of(asked)  # ResNeXt, probe, full fine-tuning, always null
+    return [
+        pinned(spec) for spec in runs_of(asked)
+    ]  # ResNeXt, probe, full fine-tuning, always null
 
 
 def kinds(events: list[Event]) -> list[str]:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from store_samples import Child
 
-Child = subprocess.Popen[bytes]
-CHILD = Path(__file__).with_name("store_child.py")
 PROJECT = Path(__file__).parents[2]
+CHILD = PROJECT / "tests" / "store_child.py"
 
 
 @pytest.fixture(autouse=True)

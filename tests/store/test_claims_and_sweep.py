@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Child
-from store_samples import listening, spec_of, tree, write_run
+from store_samples import Child, listening, spec_of, tree, write_run
 
 from repro.errors import StoreError
 from repro.spec import run_key

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Child
 from store_child import STEPS
-from store_samples import FULL, files_of, listening, spec_of, tree, unfinished, write_run
+from store_samples import FULL, Child, files_of, listening, spec_of, tree, unfinished, write_run
 
 from repro.errors import StoreError
 from repro.spec import run_key

@@ -1,11 +1,11 @@
 """Questions made from a seed, in SQuAD 2.0's schema: the data of the smoke scale.
 
 A passage tells a few facts of one person. A question asks for one fact. Every kind of value (an
-instrument, a year, a town, ...) has two relations ("plays", "repaired"), and an unanswerable question
-asks for a relation that the passage does not tell, often one whose sibling, with a value of the same
-kind, it does tell. So neither the position nor the kind of a phrase gives the
-answer away: a model has to match the relation. Names of people and towns differ between training
-and validation.
+instrument, a year, a town, ...) has two relations ("plays", "repaired"), and an unanswerable
+question asks for a relation that the passage does not tell, often one whose sibling, with a value
+of the same kind, it does tell. So neither the position nor the kind of a phrase gives the answer
+away: a model has to match the relation. Names of people and towns differ between training and
+validation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT_REVISION = "seed=0,train=1200,validation=200"
 FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)")
 
 VALUES: dict[str, str] = {
-    "instrument": "violin piano drum flute organ guitar trumpet harp cello banjo clarinet accordion",
+    "instrument": "violin piano drum flute organ guitar trumpet harp cello banjo clarinet",
     "animal": "dog cat horse cow goat pig duck goose rabbit parrot donkey sheep",
     "colour": "red blue green white black yellow brown grey pink orange purple silver",
     "job": "baker barber carpenter doctor farmer gardener judge lawyer miller nurse painter tailor",
@@ -35,41 +35,124 @@ VALUES: dict[str, str] = {
 # relation -> (sentence, questions); {p} the person, {v} the value
 RELATIONS: dict[str, tuple[tuple[str, str, str, str], tuple[str, str, str, str]]] = {
     "instrument": (
-        ("{p} plays the {v}", "What instrument does {p} play?", "Which instrument is played by {p}?", "What does {p} play?"),
-        ("{p} repaired a {v}", "What instrument did {p} repair?", "Which instrument was repaired by {p}?", "What did {p} repair?"),
+        (
+            "{p} plays the {v}",
+            "What instrument does {p} play?",
+            "Which instrument is played by {p}?",
+            "What does {p} play?",
+        ),
+        (
+            "{p} repaired a {v}",
+            "What instrument did {p} repair?",
+            "Which instrument was repaired by {p}?",
+            "What did {p} repair?",
+        ),
     ),
     "animal": (
-        ("{p} keeps a {v}", "What animal does {p} keep?", "Which animal is kept by {p}?", "What pet does {p} keep?"),
-        ("{p} is afraid of every {v}", "What animal is {p} afraid of?", "Which animal frightens {p}?", "What animal does {p} fear?"),
+        (
+            "{p} keeps a {v}",
+            "What animal does {p} keep?",
+            "Which animal is kept by {p}?",
+            "What pet does {p} keep?",
+        ),
+        (
+            "{p} is afraid of every {v}",
+            "What animal is {p} afraid of?",
+            "Which animal frightens {p}?",
+            "What animal does {p} fear?",
+        ),
     ),
     "colour": (
-        ("the house of {p} is {v}", "What colour is the house of {p}?", "What is the colour of the house?", "Which colour does the house have?"),
-        ("{p} wears a {v} coat", "What colour is the coat of {p}?", "What is the colour of the coat?", "Which colour of coat does {p} wear?"),
+        (
+            "the house of {p} is {v}",
+            "What colour is the house of {p}?",
+            "What is the colour of the house?",
+            "Which colour does the house have?",
+        ),
+        (
+            "{p} wears a {v} coat",
+            "What colour is the coat of {p}?",
+            "What is the colour of the coat?",
+            "Which colour of coat does {p} wear?",
+        ),
     ),
     "job": (
-        ("{p} works as a {v}", "What job does {p} have?", "What does {p} work as?", "What is the profession of {p}?"),
-        ("the father of {p} was a {v}", "What was the job of the father of {p}?", "What did the father work as?", "What profession did the father have?"),
+        (
+            "{p} works as a {v}",
+            "What job does {p} have?",
+            "What does {p} work as?",
+            "What is the profession of {p}?",
+        ),
+        (
+            "the father of {p} was a {v}",
+            "What was the job of the father of {p}?",
+            "What did the father work as?",
+            "What profession did the father have?",
+        ),
     ),
     "flower": (
-        ("{p} grows {v} in the garden", "What flowers does {p} grow?", "Which flowers grow in the garden?", "What flowers are in the garden of {p}?"),
-        ("{p} painted a picture of {v}", "What flowers did {p} paint?", "Which flowers are in the picture?", "What flowers does the picture show?"),
+        (
+            "{p} grows {v} in the garden",
+            "What flowers does {p} grow?",
+            "Which flowers grow in the garden?",
+            "What flowers are in the garden of {p}?",
+        ),
+        (
+            "{p} painted a picture of {v}",
+            "What flowers did {p} paint?",
+            "Which flowers are in the picture?",
+            "What flowers does the picture show?",
+        ),
     ),
     "year": (
-        ("{p} was born in {v}", "When was {p} born?", "In what year was {p} born?", "What is the year of birth of {p}?"),
-        ("{p} moved away in {v}", "When did {p} move away?", "In what year did {p} move away?", "Which year did {p} leave?"),
+        (
+            "{p} was born in {v}",
+            "When was {p} born?",
+            "In what year was {p} born?",
+            "What is the year of birth of {p}?",
+        ),
+        (
+            "{p} moved away in {v}",
+            "When did {p} move away?",
+            "In what year did {p} move away?",
+            "Which year did {p} leave?",
+        ),
     ),
     "town": (
-        ("{p} grew up in {v}", "Where did {p} grow up?", "In which town did {p} grow up?", "Which town is the childhood home of {p}?"),
-        ("{p} studied in {v}", "Where did {p} study?", "In which town did {p} study?", "Which town was the place of study of {p}?"),
+        (
+            "{p} grew up in {v}",
+            "Where did {p} grow up?",
+            "In which town did {p} grow up?",
+            "Which town is the childhood home of {p}?",
+        ),
+        (
+            "{p} studied in {v}",
+            "Where did {p} study?",
+            "In which town did {p} study?",
+            "Which town was the place of study of {p}?",
+        ),
     ),
     "person": (
-        ("{p} married {v}", "Who did {p} marry?", "Who is married to {p}?", "Who was the wedding partner of {p}?"),
-        ("{p} was taught by {v}", "Who taught {p}?", "Who was the teacher of {p}?", "By whom was {p} taught?"),
+        (
+            "{p} married {v}",
+            "Who did {p} marry?",
+            "Who is married to {p}?",
+            "Who was the wedding partner of {p}?",
+        ),
+        (
+            "{p} was taught by {v}",
+            "Who taught {p}?",
+            "Who was the teacher of {p}?",
+            "By whom was {p} taught?",
+        ),
     ),
-}  # fmt: skip
+}
 
 FIRST = "Ada Bruno Clara Dario Elsa Felix Greta Hugo Irene Jonas Karin Leo Mara Nils Olga Paul"
-SECOND = "Adler Brandt Carver Dorn Ebner Falk Garner Hoff Irving Jessen Keller Lund Marsh Norden Orth Penn"
+SECOND = (
+    "Adler Brandt Carver Dorn Ebner Falk Garner Hoff Irving Jessen "
+    "Keller Lund Marsh Norden Orth Penn"
+)
 TOWN_HEADS = "Ash Birch Crow Deer Elm Fern Glen Hazel Iron King Lake Mill North Oak Pine Rock"
 TOWN_TAILS = "ford ton bury field wood bridge haven mouth"
 FACTS = 3
@@ -87,7 +170,7 @@ class _Fact:
 
 
 def generate(revision: str) -> dict[str, list[Question]]:
-    """The splits "train" and "validation" of `revision`, such as "seed=0,train=1200,validation=200".
+    """The splits "train" and "validation" of a revision such as `DEFAULT_REVISION`.
 
     The same on every machine. Raises ReproError for a revision of another form.
     """

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from repro.spec import AlwaysNull, Backbone, Recipe, RunSpec, Task, run_key
 from repro.store import Result, Score, Store, render
+
+Child = subprocess.Popen[bytes]
 
 FULL = {
     "spec.json",

@@ -16,7 +16,7 @@ from repro.spec import Task
 from repro.tasks.squad2.files import local_content, parse_lines
 from repro.tasks.squad2.questions import Question
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 
 
 def question(
