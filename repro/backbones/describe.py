@@ -107,8 +107,9 @@ def locate(backbone: Backbone, folders: dict[str, str]) -> str:
                 "has changed; name it with --backbone PATH."
             )
         return folder
-    mirror = find_folder(backbone.id)
-    return str(mirror) if mirror else backbone.id
+    root = os.environ.get("REPRO_MODELS")
+    mirror = Path(root) / backbone.id if root else None
+    return str(mirror) if mirror is not None and mirror.is_dir() else backbone.id
 
 
 def package_folder() -> Path:

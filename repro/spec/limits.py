@@ -11,10 +11,12 @@ def check_run(spec: RunSpec) -> None:
     method = spec.method
     if isinstance(method, PipelinedCells):
         _check_cells(method, spec.backbone.layers)
-        if method.norm_axis == "position" and spec.recipe.padding != "max":
+        reads_padding = method.norm_axis == "position" or not method.attention_mask
+        if reads_padding and spec.recipe.padding != "max":
             raise ReproError(
-                "A batch norm over positions needs windows of one length: set the recipe's "
-                "padding to 'max', as the released code does."
+                "Cells that normalise positions or attend to padding need windows of one length, "
+                "or their numbers depend on the batch: set the recipe's padding to 'max', as the "
+                "released code does."
             )
     if isinstance(method, LinearProbe) and method.layer > spec.backbone.layers:
         raise ReproError(
