@@ -183,7 +183,8 @@ def test_ten_kills_at_random_moments(tmp_path: Path, model: Path, which: str) ->
         heard = [event for _, event in zip(range(draw.randrange(1, 25)), events, strict=False)]
         if heard[-1]["event"] == "ended":  # begin again: a later kill is as good as the first
             driver.close()
-            assert heard[-1]["kinds"] == [None]
+            # nothing is left to do where the last kill came after the last result was stored
+            assert heard[-1]["kinds"] in ([None], [])
             assert contents(root, model, which) == contents(tmp_path / "unbroken", model, which)
             root = tmp_path / f"store-{kills}"
             continue
