@@ -43,7 +43,9 @@ PrecisionOption = Annotated[str | None, typer.Option(help="fp32 or bf16, instead
 AsReleasedOption = Annotated[
     bool, typer.Option("--as-released", help="The authors' code as it stands, defects included.")
 ]
-BudgetOption = Annotated[float, typer.Option(help="Hours that --scale auto may spend.")]
+BudgetOption = Annotated[
+    float, typer.Option(min=0, max=1e6, help="Hours that --scale auto may spend.")
+]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")]
 DeterministicOption = Annotated[

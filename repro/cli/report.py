@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
+from repro.errors import ReproError
 from repro.papers.registry import TABLES
 from repro.report.files import save_request, saved_requests, write_artefact, write_table
 from repro.report.reproduce import document
@@ -30,6 +31,12 @@ def command(
     """
     results = o.open_store(store)
     views = [view_table(TABLES[r.table], r, results) for r in saved_requests(results)]
+    if not views:
+        raise ReproError(
+            f"No table was asked for in the store {results.root} yet: there is nothing to report, "
+            "and REPRODUCE.md stays as it is. Name the store with --store, or begin with: "
+            "python -m repro table ResAdapters-1"
+        )
     for view in views:
         write_table(view, out)
     write_artefact(out / "REPRODUCE.md", document(views, results))

@@ -66,6 +66,8 @@ def command(
     plan = make_plan(requests, results, o.any_speed())
     done = len(plan.runs) - len(plan.missing)
     print(f"{done} of {len(plan.runs)} runs are stored in {results.root}.")
-    if any(run.state == "failed" for run in plan.runs):
+    failed = sum(run.state == "failed" for run in plan.runs)
+    if failed:
+        print(f"{failed} failed: `python -m repro status` says why, --retry tries diverged ones.")
         raise typer.Exit(RUN_FAILED)
     raise typer.Exit(INCOMPLETE if plan.missing else 0)

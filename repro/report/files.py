@@ -20,14 +20,22 @@ from repro.store.atomic import write_text
 from repro.store.store import Store
 
 REQUEST = TypeAdapter(Request)
+OVERRIDES = ("train_rows", "evaluation_rows", "epochs", "learning_rate", "bottleneck")
+"""Numbers that a user may set by hand, whatever the scale says."""
 
 
 def table_name(request: Request) -> str:
-    """ResAdapters-1.reduced, with the encoder where it is not the scale's own."""
-    name = f"{request.table}.{request.scale}"
+    """ResAdapters-1.reduced and all else that was asked for: no setting replaces another's."""
+    parts = [request.table, request.scale]
     if request.backbone is not None:
-        name += f".{request.backbone.name.split('/')[-1]}"
-    return name + (".as-released" if request.as_released else "")
+        parts.append(request.backbone.name.split("/")[-1])
+    if request.as_released:
+        parts.append("as-released")
+    if request.seeds != TABLES[request.table].default_seeds[request.scale]:
+        parts.append(f"seeds-{request.seeds}")
+    values = {name: getattr(request, name) for name in OVERRIDES}
+    parts += [f"{n.replace('_', '-')}-{v:g}" for n, v in values.items() if v is not None]
+    return ".".join(parts + ([request.precision] if request.precision else []))
 
 
 def write_table(view: TableView, folder: Path) -> list[Path]:
@@ -91,7 +99,7 @@ def command_line(request: Request) -> str:
     if request.backbone is not None:
         known = request.backbone.id in KNOWN
         words += ["--backbone", request.backbone.id if known else request.backbone.name]
-    for name in ("train_rows", "evaluation_rows", "epochs", "learning_rate", "bottleneck"):
+    for name in OVERRIDES:
         if values[name] is not None:
             words += [f"--{name.replace('_', '-')}", str(values[name])]
     if request.precision:

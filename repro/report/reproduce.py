@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from repro.backbones.describe import LOCAL
 from repro.papers.registry import TABLES
 from repro.report.files import command_line, table_name
 from repro.report.layout import markdown_table
@@ -22,7 +23,7 @@ def document(views: Sequence[TableView], store: Store) -> str:
             "",
             f"    {command_line(view.request)}",
             "",
-            f"Status: {_status(view)}. {_ran(view, store)}",
+            f"Status: {_status(view)}. {_ran(view, store)}{_folder(view)}",
             "",
             markdown(view),
         ]
@@ -54,6 +55,15 @@ def _summary(views: Sequence[TableView]) -> list[str]:
 
 def _status(view: TableView) -> str:
     return "complete" if view.complete else f"incomplete, {view.done} of {view.cells} cells"
+
+
+def _folder(view: TableView) -> str:
+    """What the command leaves open: where a local model's folder is."""
+    if view.lead.backbone.id != LOCAL:
+        return ""
+    return (
+        f" The encoder {view.lead.backbone.name} is a local folder: set REPRO_MODELS to its parent."
+    )
 
 
 def _ran(view: TableView, store: Store) -> str:

@@ -18,7 +18,7 @@ import pytest
 from repro.store import Store
 
 Run = Callable[..., Any]
-ONE, TWO = "ResAdapters-1.smoke.tiny", "ResAdapters-2.smoke.tiny"
+ONE, TWO = (f"ResAdapters-{n}.smoke.tiny.train-rows-24.evaluation-rows-12.epochs-2" for n in (1, 2))
 SMALL = [
     "--scale", "smoke", "--train-rows", "24", "--evaluation-rows", "12", "--epochs", "2",
     "--backbone", "tiny", "--threads", "1",

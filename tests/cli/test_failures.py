@@ -145,6 +145,8 @@ def test_run_exits_like_table(cli: Call, store: Store, scenario: Scenario) -> No
     scenario(exit=22, failed={"kind": "missing-model", "message": "Put it there."})
     answer = cli("run", *TABLE[1:])
     assert answer.code == 1
-    assert answer.out == "0 of 6 runs are stored in runs.\n"
+    stored, failed = answer.out.splitlines()
+    assert stored == "0 of 6 runs are stored in runs."
+    assert failed.startswith("6 failed: `python -m repro status` says why")
     store_all(store, make_request(ONE, "smoke", Asked()))
     assert cli("run", *TABLE[1:]).code == 0

@@ -147,6 +147,6 @@ def test_the_plans_runs_and_jobs_name_each_other(printed: Callable[[str], Any]) 
 
 def test_the_file_beside_the_table_is_what_was_printed(cli: Call, tmp_path: Path) -> None:
     out = cli("table", "ResAdapters-1", *ASKED, "--no-run", "--json").out
-    assert (tmp_path / "tables" / "ResAdapters-1.smoke.json").read_text() == out
+    assert (tmp_path / "tables" / "ResAdapters-1.smoke.seeds-2.epochs-2.json").read_text() == out
     out = cli("table", "ResAdapters-1", *ASKED, "--no-run", "--format", "csv").out
-    assert (tmp_path / "tables" / "ResAdapters-1.smoke.csv").read_text() == out
+    assert (tmp_path / "tables" / "ResAdapters-1.smoke.seeds-2.epochs-2.csv").read_text() == out

@@ -168,7 +168,9 @@ def test_report_lays_out_every_table_asked_for(cli: Call, store: Store, tmp_path
     assert answer.out == "Wrote site/REPRODUCE.md and 6 files in site/tables.\n"
     names = sorted(path.name for path in (tmp_path / "site" / "tables").iterdir())
     assert names == [
-        f"ResAdapters-{n}.smoke.{ending}" for n in (1, 2) for ending in ("csv", "json", "md")
+        f"ResAdapters-{n}.smoke.epochs-2.{ending}"
+        for n in (1, 2)
+        for ending in ("csv", "json", "md")
     ]
     before = (tmp_path / "site" / "REPRODUCE.md").read_bytes()
     cli("report", "--out", "site")

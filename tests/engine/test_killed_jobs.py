@@ -25,7 +25,7 @@ Event = dict[str, Any]
 PROJECT = Path(__file__).parents[2]
 DRIVER = PROJECT / "tests" / "drive_jobs.py"
 COMPARED = ("history.jsonl", "result.json", "predictions.json", "adapter.safetensors")
-MOST_SECONDS = 300.0
+MOST_SECONDS = 120.0
 """For a process that should end by itself; reached only where something hangs."""
 
 
@@ -141,6 +141,7 @@ def test_five_kills_leave_the_bytes_of_an_unbroken_run(
     driver = Driver(root, model, "frozen")
     driver.wait_for(is_at("step", step=5))
     worker = os.pidfd_open(driver.worker())
+    os.kill(driver.worker(), signal.SIGSTOP)  # so that it cannot notice by itself
     driver.close()  # 3: only the driver; its worker dies with it
     wait_until_gone(worker)
     with store.claim(keys) as held:
@@ -158,16 +159,6 @@ def test_five_kills_leave_the_bytes_of_an_unbroken_run(
     finish(root, model, "frozen")
     assert contents(root, model, "frozen") == unbroken
     assert not list((root / "quarantine").glob("*"))
-
-
-def test_a_driver_that_is_killed_while_the_worker_loads_leaves_nothing_running(
-    tmp_path: Path, model: Path
-) -> None:
-    driver = Driver(tmp_path / "store", model, "frozen")
-    driver.wait_for(is_at("loading"))
-    worker = os.pidfd_open(driver.worker())
-    driver.close()
-    wait_until_gone(worker)
 
 
 @pytest.mark.slow

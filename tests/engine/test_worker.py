@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -217,6 +218,62 @@ def train_on(
         return worker.guarded(store, folder, JobFile(specs=specs, execution=execution))
 
     return run
+
+
+class Cut(BaseException):
+    """Ends a worker in the middle of its work, as a kill would, at an exact place."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("step", {"step": 2}),
+        ("evaluation", {"epoch": 1}),  # the epoch's last step is in the checkpoint, its score not
+        ("scored", {"epoch": 1}),
+        ("step", {"step": 4}),  # right after an epoch's checkpoint
+        ("evaluation", {"epoch": 2}),
+        ("scored", {"epoch": 2}),
+        ("stored", {}),
+    ],
+)
+def test_a_worker_cut_anywhere_and_started_again_stores_the_same_bytes(
+    store: Store,
+    tmp_path: Path,
+    train_on: Callable[..., int],
+    specs: list[RunSpec],
+    kind: str,
+    fields: dict[str, int],
+) -> None:
+    def cut(event: Event) -> None:
+        if event["event"] == kind and fields.items() <= event.items():
+            raise Cut
+
+    members = [specs[0], specs[1], specs[3]]
+    with pytest.raises(Cut):
+        train_on(store, members, cut)
+    assert train_on(store, members) == Exit.DONE
+    unbroken = Store(tmp_path / "unbroken")
+    assert train_on(unbroken, members) == Exit.DONE
+    for key in map(run_key, members):
+        ours, theirs = store.read(key), unbroken.read(key)
+        assert ours is not None
+        assert theirs is not None
+        for name in ("history.jsonl", "result.json", "predictions.json", "adapter.safetensors"):
+            assert (ours.path / name).read_bytes() == (theirs.path / name).read_bytes(), name
+
+
+def test_a_worker_whose_parent_is_gone_already_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_library(name: str | None) -> None:
+        raise OSError("prctl is Linux's")
+
+    monkeypatch.setattr("ctypes.CDLL", no_library)
+    monkeypatch.setenv("REPRO_PARENT", str(os.getppid()))
+    worker.die_with_parent()
+    monkeypatch.setenv("REPRO_PARENT", str(os.getpid()))
+    with pytest.raises(SystemExit):
+        worker.die_with_parent()
 
 
 def test_a_full_disk_met_outside_the_store_names_the_mend_too(

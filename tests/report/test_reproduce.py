@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,17 @@ def test_an_unchanged_request_is_not_written_again(store: Store) -> None:
     before = path.stat().st_ino
     save_request(store, request())
     assert path.stat().st_ino == before
-    save_request(store, request(seeds=3))
-    assert saved_requests(store) == [request(seeds=3)]
+    other = replace(request(), data_revision="another")
+    save_request(store, other)
+    assert saved_requests(store) == [other]
+
+
+def test_no_setting_replaces_the_files_of_another(store: Store) -> None:
+    asked = [request(), request(seeds=3), request(epochs=1), request(learning_rate=1e30)]
+    for one in asked:
+        save_request(store, one)
+    assert len({table_name(one) for one in asked}) == len(asked)
+    assert sorted(map(table_name, saved_requests(store))) == sorted(map(table_name, asked))
 
 
 def test_a_request_of_another_version_is_left_out(store: Store) -> None:
@@ -63,7 +73,8 @@ def test_a_request_of_another_version_is_left_out(store: Store) -> None:
     ("asked", "name"),
     [
         (request(), "ResAdapters-1.smoke"),
-        (request(scale="paper", as_released=True), "ResAdapters-1.paper.as-released"),
+        (request(scale="paper", as_released=True, seeds=3), "ResAdapters-1.paper.as-released"),
+        (request(train_rows=1200, seeds=2), "ResAdapters-1.smoke.seeds-2.train-rows-1200"),
         (request(backbone=FOLDER_MODEL), "ResAdapters-1.smoke.my model"),
         (
             request(scale="reduced", backbone=KNOWN["google-bert/bert-base-uncased"]),
@@ -109,7 +120,7 @@ def test_writing_a_table_leaves_unchanged_files_alone(store: Store, tmp_path: Pa
     view = view_table(TABLES[asked.table], asked, store)
     paths = write_table(view, tmp_path)
     assert [path.name for path in paths] == [
-        f"ResAdapters-1.smoke.{e}" for e in ("md", "csv", "json")
+        f"ResAdapters-1.smoke.epochs-1.{e}" for e in ("md", "csv", "json")
     ]
     before = [path.stat().st_ino for path in paths]
     paths[1].write_text("by hand")

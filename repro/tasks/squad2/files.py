@@ -116,7 +116,8 @@ def hub_questions(split: str, revision: str | None) -> list[Question]:
         rows = pyarrow.parquet.read_table(path, columns=columns).to_pylist()
     except (OSError, pyarrow.ArrowException) as error:
         raise MissingData(
-            f"{file} of {HUB_ID} cannot be read ({error}). Delete {path} and run `repro prepare`."
+            f"{file} of {HUB_ID} cannot be read ({error}). Delete {path} and "
+            "give the command again."
         ) from error
     questions = _questions(
         (row, f"{HUB_ID} {file}, row {number}") for number, row in enumerate(rows, start=1)
@@ -140,8 +141,8 @@ def _download(file: str, split: str, revision: str | None) -> str:
             f"the folder {FOLDER} under ${FOLDER_VARIABLE} "
             f"({os.environ.get(FOLDER_VARIABLE) or 'not set'}), then for {file} of the hub's "
             f"data set {HUB_ID}{at}, which failed: {error}. Either set {FOLDER_VARIABLE} to a "
-            f"folder that holds {FOLDER}/{split}.jsonl.gz, or run `repro prepare` where the hub "
-            "can be reached (HF_ENDPOINT names a mirror, HF_HOME the cache)."
+            f"folder that holds {FOLDER}/{split}.jsonl.gz, or give the command once "
+            "where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME the cache)."
         ) from error
 
 

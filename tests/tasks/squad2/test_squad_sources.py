@@ -160,7 +160,7 @@ def test_missing_data_names_the_file_the_folder_the_hub_id_and_the_mend(
         "rajpurkar/squad_v2",
         "squad_v2/train-00000-of-00001.parquet",
         "no network in this test",
-        "repro prepare",
+        "give the command once",
     ):
         assert part in str(caught.value)
 
