@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import string
@@ -11,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from repro.errors import ReproError
+from repro.spec.identity import REVISIONS
 from repro.tasks.squad2.generated import DEFAULT_REVISION, generate
 from repro.tasks.squad2.questions import Question
 
@@ -183,3 +185,9 @@ def test_more_training_rows_change_neither_the_first_ones_nor_validation() -> No
 def test_a_revision_of_another_form_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(ReproError, match="seed="):
         generate(text)
+
+
+def test_a_change_of_the_set_needs_a_new_revision_number() -> None:
+    """Stored runs are keyed by the number, not by the questions: bump both here together."""
+    made = hashlib.sha256(repr(generate(DEFAULT_REVISION)).encode()).hexdigest()
+    assert (REVISIONS["task/generated"], made[:16]) == (1, "a9ff0ac13dda3526")
