@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from repro.errors import ReproError
@@ -102,11 +102,6 @@ def best_thresholds(
         "best_f1": 100 * f1[0] / len(gains),
         "best_f1_threshold": f1[1],
     }
-
-
-def collapsed(predictions: Mapping[str, str], questions: Iterable[Question]) -> bool:
-    """Whether no question is answered at all."""
-    return not any(predictions[question.id] for question in questions)
 
 
 def _gain(candidate: str, question: Question) -> tuple[float, float]:

@@ -16,7 +16,6 @@ from squad_examples import dev_questions, question
 from repro.errors import ReproError
 from repro.tasks.squad2.metric import (
     best_thresholds,
-    collapsed,
     exact_and_f1,
     normalise,
     score,
@@ -191,12 +190,6 @@ def test_answering_nothing_scores_the_share_of_unanswerable_questions() -> None:
         assert round(groups["ALL"]["em"], 2) == round(groups["ALL"]["f1"], 2) == value
         assert groups["HasAns"]["f1"] == 0
         assert groups["NoAns"]["em"] == 100
-        assert collapsed(nothing, part)
-
-
-def test_one_answer_is_no_collapse() -> None:
-    questions = [question("a", "Ann met Bo.", "Bo"), question("b", "Ann met Bo.")]
-    assert not collapsed({"a": "", "b": "Ann"}, questions)
 
 
 def test_a_group_without_questions_is_absent() -> None:
