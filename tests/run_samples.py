@@ -18,13 +18,13 @@ from repro.spec import (
     Recipe,
     RunSpec,
     Source,
-    Task,
+    SquadTask,
 )
 from repro.spec.fields import Spec
 
 Kind = TypeVar("Kind", bound=Spec)
 METHODS: tuple[type[Spec], ...] = (PipelinedCells, LinearProbe, FullFineTuning, AlwaysNull)
-TYPES: tuple[type[Spec], ...] = (RunSpec, Backbone, Task, *METHODS, Recipe, Source)
+TYPES: tuple[type[Spec], ...] = (RunSpec, Backbone, SquadTask, *METHODS, Recipe, Source)
 
 TINY = Backbone(
     id="local",
@@ -35,7 +35,7 @@ TINY = Backbone(
     parameters=1,
     name="tiny",
 )
-TASK = Task(
+TASK = SquadTask(
     source="generated",
     revision="by hand",
     train="generated",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from repro.spec import Task
+from repro.spec import SquadTask
 from repro.tasks.squad2.files import local_content, parse_lines
 from repro.tasks.squad2.questions import Question
 
@@ -46,10 +46,10 @@ def write_split(root: Path, split: str, rows: Sequence[dict[str, Any]], gz: bool
     return path
 
 
-def task(**changes: Any) -> Task:
+def task(**changes: Any) -> SquadTask:
     """A task on real data, without caps."""
     fields = {"source": "squad_v2", "revision": None, "train": "train", "evaluation": "cs224n"}
-    return Task(**(fields | changes))
+    return SquadTask(**(fields | changes))
 
 
 def data_folder() -> Path:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from repro.spec import AlwaysNull, Backbone, Recipe, RunSpec, Task, run_key
+from repro.spec import AlwaysNull, Backbone, Recipe, RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render
 
 Child = subprocess.Popen[bytes]
@@ -35,7 +35,7 @@ def spec_of(seed: int) -> RunSpec:
             parameters=100,
             name="tiny",
         ),
-        task=Task(source="generated", revision="1", train="generated", evaluation="generated"),
+        task=SquadTask(source="generated", revision="1", train="generated", evaluation="generated"),
         method=AlwaysNull(),
         recipe=Recipe(
             epochs=1,

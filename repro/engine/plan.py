@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from repro.engine.cost import Estimate, Speed, estimate
 from repro.engine.jobs import Job, group_runs, unfinished_jobs
-from repro.papers.registry import TABLES
+from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
 from repro.spec import RunSpec, run_key
 from repro.store.result import Failure
@@ -53,7 +53,7 @@ def make_plan(
     specs: dict[str, RunSpec] = {}
     tables: dict[str, list[str]] = {}
     for request in requests:
-        for spec in TABLES[request.table].runs(request):
+        for spec in ARTEFACTS[request.table].runs(request):
             key = run_key(spec)
             specs.setdefault(key, spec)
             if request.table not in tables.setdefault(key, []):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from repro.errors import UnknownName
 from repro.papers.resadapters.tables import ONE, TWO
-from repro.papers.tables import Table
+from repro.papers.tables import Artefact, Table
 
 TABLES: dict[str, Table] = {table.id: table for table in (ONE, TWO)}
 
@@ -15,3 +15,7 @@ def find_table(given: str) -> Table:
     if given.lower() not in by_lower:
         raise UnknownName("table", given, TABLES)
     return by_lower[given.lower()]
+
+
+ARTEFACTS: dict[str, Artefact] = {**TABLES}
+"""Every table and figure, by id: whatever a request can name."""

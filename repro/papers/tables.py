@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from repro.papers.published import Published, load_published
 from repro.spec import Backbone, RunSpec, Scale
@@ -11,13 +12,21 @@ from repro.spec import Backbone, RunSpec, Scale
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One table at one scale, as a user asked for it. What is None is the scale's own."""
+    """One table or figure at one scale, as a user asked for it. What is None is the scale's own.
+
+    `data_revisions` names the data found for each GLUE task (None: the hub's), `unavailable` why a
+    task's data cannot be had here: its cells are gaps.
+    """
 
     table: str
     scale: Scale
     seeds: int
     backbone: Backbone | None = None
     data_revision: str | None = None
+    data_revisions: dict[str, str | None] = field(default_factory=dict)
+    unavailable: dict[str, str] = field(default_factory=dict)
+    tasks: tuple[str, ...] | None = None
+    method: str | None = None
     train_rows: int | None = None
     evaluation_rows: int | None = None
     epochs: int | None = None
@@ -25,6 +34,17 @@ class Request:
     bottleneck: int | None = None
     precision: str | None = None
     as_released: bool = False
+
+
+class Artefact(Protocol):
+    """A table or a figure: what a plan needs of it."""
+
+    @property
+    def id(self) -> str:
+        """What a user types."""
+
+    def runs(self, request: Request) -> list[RunSpec]:
+        """Every run behind it, each once, parents before their children."""
 
 
 @dataclass(frozen=True, slots=True)

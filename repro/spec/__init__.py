@@ -2,9 +2,13 @@
 
 from repro.spec.identity import canonical_json, run_key
 from repro.spec.types import (
+    AblatedSpans,
     AlwaysNull,
     Backbone,
+    BottleneckAdapters,
     FullFineTuning,
+    GlueTask,
+    LayerNorms,
     LinearProbe,
     Method,
     PipelinedCells,
@@ -12,13 +16,19 @@ from repro.spec.types import (
     RunSpec,
     Scale,
     Source,
+    SquadTask,
     Task,
+    TopLayers,
 )
 
 __all__ = [
+    "AblatedSpans",
     "AlwaysNull",
     "Backbone",
+    "BottleneckAdapters",
     "FullFineTuning",
+    "GlueTask",
+    "LayerNorms",
     "LinearProbe",
     "Method",
     "PipelinedCells",
@@ -26,7 +36,9 @@ __all__ = [
     "RunSpec",
     "Scale",
     "Source",
+    "SquadTask",
     "Task",
+    "TopLayers",
     "canonical_json",
     "run_key",
 ]

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 MARK = "identity"
+LATER = "later"
 
 
 class Spec(BaseModel):
@@ -20,9 +21,14 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def identity(default: Any = ..., *, doc: str, **rules: Any) -> Any:
-    """A field that enters the run key. `rules` are pydantic's own (gt, ge, ...)."""
-    return Field(default, description=doc, json_schema_extra={MARK: True}, **rules)
+def identity(default: Any = ..., *, doc: str, later: bool = False, **rules: Any) -> Any:
+    """A field that enters the run key. `rules` are pydantic's own (gt, ge, ...).
+
+    A `later` field came when results were stored already: it enters the key only where it has not
+    its default, which is what those runs did, so that their keys stand.
+    """
+    marks = {MARK: True, LATER: later}
+    return Field(default, description=doc, json_schema_extra=marks, **rules)
 
 
 def detail(default: Any = ..., *, doc: str, **rules: Any) -> Any:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from repro.spec.fields import MARK
-from repro.spec.types import RunSpec
+from repro.spec.fields import LATER, MARK
+from repro.spec.types import GlueTask, RunSpec
 
 SCHEMA = 1
 """Bumped when the meaning or the shape of the identity document changes."""
@@ -18,10 +19,16 @@ SCHEMA = 1
 REVISIONS: dict[str, int] = {
     "task/squad2": 1,
     "task/generated": 1,
+    "task/glue": 1,
+    "task/generated-glue": 1,
     "method/pipelined-cells": 1,
     "method/linear-probe": 1,
     "method/full-fine-tuning": 1,
     "method/always-null": 1,
+    "method/top-layers": 1,
+    "method/layer-norms": 1,
+    "method/bottleneck-adapters": 1,
+    "method/ablated-spans": 1,
     "recipe": 1,
 }
 """Bumped by hand when a change in the code of that part changes numbers."""
@@ -37,11 +44,10 @@ def canonical_json(value: Any) -> str:
 def identity_fields(value: Any) -> Any:
     """`value` as plain data, without the fields declared as details."""
     if isinstance(value, BaseModel):
-        fields = type(value).model_fields
         return {
             name: identity_fields(getattr(value, name))
-            for name, field in fields.items()
-            if isinstance(field.json_schema_extra, dict) and field.json_schema_extra[MARK]
+            for name, field in type(value).model_fields.items()
+            if _enters(field, getattr(value, name))
         }
     if isinstance(value, dict):
         return {key: identity_fields(item) for key, item in value.items()}
@@ -50,11 +56,20 @@ def identity_fields(value: Any) -> Any:
     return value
 
 
+def _enters(field: FieldInfo, value: Any) -> bool:
+    """Whether a field's value is part of the identity."""
+    marks = field.json_schema_extra
+    if not isinstance(marks, dict) or not marks[MARK]:
+        return False
+    return not (marks[LATER] and value == field.default)
+
+
 def revisions(spec: RunSpec) -> dict[str, int]:
     """The revision numbers of the code parts that this run depends on."""
-    parts = [f"task/{spec.task.name}", f"method/{spec.method.kind}", "recipe"]
+    glue = isinstance(spec.task, GlueTask)
+    parts = ["task/glue" if glue else "task/squad2", f"method/{spec.method.kind}", "recipe"]
     if spec.task.source == "generated":
-        parts.append("task/generated")
+        parts.append("task/generated-glue" if glue else "task/generated")
     return {part: REVISIONS[part] for part in parts}
 
 

@@ -37,7 +37,7 @@ class Backbone(Spec):
     name: str = detail(doc="short name for captions")
 
 
-class Task(Spec):
+class SquadTask(Spec):
     """SQuAD 2.0 (or the generated set in its schema): which rows, cut into which windows.
 
     The evaluation set and its cap are identity because a run is scored after every epoch, and an
@@ -76,6 +76,30 @@ class Task(Spec):
     max_query: int = identity(64, doc="question pieces kept by the legacy convention", ge=1)
 
 
+GlueName = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
+
+
+class GlueTask(Spec):
+    """A task of GLUE (Wang et al. 2018), or rows made from a seed in its schema.
+
+    Trained on its training rows and scored on its validation rows after every epoch, MNLI on
+    matched and mismatched ones. What each task is: `repro.spec.glue`.
+    """
+
+    name: GlueName = identity(doc="which task")
+    source: Literal["glue", "generated"] = identity(doc="real rows, or made from a seed")
+    revision: str | None = identity(
+        doc="hub revision, sha256 of a local folder's content, or the generator's seed and sizes"
+    )
+    train_rows: int | None = identity(None, doc="cap on training rows", ge=1)
+    evaluation_rows: int | None = identity(None, doc="cap on the rows of each scored split", ge=1)
+    subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
+    max_length: int = identity(128, doc="tokens of an example, special tokens included", ge=8)
+
+
+Task = Annotated[SquadTask | GlueTask, Field(discriminator="name")]
+
+
 class PipelinedCells(Spec):
     """ResAdapters: one cell a layer beside a frozen encoder, one stack for start, one for end."""
 
@@ -101,10 +125,69 @@ class LinearProbe(Spec):
 
 
 class FullFineTuning(Spec):
-    """Every parameter of the encoder, and a linear scorer for start and for end."""
+    """Every parameter of the encoder and a new head: scorers of spans, or BERT's classifier.
+
+    A classifier reads BERT's pooler, which is trained with the rest.
+    """
 
     kind: Literal["full-fine-tuning"] = identity("full-fine-tuning", doc="which method")
     dropout: float = identity(0.1, doc="hidden and attention dropout of the encoder", ge=0, lt=1)
+
+
+class TopLayers(Spec):
+    """The top `layers` layers of the encoder, its pooler and a classifier (Houlsby et al., 3.4)."""
+
+    kind: Literal["top-layers"] = identity("top-layers", doc="which method")
+    layers: int = identity(doc="how many layers are trained, counted from the last", ge=1)
+    dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
+
+
+class LayerNorms(Spec):
+    """Every layer norm of the encoder and a classifier (Houlsby et al., section 3.4)."""
+
+    kind: Literal["layer-norms"] = identity("layer-norms", doc="which method")
+    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
+    dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
+
+
+class BottleneckAdapters(Spec):
+    """Adapters in every layer of a frozen encoder, and a classifier.
+
+    Houlsby et al. 2019 (`placement` houlsby, `span` 0), the variants of the 3-shared report
+    (`span` 0, 1, 3), and AdapterHub's Pfeiffer configuration.
+    """
+
+    kind: Literal["bottleneck-adapters"] = identity("bottleneck-adapters", doc="which method")
+    placement: Literal["houlsby", "pfeiffer"] = identity(
+        doc="after attention and after feed-forward, before the residual; or after feed-forward "
+        "only, fed by the layer norm and added before it"
+    )
+    size: int = identity(doc="bottleneck m", ge=1)
+    span: int = identity(
+        0, doc="0: each slot has a module of its own; n: one module for n consecutive layers", ge=0
+    )
+    nonlinearity: Literal["gelu", "gelu-tanh", "relu"] = identity(doc="the adapter's middle step")
+    init: Literal["normal", "truncated-normal"] = identity(
+        "truncated-normal", doc="of both matrices; truncated at two deviations; biases are 0"
+    )
+    init_std: float = identity(doc="standard deviation of the initial matrices", gt=0)
+    norms: Literal["none", "encoder", "all"] = identity(
+        doc="layer norms that train: none, the two of each layer, or the embeddings' too"
+    )
+    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
+    head: Literal["linear", "two-layer"] = identity(
+        "linear", doc="after the pooler: a classifier, or a dense layer with tanh before it"
+    )
+    dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
+
+
+class AblatedSpans(Spec):
+    """No training: the adapters of layers i..j of a trained run are switched off, for all i <= j.
+
+    The run is the parent in the role "trained" (Houlsby et al., section 3.6, Figure 6).
+    """
+
+    kind: Literal["ablated-spans"] = identity("ablated-spans", doc="which method")
 
 
 class AlwaysNull(Spec):
@@ -114,15 +197,28 @@ class AlwaysNull(Spec):
 
 
 Method = Annotated[
-    PipelinedCells | LinearProbe | FullFineTuning | AlwaysNull, Field(discriminator="kind")
+    PipelinedCells
+    | LinearProbe
+    | FullFineTuning
+    | AlwaysNull
+    | TopLayers
+    | LayerNorms
+    | BottleneckAdapters
+    | AblatedSpans,
+    Field(discriminator="kind"),
 ]
 
 
 class Recipe(Spec):
     """How a run is trained."""
 
-    epochs: int = identity(doc="passes over the training windows", ge=1)
-    batch_size: int = identity(doc="windows a step", ge=1)
+    epochs: int = identity(doc="passes over the training examples", ge=1)
+    batch_size: int = identity(doc="examples a step", ge=1)
+    keep: Literal["last", "best"] = identity(
+        "last",
+        doc="the epoch whose weights are kept; best by validation, ties to the later one",
+        later=True,
+    )
     learning_rate: float = identity(doc="constant, or the schedule's peak", gt=0)
     schedule: Literal["constant", "linear"] = identity(doc="constant, or linear decay to 0")
     warmup: float = identity(0.0, doc="share of steps with a linearly rising rate", ge=0, lt=1)
@@ -130,7 +226,10 @@ class Recipe(Spec):
     adam_beta2: float = identity(0.999, doc="AdamW", ge=0, lt=1)
     adam_eps: float = identity(1e-8, doc="AdamW", gt=0)
     bias_correction: bool = identity(doc="AdamW's bias correction")
-    weight_decay: float = identity(0.0, doc="decoupled, on every trained parameter", ge=0)
+    weight_decay: float = identity(0.0, doc="decoupled, on what `decayed` names", ge=0)
+    decayed: Literal["all", "matrices"] = identity(
+        "all", doc="every trained parameter, or all but biases and layer norms", later=True
+    )
     clip_norm: float | None = identity(doc="gradient norm kept per stack; None clips nothing", gt=0)
     start_weight: float = identity(1.0, doc="weight of the start cross-entropy", ge=0)
     end_weight: float = identity(1.0, doc="weight of the end cross-entropy", ge=0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from repro.spec import Task
+from repro.spec import SquadTask
 from repro.tasks.squad2.decoding import Answers, Outcomes, answers
 from repro.tasks.squad2.features import Convention, Union, Window, make_windows, union
 from repro.tasks.squad2.metric import score
@@ -51,7 +51,7 @@ class Evaluation:
     """Each scored set, as positions in `questions`."""
 
 
-def prepare_evaluation(task: Task, tokenizer: PreTrainedTokenizerBase) -> Evaluation:
+def prepare_evaluation(task: SquadTask, tokenizer: PreTrainedTokenizerBase) -> Evaluation:
     """The evaluation of a task; raises what the sources raise for missing or other data."""
     questions = evaluation_questions(task)
     both = _both(task, questions, tokenizer)
@@ -108,7 +108,7 @@ def predictions_document(outcomes: Outcomes, evaluation: Evaluation) -> dict[str
     }
 
 
-def _both(task: Task, questions: list[Question], tokenizer: PreTrainedTokenizerBase) -> Union:
+def _both(task: SquadTask, questions: list[Question], tokenizer: PreTrainedTokenizerBase) -> Union:
     legacy, overlap = (
         make_windows(
             questions,

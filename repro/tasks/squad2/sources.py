@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from repro.errors import MissingData, ReproError
-from repro.spec import Scale, Task
+from repro.spec import Scale, SquadTask
 from repro.tasks.squad2 import files, subsets
 from repro.tasks.squad2.questions import Question
 
@@ -20,7 +20,7 @@ OTHER_DATA = (
 )
 
 
-def splits_needed(task: Task) -> tuple[str, ...]:
+def splits_needed(task: SquadTask) -> tuple[str, ...]:
     """The published splits that a task reads, sorted: its training rows' and the dev set."""
     return tuple(sorted({SPLIT_OF_TRAIN[task.train], "validation"}))
 
@@ -43,7 +43,7 @@ def data_revision(scale: Scale, splits: tuple[str, ...]) -> str | None:
     return None
 
 
-def training_questions(task: Task) -> list[Question]:
+def training_questions(task: SquadTask) -> list[Question]:
     """The questions a run trains on: the task's rows, its share, its cap; in file order.
 
     Raises MissingData where the rows cannot be had or are not those of `task.revision`.
@@ -59,7 +59,7 @@ def training_questions(task: Task) -> list[Question]:
     return _some(kept, "train on")
 
 
-def evaluation_questions(task: Task) -> list[Question]:
+def evaluation_questions(task: SquadTask) -> list[Question]:
     """The questions a run is scored on, capped, in file order; raises like training_questions."""
     questions = _read(task, "validation")
     if task.evaluation == "cs224n":
@@ -68,7 +68,7 @@ def evaluation_questions(task: Task) -> list[Question]:
     return _some(kept, "score")
 
 
-def _read(task: Task, split: str) -> list[Question]:
+def _read(task: SquadTask, split: str) -> list[Question]:
     _check_consistent(task)
     if task.source == "generated":
         return _generated(task, split)
@@ -91,7 +91,7 @@ def _read(task: Task, split: str) -> list[Question]:
     return questions
 
 
-def _generated(task: Task, split: str) -> list[Question]:
+def _generated(task: SquadTask, split: str) -> list[Question]:
     if task.revision is None:
         raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
     from repro.tasks.squad2.generated import generate
@@ -115,7 +115,7 @@ def _local_paths(splits: tuple[str, ...]) -> dict[str, Path]:
     return paths
 
 
-def _check_hub_revision(task: Task) -> None:
+def _check_hub_revision(task: SquadTask) -> None:
     if task.revision is not None and task.revision.startswith(DIGEST):
         names = " and ".join(f"{split}.jsonl.gz" for split in splits_needed(task))
         raise MissingData(
@@ -126,7 +126,7 @@ def _check_hub_revision(task: Task) -> None:
         )
 
 
-def _check_consistent(task: Task) -> None:
+def _check_consistent(task: SquadTask) -> None:
     kinds = {task.source == "generated", task.train == "generated", task.evaluation == "generated"}
     if len(kinds) > 1:
         raise ReproError(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from repro.errors import ReproError
-from repro.spec import Task
+from repro.spec import SquadTask
 from repro.tasks.squad2.files import PUBLISHED, Size, size
 from repro.tasks.squad2.questions import Question
 
@@ -48,7 +48,7 @@ def in_cs224n(question: Question) -> bool:
     return question.title in CS224N_TITLES
 
 
-def evaluation_sets(task: Task, questions: Sequence[Question]) -> dict[str, list[int]]:
+def evaluation_sets(task: SquadTask, questions: Sequence[Question]) -> dict[str, list[int]]:
     """The sets that are scored, as positions in `questions` (of `evaluation_questions(task)`).
 
     "official-dev" is scored whole and on its CS224N part. A set that a cap leaves empty is absent.

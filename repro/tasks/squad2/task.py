@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from repro.spec import Task
+from repro.spec import SquadTask
 from repro.tasks.squad2.features import Window, make_windows
 from repro.tasks.squad2.protocols import Evaluation, prepare_evaluation
 from repro.tasks.squad2.sources import training_questions
@@ -20,7 +20,7 @@ class SquadData:
     pad_id: int
 
 
-def load_squad(task: Task, tokenizer: Any) -> SquadData:
+def load_squad(task: SquadTask, tokenizer: Any) -> SquadData:
     """Reads, draws and cuts the questions; raises what the sources raise for missing data."""
     training = make_windows(
         training_questions(task),

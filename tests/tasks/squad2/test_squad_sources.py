@@ -13,7 +13,7 @@ import pytest
 from squad_examples import data_folder, row, task, write_split
 
 from repro.errors import MissingData, ReproError
-from repro.spec import Task
+from repro.spec import SquadTask
 from repro.tasks.squad2.sources import (
     data_revision,
     evaluation_questions,
@@ -50,7 +50,7 @@ def _ids(questions: list[Any]) -> list[str]:
     return [question.id for question in questions]
 
 
-def _local(revision_of: tuple[str, ...], **changes: Any) -> Task:
+def _local(revision_of: tuple[str, ...], **changes: Any) -> SquadTask:
     return task(revision=data_revision("reduced", revision_of), **changes)
 
 

@@ -1,0 +1,88 @@
+"""What each task of GLUE is: its texts, labels, metrics and published sizes.
+
+Sources: Wang et al. 2018 (Table 1) for tasks and metrics; the data set card of `nyu-mll/glue` for
+field names, label order and rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from repro.spec.types import GlueName
+
+Metric = Literal["matthews", "accuracy", "f1", "pearson", "spearman"]
+
+
+@dataclass(frozen=True, slots=True)
+class Glue:
+    """One task. `labels` is empty for a regression; `rows` holds the published split sizes."""
+
+    title: str
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    monitor: Metric
+    rows: dict[str, int]
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a classifier gives for an example."""
+        return len(self.labels) or 1
+
+    @property
+    def evaluation(self) -> tuple[str, ...]:
+        """The splits that are scored."""
+        return tuple(split for split in self.rows if split.startswith("validation"))
+
+
+ENTAILMENT = ("entailment", "not_entailment")
+NLI = ("entailment", "neutral", "contradiction")
+PAIR = ("sentence1", "sentence2")
+
+GLUE: dict[GlueName, Glue] = {
+    "cola": Glue(
+        "CoLA", ("sentence",), ("unacceptable", "acceptable"), ("matthews", "accuracy"),
+        "matthews", {"train": 8_551, "validation": 1_043, "test": 1_063},
+    ),
+    "sst2": Glue(
+        "SST-2", ("sentence",), ("negative", "positive"), ("accuracy",),
+        "accuracy", {"train": 67_349, "validation": 872, "test": 1_821},
+    ),
+    "mrpc": Glue(
+        "MRPC", PAIR, ("not_equivalent", "equivalent"), ("f1", "accuracy"),
+        "f1", {"train": 3_668, "validation": 408, "test": 1_725},
+    ),
+    "stsb": Glue(
+        "STS-B", PAIR, (), ("spearman", "pearson"),
+        "spearman", {"train": 5_749, "validation": 1_500, "test": 1_379},
+    ),
+    "qqp": Glue(
+        "QQP", ("question1", "question2"), ("not_duplicate", "duplicate"), ("f1", "accuracy"),
+        "f1", {"train": 363_846, "validation": 40_430, "test": 390_965},
+    ),
+    "mnli": Glue(
+        "MNLI", ("premise", "hypothesis"), NLI, ("accuracy",),
+        "accuracy",
+        {
+            "train": 392_702, "validation_matched": 9_815, "validation_mismatched": 9_832,
+            "test_matched": 9_796, "test_mismatched": 9_847,
+        },
+    ),
+    "qnli": Glue(
+        "QNLI", ("question", "sentence"), ENTAILMENT, ("accuracy",),
+        "accuracy", {"train": 104_743, "validation": 5_463, "test": 5_463},
+    ),
+    "rte": Glue(
+        "RTE", PAIR, ENTAILMENT, ("accuracy",),
+        "accuracy", {"train": 2_490, "validation": 277, "test": 3_000},
+    ),
+    "wnli": Glue(
+        "WNLI", PAIR, ("not_entailment", "entailment"), ("accuracy",),
+        "accuracy", {"train": 635, "validation": 71, "test": 146},
+    ),
+}  # fmt: skip
+"""The monitor picks the best epoch: the metrics of the 3-shared report's released code."""
+
+DIAGNOSTIC = Glue("AX", ("premise", "hypothesis"), NLI, ("matthews",), "matthews", {"test": 1_104})
+"""GLUE's diagnostic set: MNLI's labels, never trained on, labels withheld."""

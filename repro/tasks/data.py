@@ -1,0 +1,70 @@
+"""What the training loop needs of a task: the seam between tasks and training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Example(Protocol):
+    """One input as tokens. `target` is (start, end), a class, or a number: the task's own."""
+
+    @property
+    def input_ids(self) -> NDArray[np.int32]:
+        """(tokens,)."""
+
+    @property
+    def type_ids(self) -> NDArray[np.int32]:
+        """(tokens,)."""
+
+    @property
+    def target(self) -> Any:
+        """What the loss compares outputs with."""
+
+
+class Collector(Protocol):
+    """Takes one run's outputs batch by batch, then scores them."""
+
+    def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
+        """The outputs for `TaskData.evaluation[i]`, i in `indices`: start and end logits
+        (2, batch, length), or (batch, outputs) of a classifier.
+
+        Raises FloatingPointError where one is not finite.
+        """
+
+    def scores(self, epoch: int) -> list[dict[str, Any]]:
+        """Every score of all examples, as `result.json` holds them."""
+
+    def predictions(self) -> dict[str, Any]:
+        """What `predictions.json` holds."""
+
+
+class TaskData(Protocol):
+    """Examples cut for one tokenizer, and how their outputs are judged."""
+
+    @property
+    def training(self) -> Sequence[Example]:
+        """In file order."""
+
+    @property
+    def evaluation(self) -> Sequence[Example]:
+        """Those of every scored split."""
+
+    @property
+    def pad_id(self) -> int:
+        """The token that fills a batch."""
+
+    def collector(self) -> Collector:
+        """A new one, for one run and one evaluation."""
+
+    def headline(self, scores: list[dict[str, Any]]) -> dict[str, float]:
+        """A few of one epoch's scores for progress and history, by name."""
+
+    def monitor(self, scores: list[dict[str, Any]]) -> float | None:
+        """The number that picks the best epoch; None where one epoch's scores have none."""
+
+    def collapsed(self, scores: list[dict[str, Any]]) -> bool:
+        """Whether one epoch's scores are those of a constant answer."""
