@@ -1,1 +1,27 @@
-"""A data set becomes questions, windows, answers and scores."""
+"""A data set becomes questions or sentences, examples, answers and scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from repro.spec import SquadTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from repro.spec import Task
+    from repro.tasks.data import TaskData
+
+
+def load_task(task: Task, tokenizer: PreTrainedTokenizerBase) -> TaskData:
+    """Reads, draws and cuts a task's rows for one tokenizer.
+
+    Raises MissingData where they cannot be had, are damaged, or are not those of `task.revision`.
+    """
+    if isinstance(task, SquadTask):
+        from repro.tasks.squad2.task import load_squad
+
+        return load_squad(task, tokenizer)
+    from repro.tasks.glue.task import load_glue
+
+    return load_glue(task, tokenizer)
