@@ -1,0 +1,92 @@
+"""What the GLUE tables of several papers have in common: the data, and BERT's own fine-tuning."""
+
+from __future__ import annotations
+
+from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.tables import Request
+from repro.spec import Backbone, RunSpec, Source
+from repro.spec.backbones import KNOWN, MINILM
+
+DATA: dict[str, Setting] = {
+    "paper": {
+        "task.source": ("glue", paper("the GLUE benchmark")),
+        "task.train_rows": (None, paper("the training set as it is")),
+        "task.evaluation_rows": (None, assumed("the whole validation set; test has no labels")),
+        "task.subset_seed": (0, assumed("draws nothing where all rows are taken")),
+        "task.max_length": (128, code("max_seq_length")),
+    },
+    "reduced": {
+        "task.source": ("glue", assumed("reduced scale: real rows")),
+        "task.train_rows": (4_000, assumed("reduced scale: a laptop")),
+        "task.evaluation_rows": (2_000, assumed("reduced scale: a laptop")),
+        "task.subset_seed": (0, assumed("draws the rows that a cap keeps")),
+        "task.max_length": (128, code("max_seq_length")),
+    },
+    "smoke": {
+        "task.source": ("generated", assumed("smoke scale: sentences made from a seed")),
+        "task.train_rows": (None, assumed("smoke scale: all rows")),
+        "task.evaluation_rows": (None, assumed("smoke scale: all rows")),
+        "task.subset_seed": (0, assumed("draws nothing where all rows are taken")),
+        "task.max_length": (128, code("max_seq_length")),
+    },
+}
+"""Scale -> which rows."""
+
+FINE_TUNING: Setting = {
+    "method.kind": ("full-fine-tuning", assumed("BERT's own (Devlin et al., section 4.1)")),
+    "method.dropout": (0.1, assumed("BERT's own")),
+    "recipe.batch_size": (32, assumed("Devlin et al., section 4.1")),
+    "recipe.epochs": (3, assumed("Devlin et al., section 4.1")),
+    "recipe.learning_rate": (3e-5, assumed("Devlin et al., section 4.1: 2e-5 to 5e-5")),
+    "recipe.schedule": ("linear", assumed("BERT's released code")),
+    "recipe.warmup": (0.1, assumed("BERT's released code")),
+    "recipe.adam_beta1": (0.9, assumed("BERT's released code")),
+    "recipe.adam_beta2": (0.999, assumed("BERT's released code")),
+    "recipe.adam_eps": (1e-6, assumed("BERT's released code")),
+    "recipe.bias_correction": (False, assumed("BERT's released code")),
+    "recipe.weight_decay": (0.01, assumed("BERT's released code")),
+    "recipe.decayed": ("matrices", assumed("BERT's released code: no biases, no layer norms")),
+    "recipe.clip_norm": (1.0, assumed("BERT's released code")),
+}
+"""The papers copy the rows of a whole BERT that is fine-tuned; this is how BERT's authors did."""
+
+BATCHES: Setting = {
+    "recipe.padding": ("dynamic", assumed("equal numbers to padding at 128")),
+    "recipe.order": ("shuffled", assumed("the whole training set; the papers do not say")),
+    "recipe.precision": ("bf16", assumed("not stated; parameters and optimizer stay fp32")),
+}
+SMALL_BATCHES: Setting = {"recipe.precision": ("fp32", assumed("a CPU, or few rows"))}
+
+POOLER: Setting = {
+    "method.pooler": ("trained", assumed("this scale's encoder comes without a trained pooler"))
+}
+"""At reduced and smoke scale: MiniLM's pooler was never trained, other encoders have none."""
+
+
+def glue_run(
+    request: Request, task: str, seed: int, backbone: tuple[Backbone, Source], setting: Setting
+) -> RunSpec:
+    """The run of a paper's setting (method and recipe) on one GLUE task of this request."""
+    found: Setting = {
+        "task.name": (task, paper("GLUE")),
+        "task.revision": (request.data_revisions.get(task), assumed("the data found")),
+    }
+    small = {} if request.scale == "paper" else SMALL_BATCHES
+    whole = DATA[request.scale] | found | BATCHES | setting | small | asked_for(request)
+    return make_run(request, backbone, whole, seed)
+
+
+def encoder(request: Request, published: str, source: Source) -> tuple[Backbone, Source]:
+    """The encoder asked for, the paper's own, or a small one."""
+    if request.backbone is not None:
+        return request.backbone, assumed("asked for with --backbone")
+    if request.scale != "paper":
+        return KNOWN[MINILM], assumed(f"{request.scale} scale: a small encoder")
+    return KNOWN[published], source
+
+
+def bottleneck(request: Request) -> Setting:
+    """The adapter size that the user set by hand, if any."""
+    if request.bottleneck is None:
+        return {}
+    return {"method.size": (request.bottleneck, assumed("asked for with --bottleneck"))}

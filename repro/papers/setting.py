@@ -1,0 +1,77 @@
+"""A paper's setting, value by value with its source, and the run that it makes.
+
+Origins: "paper" is the paper's text, "code" the authors' released code, "assumed" is ours. Where
+the code has a defect that changes results, the headline reading repairs it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from repro.papers.tables import Request
+from repro.spec import Backbone, Method, RunSpec, Source
+from repro.spec.limits import check_run
+
+Setting = dict[str, tuple[Any, Source]]
+"""Field path -> value and where it comes from."""
+
+
+def paper(where: str) -> Source:
+    """A value that the paper states."""
+    return Source(origin="paper", citation=where)
+
+
+def code(where: str) -> Source:
+    """A value of the authors' released code that the paper leaves open."""
+    return Source(origin="code", citation=where)
+
+
+def assumed(why: str) -> Source:
+    """A value of ours."""
+    return Source(origin="assumed", citation=why)
+
+
+def asked_for(request: Request) -> Setting:
+    """What the user set by hand for data and recipe, whatever the scale says."""
+    asked = {
+        "task.train_rows": request.train_rows,
+        "task.evaluation_rows": request.evaluation_rows,
+        "recipe.epochs": request.epochs,
+        "recipe.learning_rate": request.learning_rate,
+        "recipe.precision": request.precision,
+    }
+    return {k: (v, assumed("asked for")) for k, v in asked.items() if v is not None}
+
+
+def make_run(
+    request: Request, backbone: tuple[Backbone, Source], setting: Setting, seed: int
+) -> RunSpec:
+    """The run of this setting. Lines on a method that lack a field of its kind are left out, so
+    that one setting can serve all rows of a table.
+
+    Raises ReproError for parts that do not fit each other.
+    """
+    values: dict[str, Any] = {"task": {}, "method": {}, "recipe": {}}
+    sources: dict[str, Source] = {}
+    known = method_fields(setting["method.kind"][0])
+    for path, (value, source) in setting.items():
+        part, name = path.split(".")
+        if part != "method" or name in known:
+            values[part][name] = value
+            sources[path] = source
+    encoder, origin = backbone
+    spec = RunSpec(
+        scale=request.scale,
+        backbone=encoder,
+        seed=seed,
+        sources=sources | {"backbone": origin},
+        **values,
+    )
+    check_run(spec)
+    return spec
+
+
+def method_fields(kind: str) -> set[str]:
+    """The fields of a kind of method."""
+    kinds = {cls.model_fields["kind"].default: cls for cls in get_args(get_args(Method)[0])}
+    return set(kinds[kind].model_fields)

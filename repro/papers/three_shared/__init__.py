@@ -1,0 +1,1 @@
+"""3-shared (Mohebbi and Rajaee, "Final Report"): adapters that layers share, on GLUE."""

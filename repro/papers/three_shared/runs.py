@@ -1,0 +1,44 @@
+"""The run behind a cell of the 3-shared report, and those of the models beside it."""
+
+from __future__ import annotations
+
+from repro.papers.glue import POOLER, bottleneck, encoder, glue_run
+from repro.papers.setting import Setting, code
+from repro.papers.tables import Request
+from repro.papers.three_shared.setting import (
+    AS_RELEASED,
+    KEEP,
+    METHODS,
+    RECIPE,
+    SMALL,
+    SMALL_FINE_TUNING,
+)
+from repro.spec import RunSpec
+from repro.spec.backbones import BERT_BASE
+
+FINE_TUNED = ("full-fine-tuning", "top-layers")
+"""Variants that train weights of BERT: at BERT's own rate."""
+
+
+def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
+    """The run of a model of the report on a GLUE task ("cola").
+
+    Variants: "full-fine-tuning", "shared-in-layer" (the report's "Houlsby"), "not-shared",
+    "3-shared", and beside them "houlsby" (the real one), "pfeiffer", "top-layers", "layer-norms".
+    """
+    backbone = encoder(request, BERT_BASE, code("bert-base-uncased"))
+    setting = METHODS[variant] | _recipe(variant, request)
+    if variant == "pfeiffer":
+        reduced = max(1, backbone[0].hidden_size // 16)
+        setting = setting | {"method.size": (reduced, code("AdapterHub: reduction factor 16"))}
+    if request.as_released:
+        setting = setting | AS_RELEASED.get(variant, {})
+    if request.scale != "paper":
+        setting = setting | POOLER
+    return glue_run(request, task, seed, backbone, setting | bottleneck(request))
+
+
+def _recipe(variant: str, request: Request) -> Setting:
+    if variant in FINE_TUNED:
+        return KEEP | SMALL_FINE_TUNING.get(request.scale, {})
+    return RECIPE | SMALL.get(request.scale, {})
