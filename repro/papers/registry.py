@@ -1,10 +1,12 @@
-"""Every table there is, by id."""
+"""Every table and figure there is, by id."""
 
 from __future__ import annotations
 
 from repro.errors import UnknownName
+from repro.papers.figures import Figure
 from repro.papers.resadapters.tables import ONE, TWO
 from repro.papers.tables import Artefact, Table
+from repro.papers.three_shared.figures import ABLATION
 
 TABLES: dict[str, Table] = {table.id: table for table in (ONE, TWO)}
 
@@ -17,5 +19,16 @@ def find_table(given: str) -> Table:
     return by_lower[given.lower()]
 
 
-ARTEFACTS: dict[str, Artefact] = {**TABLES}
+FIGURES: dict[str, Figure] = {figure.id: figure for figure in (ABLATION,)}
+
+
+def find_figure(given: str) -> Figure:
+    """The figure called `given`, in any case; an unknown id names the closest ones."""
+    by_lower = {name.lower(): figure for name, figure in FIGURES.items()}
+    if given.lower() not in by_lower:
+        raise UnknownName("figure", given, FIGURES)
+    return by_lower[given.lower()]
+
+
+ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""
