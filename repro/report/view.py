@@ -94,7 +94,7 @@ def _row(
             stored[key] = store.read(key)
     runs = [run for key in keys if (run := stored[key]) is not None]
     absent = [key for key in keys if stored[key] is None]
-    why = _why_missing(store, absent) if absent else ""
+    why = why_missing(store, absent) if absent else ""
     missing = "" if runs else why
     epoch = row.epoch or specs[0].recipe.epochs
     if runs and epoch > specs[0].recipe.epochs:
@@ -150,7 +150,8 @@ def _span_f1(runs: Sequence[StoredRun], split: str, epoch: int) -> Summary | Non
     return summarise(values) if values else None
 
 
-def _why_missing(store: Store, keys: Sequence[str]) -> str:
+def why_missing(store: Store, keys: Sequence[str]) -> str:
+    """Why these runs have no result: one failed, is running, or was never run."""
     states = {store.state(key) for key in keys}
     if "failed" in states:
         failure = next(f for key in keys if (f := store.failure(key)) is not None)
