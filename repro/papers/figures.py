@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from repro.errors import UnknownName
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale
+from repro.spec.types import GlueName
 
-Chain = Callable[[str, str, Request, int], tuple[RunSpec, ...]]
+Chain = Callable[[str, GlueName, Request, int], tuple[RunSpec, ...]]
 """(method, task, request, seed) -> the runs of one seed: parents first, the last one is drawn."""
+
+
+Name = TypeVar("Name", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,7 @@ class Figure:
     paper: str
     title: str
     methods: tuple[str, ...]
-    tasks: tuple[str, ...]
+    tasks: tuple[GlueName, ...]
     default_seeds: dict[Scale, int]
     chain: Chain
     notes: tuple[str, ...] = field(default=())
@@ -30,7 +35,7 @@ class Figure:
         """The model that is drawn. Raises UnknownName for one that the figure cannot show."""
         return _choice("method of this figure", request.method, self.methods)
 
-    def task(self, request: Request) -> str:
+    def task(self, request: Request) -> GlueName:
         """The task that is drawn. Raises UnknownName for one that the figure cannot show."""
         return _choice("task of this figure", (request.tasks or (None,))[0], self.tasks)
 
@@ -49,9 +54,8 @@ class Figure:
         return [run for chain in self.chains(request) for run in chain]
 
 
-def _choice(kind: str, given: str | None, known: tuple[str, ...]) -> str:
-    if given is None:
-        return known[0]
-    if given.lower() not in known:
-        raise UnknownName(kind, given, known)
-    return given.lower()
+def _choice(kind: str, given: str | None, known: tuple[Name, ...]) -> Name:
+    for name in known:
+        if given is None or given.lower() == name:
+            return name
+    raise UnknownName(kind, str(given), known)

@@ -12,13 +12,14 @@ from repro.papers.tables import Request
 from repro.papers.three_shared.runs import run_of
 from repro.spec import AblatedSpans, RunSpec, run_key
 from repro.spec.spans import Span
+from repro.spec.types import GlueName
 
 ADAPTERS = ("not-shared", "shared-in-layer", "3-shared", "houlsby", "pfeiffer")
-DRAWN = "cola"
+DRAWN: GlueName = "cola"
 """The one task whose grid the report draws."""
 
 ONE_LAYER = "largest drop when one layer is ablated"
-ALL_LAYERS = {
+ALL_LAYERS: dict[GlueName, str] = {
     "cola": "CoLA with all adapters ablated",
     "mnli": "MNLI with all adapters ablated",
 }
@@ -26,7 +27,7 @@ ALL_LAYERS = {
 
 
 def trained_and_ablated(
-    method: str, task: str, request: Request, seed: int
+    method: str, task: GlueName, request: Request, seed: int
 ) -> tuple[RunSpec, RunSpec]:
     """The run that is trained, and the one that switches its adapters off."""
     trained = run_of(method, task, request, seed)
@@ -48,7 +49,7 @@ def trained_and_ablated(
     return trained, ablated
 
 
-def published_drops(task: str) -> dict[Span, Published]:
+def published_drops(task: GlueName) -> dict[Span, Published]:
     """The report's grid: Matthews of the intact model minus that of the span, as a share of 1.
 
     Empty for a task that the report does not draw.
