@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from repro.spec import SquadTask
-from repro.tasks.squad2.files import local_content, parse_lines
+from repro.tasks.files import local_content
+from repro.tasks.squad2.files import DATA, parse_lines
 from repro.tasks.squad2.questions import Question
 
 ROOT = Path(__file__).parents[1]
@@ -88,4 +89,4 @@ def tokenizer(folder: Path) -> Any:
 
 @lru_cache
 def _read(path: Path) -> list[Question]:
-    return parse_lines(local_content(path), path.name)
+    return parse_lines(local_content(DATA, path), path.name)

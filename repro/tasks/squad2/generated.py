@@ -11,15 +11,12 @@ validation.
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from repro.errors import ReproError
+from repro.tasks.draws import generated_sizes, own
 from repro.tasks.squad2.questions import Question
 
 DEFAULT_REVISION = "seed=0,train=1200,validation=200"
-FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)")
 
 VALUES: dict[str, str] = {
     "instrument": "violin piano drum flute organ guitar trumpet harp cello banjo clarinet",
@@ -174,12 +171,7 @@ def generate(revision: str) -> dict[str, list[Question]]:
 
     The same on every machine. Raises ReproError for a revision of another form.
     """
-    found = FORM.fullmatch(revision)
-    if found is None:
-        raise ReproError(
-            f"'{revision}' is no generated set; write it like {DEFAULT_REVISION} (numbers only)."
-        )
-    seed, train, validation = (int(number) for number in found.groups())
+    seed, train, validation = generated_sizes(revision, DEFAULT_REVISION)
     return {
         "train": _split(seed, "train", train),
         "validation": _split(seed, "validation", validation),
@@ -198,7 +190,7 @@ def _split(seed: int, name: str, rows: int) -> list[Question]:
 
 def _passage(draw: random.Random, split: str, number: int) -> list[Question]:
     """One passage with two answerable and two unanswerable questions, in random order."""
-    person = draw.choice(_own(FIRST.split(), split))
+    person = draw.choice(own(FIRST.split(), split))
     facts = _facts(draw, split, person)
     context = ""
     starts = []
@@ -251,16 +243,11 @@ def _value(draw: random.Random, split: str, kind: str) -> str:
     if kind == "year":
         return str(draw.randrange(1750, 2000))
     if kind == "town":
-        return draw.choice(_own(TOWN_HEADS.split(), split)) + draw.choice(TOWN_TAILS.split())
+        return draw.choice(own(TOWN_HEADS.split(), split)) + draw.choice(TOWN_TAILS.split())
     if kind == "person":
         return _person(draw, split)
     return draw.choice(VALUES[kind].split())
 
 
 def _person(draw: random.Random, split: str) -> str:
-    return f"{draw.choice(_own(FIRST.split(), split))} {draw.choice(_own(SECOND.split(), split))}"
-
-
-def _own(names: Sequence[str], split: str) -> list[str]:
-    """Three quarters of the names for training, the rest for validation."""
-    return [name for i, name in enumerate(names) if (i % 4 == 3) == (split == "validation")]
+    return f"{draw.choice(own(FIRST.split(), split))} {draw.choice(own(SECOND.split(), split))}"

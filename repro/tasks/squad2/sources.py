@@ -5,17 +5,23 @@ Torch-free; `data_revision` is what a plan calls to identify the data without do
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from repro.errors import MissingData, ReproError
+from repro.errors import ReproError
 from repro.spec import Scale, SquadTask
-from repro.tasks.squad2 import files, subsets
+from repro.tasks import files
+from repro.tasks.squad2 import subsets
+from repro.tasks.squad2.files import (
+    DATA,
+    check_published,
+    hub_questions,
+    parse_lines,
+    quick_size,
+    size,
+)
 from repro.tasks.squad2.questions import Question
 
 SPLIT_OF_TRAIN = {"train": "train", "dev-minus-cs224n": "validation", "generated": "train"}
-DIGEST = "sha256:"
 OTHER_DATA = (
-    f"Replace it, or unset {files.FOLDER_VARIABLE} to use {files.HUB_ID} from the hub; the scale "
+    f"Replace it, or unset {files.FOLDER_VARIABLE} to use {DATA.hub_id} from the hub; the scale "
     "'reduced' accepts any rows in this schema."
 )
 
@@ -32,14 +38,14 @@ def data_revision(scale: Scale, splits: tuple[str, ...]) -> str | None:
     data as the hub's; at other scales its content is named by "sha256:...". Raises MissingData for
     a folder that holds only some of the splits, or at "paper" other rows than the published ones.
     """
-    paths = _local_paths(splits)
+    paths = files.local_paths(DATA, splits)
     if not paths:
         return None
-    contents = {split: files.local_content(path) for split, path in paths.items()}
+    contents = {split: files.local_content(DATA, path) for split, path in paths.items()}
     if scale != "paper":
         return files.content_digest(contents)
     for split, content in contents.items():
-        files.check_published(files.quick_size(content), split, str(paths[split]), OTHER_DATA)
+        check_published(quick_size(content), split, str(paths[split]), OTHER_DATA)
     return None
 
 
@@ -72,22 +78,17 @@ def _read(task: SquadTask, split: str) -> list[Question]:
     _check_consistent(task)
     if task.source == "generated":
         return _generated(task, split)
-    paths = _local_paths(splits_needed(task))
+    splits = splits_needed(task)
+    paths = files.local_paths(DATA, splits)
     if not paths:
-        _check_hub_revision(task)
-        return files.hub_questions(split, task.revision)
-    contents = {name: files.local_content(path) for name, path in paths.items()}
-    questions = files.parse_lines(contents[split], str(paths[split]))
-    if task.revision is None or not task.revision.startswith(DIGEST):
-        files.check_published(files.size(questions), split, str(paths[split]), OTHER_DATA)
-        return questions
-    digest = files.content_digest(contents)
-    if digest != task.revision:
-        names = " and ".join(str(path) for path in paths.values())
-        raise MissingData(
-            f"The run was planned for data with digest {task.revision}, but {names} have {digest}. "
-            "Put the earlier files back, or plan again to train on these."
-        )
+        files.check_hub_revision(DATA, splits, task.revision)
+        return hub_questions(split, task.revision)
+    contents = {name: files.local_content(DATA, path) for name, path in paths.items()}
+    questions = parse_lines(contents[split], str(paths[split]))
+    if files.is_digest(task.revision):
+        files.check_digest(contents, paths, task.revision)
+    else:
+        check_published(size(questions), split, str(paths[split]), OTHER_DATA)
     return questions
 
 
@@ -97,33 +98,6 @@ def _generated(task: SquadTask, split: str) -> list[Question]:
     from repro.tasks.squad2.generated import generate
 
     return generate(task.revision)[split]
-
-
-def _local_paths(splits: tuple[str, ...]) -> dict[str, Path]:
-    """The local file of every split; empty where the folder has none of them."""
-    found = {split: files.local_file(split) for split in splits}
-    paths = {split: path for split, path in found.items() if path is not None}
-    missing = [split for split in splits if split not in paths]
-    if paths and missing:
-        # half from a folder and half from the hub would be data that nothing identifies
-        folder = next(iter(paths.values())).parent
-        raise MissingData(
-            f"{folder} holds {', '.join(path.name for path in paths.values())} but not "
-            f"{' or '.join(f'{name}.jsonl.gz' for name in missing)}. Add what is missing, or unset "
-            f"{files.FOLDER_VARIABLE} to use {files.HUB_ID} from the hub for both."
-        )
-    return paths
-
-
-def _check_hub_revision(task: SquadTask) -> None:
-    if task.revision is not None and task.revision.startswith(DIGEST):
-        names = " and ".join(f"{split}.jsonl.gz" for split in splits_needed(task))
-        raise MissingData(
-            f"The run was planned for local data with digest {task.revision}, but there is no "
-            f"{names} in the folder {files.FOLDER} under ${files.FOLDER_VARIABLE}. Set "
-            f"{files.FOLDER_VARIABLE} to the folder that was planned with, or plan again to use "
-            f"{files.HUB_ID} from the hub."
-        )
 
 
 def _check_consistent(task: SquadTask) -> None:

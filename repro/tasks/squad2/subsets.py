@@ -1,17 +1,13 @@
-"""Which questions a run trains on and is scored on: caps, shares, and the CS224N split.
-
-A draw ranks every question by SHA-256 of (subset seed, question id), so whether a row is kept does
-not depend on the rows around it, and a smaller cap keeps a part of what a larger one keeps.
-"""
+"""Which questions a run trains on and is scored on: caps, shares, and the CS224N split."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Literal
 
 from repro.errors import ReproError
 from repro.spec import SquadTask
+from repro.tasks.draws import drawn
 from repro.tasks.squad2.files import PUBLISHED, Size, size
 from repro.tasks.squad2.questions import Question
 
@@ -133,9 +129,4 @@ def _first(
     questions: Sequence[Question], count: int, subset: Literal["file-order", "shuffled"], seed: int
 ) -> set[str]:
     ids = [question.id for question in questions]
-    ranked = ids if subset == "file-order" else sorted(ids, key=lambda id: _rank(id, seed))
-    return set(ranked[:count])
-
-
-def _rank(id: str, seed: int) -> bytes:
-    return hashlib.sha256(f"subset\n{seed}\n{id}".encode()).digest()
+    return set(ids[:count]) if subset == "file-order" else drawn(ids, count, seed)

@@ -1,0 +1,43 @@
+"""What is drawn from a seed the same way for every task.
+
+A draw ranks every row by SHA-256 of (subset seed, row id), so whether a row is kept does not depend
+on the rows around it, and a smaller cap keeps a part of what a larger one keeps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+from repro.errors import ReproError
+
+FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)")
+
+
+def drawn(ids: Iterable[str], count: int, seed: int) -> set[str]:
+    """So many of the ids, drawn by `seed`."""
+    return set(sorted(ids, key=lambda id: _rank(id, seed))[:count])
+
+
+def _rank(id: str, seed: int) -> bytes:
+    return hashlib.sha256(f"subset\n{seed}\n{id}".encode()).digest()
+
+
+def generated_sizes(revision: str, example: str) -> tuple[int, int, int]:
+    """Seed, training rows and validation rows that the revision of a generated set names.
+
+    Raises ReproError, which shows `example`, for a revision of another form.
+    """
+    found = FORM.fullmatch(revision)
+    if found is None:
+        raise ReproError(
+            f"'{revision}' is no generated set; write it like {example} (numbers only)."
+        )
+    seed, train, validation = (int(number) for number in found.groups())
+    return seed, train, validation
+
+
+def own(names: Sequence[str], split: str) -> list[str]:
+    """Three quarters of the names for training, the rest for validation."""
+    return [name for i, name in enumerate(names) if (i % 4 == 3) == (split == "validation")]

@@ -1,0 +1,187 @@
+"""Where a data set's published rows are: files of a local folder, else the hub's.
+
+Local: `$REPRO_DATA/<folder>/<split>.jsonl.gz` or `.jsonl`, one row a line. Hub: parquet files,
+fetched by huggingface_hub, which honours HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE; no code of the
+hub is run. Torch-free.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from repro.errors import MissingData, ReproError
+
+FOLDER_VARIABLE = "REPRO_DATA"
+SUFFIXES = (".jsonl.gz", ".jsonl")
+DIGEST = "sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A published data set: its name, its folder under $REPRO_DATA, its files on the hub."""
+
+    title: str
+    folder: str
+    hub_id: str
+    hub_folder: str
+
+
+def local_file(data: DataSet, split: str) -> Path | None:
+    """The split's file under $REPRO_DATA, if there is one."""
+    root = os.environ.get(FOLDER_VARIABLE)
+    if not root:
+        return None
+    names = (Path(root).expanduser() / data.folder / f"{split}{suffix}" for suffix in SUFFIXES)
+    return next((path for path in names if path.is_file()), None)
+
+
+def absent_splits(data: DataSet, splits: Sequence[str]) -> list[str]:
+    """The splits that a local folder lacks while it has others of them; empty where it has none."""
+    absent = [split for split in splits if local_file(data, split) is None]
+    return absent if len(absent) < len(splits) else []
+
+
+def local_paths(data: DataSet, splits: Sequence[str]) -> dict[str, Path]:
+    """The local file of every split; empty where the folder has none of them.
+
+    Raises MissingData for a folder that holds only some of the splits.
+    """
+    found = {split: local_file(data, split) for split in splits}
+    paths = {split: path for split, path in found.items() if path is not None}
+    missing = absent_splits(data, splits)
+    if missing:
+        # half from a folder and half from the hub would be data that nothing identifies
+        folder = next(iter(paths.values())).parent
+        every = "both" if len(splits) == 2 else "all of them"
+        raise MissingData(
+            f"{folder} holds {', '.join(path.name for path in paths.values())} but not "
+            f"{' or '.join(f'{name}.jsonl.gz' for name in missing)}. Add what is missing, or unset "
+            f"{FOLDER_VARIABLE} to use {data.hub_id} from the hub for {every}."
+        )
+    return paths
+
+
+def local_content(data: DataSet, path: Path) -> bytes:
+    """The file's decompressed bytes; raises ReproError for a damaged or unreadable file."""
+    try:
+        content = path.read_bytes()
+        return gzip.decompress(content) if path.suffix == ".gz" else content
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReproError(
+            f"{path} cannot be read ({error}). Copy the file again, or unset {FOLDER_VARIABLE} to "
+            f"use {data.hub_id} from the hub."
+        ) from error
+
+
+def content_digest(contents: dict[str, bytes]) -> str:
+    """'sha256:<64 digits>' over the decompressed content of the given splits, in sorted order."""
+    lines = [
+        f"{split} {hashlib.sha256(content).hexdigest()}\n"
+        for split, content in sorted(contents.items())
+    ]
+    return f"{DIGEST}{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+
+
+def is_digest(revision: str | None) -> bool:
+    """Whether a task's revision names a local folder's content."""
+    return revision is not None and revision.startswith(DIGEST)
+
+
+def check_digest(contents: dict[str, bytes], paths: dict[str, Path], revision: str | None) -> None:
+    """Raises MissingData unless the contents are those that `revision` was planned with."""
+    digest = content_digest(contents)
+    if digest != revision:
+        names = " and ".join(str(path) for path in paths.values())
+        raise MissingData(
+            f"The run was planned for data with digest {revision}, but {names} have {digest}. "
+            "Put the earlier files back, or plan again to train on these."
+        )
+
+
+def check_hub_revision(data: DataSet, splits: Sequence[str], revision: str | None) -> None:
+    """Raises MissingData where a run planned with local data finds no local folder."""
+    if is_digest(revision):
+        names = " and ".join(f"{split}.jsonl.gz" for split in splits)
+        raise MissingData(
+            f"The run was planned for local data with digest {revision}, but there is no "
+            f"{names} in the folder {data.folder} under ${FOLDER_VARIABLE}. Set "
+            f"{FOLDER_VARIABLE} to the folder that was planned with, or plan again to use "
+            f"{data.hub_id} from the hub."
+        )
+
+
+def count_lines(content: bytes) -> int:
+    """The rows of a .jsonl file, without parsing it."""
+    return sum(1 for line in content.split(b"\n") if line.strip())
+
+
+def json_rows(content: bytes, name: str) -> Iterator[tuple[Any, str]]:
+    """(row, its place for errors) of a .jsonl file called `name`; raises MissingData."""
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"{name}, line {number}"
+        try:
+            yield json.loads(line), place
+        except ValueError as error:
+            raise MissingData(
+                f"{place}: not JSON ({error}). Replace the file by the published one."
+            ) from error
+
+
+def hub_name(data: DataSet, split: str) -> str:
+    """The split's file in the hub's repository."""
+    return f"{data.hub_folder}/{split}-00000-of-00001.parquet"
+
+
+def hub_rows(
+    data: DataSet, split: str, columns: list[str], revision: str | None
+) -> Iterator[tuple[Any, str]]:
+    """(row, its place for errors) of a split from the hub, or its cache, at a revision.
+
+    A revision of None is the newest. Raises MissingData where the file cannot be had or read.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    file = hub_name(data, split)
+    path = _download(data, split, revision)
+    try:
+        rows = pyarrow.parquet.read_table(path, columns=columns).to_pylist()
+    except (OSError, pyarrow.ArrowException) as error:
+        raise MissingData(
+            f"{file} of {data.hub_id} cannot be read ({error}). Delete {path} and "
+            "give the command again."
+        ) from error
+    for number, row in enumerate(rows, start=1):
+        yield row, f"{data.hub_id} {file}, row {number}"
+
+
+def _download(data: DataSet, split: str, revision: str | None) -> str:
+    import huggingface_hub
+
+    file = hub_name(data, split)
+    try:
+        return str(
+            huggingface_hub.hf_hub_download(
+                data.hub_id, file, repo_type="dataset", revision=revision
+            )
+        )
+    except Exception as error:  # network, HTTP, cache and disk errors share no base class
+        at = f" at revision {revision}" if revision else ""
+        raise MissingData(
+            f"{data.title}'s {split} set is missing. Looked for {split}.jsonl.gz or {split}.jsonl "
+            f"in the folder {data.folder} under ${FOLDER_VARIABLE} "
+            f"({os.environ.get(FOLDER_VARIABLE) or 'not set'}), then for {file} of the hub's "
+            f"data set {data.hub_id}{at}, which failed: {error}. Either set {FOLDER_VARIABLE} to a "
+            f"folder that holds {data.folder}/{split}.jsonl.gz, or give the command once "
+            "where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME the cache)."
+        ) from error
