@@ -3,8 +3,9 @@
 Floors and the traffic of the cells: a token passes each layer of the frozen encoder once
 (24 d^2 + 4 T d multiply-adds counted twice), and each cell's matrices three times in training.
 A cell is bound by memory traffic as much as by arithmetic: about 6 d + 8 b numbers a token forward
-and backward in eager mode. Speeds are measured by `doctor` or the first job and stored beside the
-results, so that a plan measures nothing.
+and backward in eager mode. Inside the encoder a training token costs two passes where the matrices
+are frozen (forward, and the gradient of the states), three where they train. Speeds are measured by
+`doctor` or the first job and stored beside the results, so that a plan measures nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from repro.engine.jobs import Job
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, PipelinedCells, RunSpec
+from repro.spec import (
+    AblatedSpans,
+    AlwaysNull,
+    BottleneckAdapters,
+    GlueTask,
+    PipelinedCells,
+    RunSpec,
+    SquadTask,
+    TopLayers,
+)
 from repro.spec.counts import pooler_parameters, trained_parameters
+from repro.spec.glue import GLUE
+from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
 
@@ -23,6 +35,12 @@ CALIBRATION = "calibration.json"
 
 MEAN_TOKENS = {"squad_v2": 165, "generated": 36}
 """Tokens of a window that are no padding (measured on SQuAD 2.0 dev with BERT's vocabulary)."""
+GLUE_TOKENS = {
+    "cola": 11, "sst2": 13, "mrpc": 53, "stsb": 31, "qqp": 31, "mnli": 40, "qnli": 51, "rte": 68,
+    "wnli": 37,
+}  # fmt: skip
+"""The same of an example of GLUE's training rows."""
+GENERATED_GLUE_TOKENS = 16
 PADDED = {"dynamic": 1.4, "max": 2.3}
 """Tokens with padding for each token without, at batches of 8 in random order."""
 ROWS = {"train": 130_319, "dev-minus-cs224n": 5_795, "generated": 1_200}
@@ -61,38 +79,66 @@ class Estimate:
         return Estimate(self.seconds + other.seconds, max(self.memory_bytes, other.memory_bytes))
 
 
-def questions(spec: RunSpec) -> tuple[int, int]:
-    """Training and evaluated questions, as far as the spec alone tells."""
+def examples(spec: RunSpec) -> tuple[int, int]:
+    """Training and evaluated rows, as far as the spec alone tells."""
     task = spec.task
-    train = ROWS[task.train]
-    evaluated = EVALUATED[task.evaluation]
+    train, evaluated = _glue_rows(task) if isinstance(task, GlueTask) else _squad_rows(task)
     if task.source == "generated" and task.revision:
         sizes = dict(part.split("=") for part in task.revision.split(",") if "=" in part)
         train = int(sizes.get("train", train))
         evaluated = int(sizes.get("validation", evaluated))
-    if task.answerable_share:
+    if isinstance(task, SquadTask) and task.answerable_share:
         answerable = ANSWERABLE.get(task.train, train // 2)
         train = min(train, round(answerable / task.answerable_share))
     return min(train, task.train_rows or train), min(evaluated, task.evaluation_rows or evaluated)
 
 
+def _squad_rows(task: SquadTask) -> tuple[int, int]:
+    return ROWS[task.train], EVALUATED[task.evaluation]
+
+
+def _glue_rows(task: GlueTask) -> tuple[int, int]:
+    facts = GLUE[task.name]
+    return facts.rows["train"], sum(facts.rows[split] for split in facts.evaluation)
+
+
+def mean_tokens(spec: RunSpec) -> float:
+    """Tokens of an example that are no padding."""
+    if isinstance(spec.task, GlueTask):
+        real = spec.task.source == "glue"
+        return GLUE_TOKENS[spec.task.name] if real else GENERATED_GLUE_TOKENS
+    return MEAN_TOKENS[spec.task.source]
+
+
 def estimate(job: Job, speed: Speed) -> Estimate:
     """Seconds and peak memory of one job."""
-    train, evaluated = questions(job.lead)
-    task, recipe = job.lead.task, job.lead.recipe
-    length = MEAN_TOKENS[task.source]
-    tokens_trained = train * recipe.epochs * length
-    tokens_scored = evaluated * recipe.epochs * length
+    train, evaluated = examples(job.lead)
+    recipe, length = job.lead.recipe, mean_tokens(job.lead)
+    trained, scored = train * recipe.epochs * length, evaluated * recipe.epochs * length
+    if isinstance(job.lead.method, AblatedSpans):
+        trained, scored = 0, evaluated * length * _span_passes(job.lead.backbone.layers)
+    padded = PADDED[recipe.padding] if any(reads_states(s.method) for s in job.specs) else 1.0
     flops, traffic = 0.0, 0.0
-    padded = PADDED[recipe.padding]
-    if any(isinstance(s.method, (PipelinedCells, LinearProbe)) for s in job.specs):
-        flops += encoder_flops(job.lead, length) * (tokens_trained * padded + tokens_scored)
+    if any(reads_states(s.method) for s in job.specs):
+        flops += encoder_flops(job.lead, length) * (trained * padded + scored)
     for spec in job.specs:
         own, moved = method_cost(spec, length)
-        flops += own * (3 * tokens_trained + tokens_scored)
-        traffic += moved * (tokens_trained + tokens_scored / 3)
+        flops += own * (training_passes(spec) * trained + scored)
+        traffic += moved * (trained + scored / 3)
     seconds = flops / speed.flops + traffic / speed.bytes
     return Estimate(seconds, memory(job, length * padded))
+
+
+def training_passes(spec: RunSpec) -> float:
+    """What a token costs in training, in forward passes."""
+    if isinstance(spec.method, TopLayers):
+        return 1 + 2 * min(1.0, spec.method.layers / spec.backbone.layers)
+    return 2 if has_own_rows(spec.method) and not trains_encoder(spec.method) else 3
+
+
+def _span_passes(layers: int) -> float:
+    """Passes of the whole encoder that an evaluation of all spans costs, intact states reused."""
+    return 1 + sum((last + 1) * (layers - last) for last in range(layers)) / layers
 
 
 def encoder_flops(spec: RunSpec, length: float) -> float:
@@ -104,7 +150,11 @@ def encoder_flops(spec: RunSpec, length: float) -> float:
 
 def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
     """FLOP of one token forward, and bytes moved forward and backward."""
-    if isinstance(spec.method, FullFineTuning):
+    if isinstance(spec.method, BottleneckAdapters):
+        slots = 2 if spec.method.placement == "houlsby" else 1
+        adapters = 4 * spec.backbone.hidden_size * spec.method.size * slots * spec.backbone.layers
+        return encoder_flops(spec, length) + adapters, 0.0
+    if has_own_rows(spec.method) or isinstance(spec.method, AblatedSpans):
         return encoder_flops(spec, length), 0.0
     if isinstance(spec.method, PipelinedCells):
         d, b, layers = spec.backbone.hidden_size, spec.method.bottleneck, spec.backbone.layers
@@ -122,7 +172,7 @@ def memory(job: Job, length: float) -> float:
     weights = (spec.backbone.parameters - pooler_parameters(spec.backbone)) * 4
     optimizers = sum(16.0 * trained_parameters(s) for s in job.specs)
     activations = max(method_cost(s, length)[1] * tokens for s in job.specs)
-    if any(isinstance(s.method, FullFineTuning) for s in job.specs):
+    if any(has_own_rows(s.method) for s in job.specs):
         activations += spec.backbone.layers * tokens * spec.backbone.hidden_size * 4 * 34
     base = 0 if all(isinstance(s.method, AlwaysNull) for s in job.specs) else weights
     return base + states + optimizers + activations

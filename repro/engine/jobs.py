@@ -14,14 +14,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from repro.spec import FullFineTuning, RunSpec, canonical_json, run_key
+from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import identity_fields
+from repro.spec.kinds import has_own_rows, trains_encoder
 from repro.store.atomic import write_text
 from repro.store.store import Store
 
 FILE = "job.json"
-SHARED = ("epochs", "batch_size", "padding", "order", "precision")
-"""Recipe fields that the members of a job have in common: they read the same batches."""
+SHARED = ("epochs", "batch_size", "padding", "order", "precision", "keep")
+"""Recipe fields that the members of a job have in common: they take steps together."""
+MOST_INSIDE = 12
+"""Members of a job that train inside the encoder: what a job has trained is stored at its end."""
 
 
 class Execution(BaseModel):
@@ -78,7 +81,12 @@ def group_runs(specs: list[RunSpec]) -> list[Job]:
     groups: dict[str, list[RunSpec]] = {}
     for spec in specs:
         groups.setdefault(_group(spec), []).append(spec)
-    return [make_job(members) for members in groups.values()]
+    return [
+        make_job(members[i : i + size])
+        for members in groups.values()
+        for size in [MOST_INSIDE if has_own_rows(members[0].method) else len(members)]
+        for i in range(0, len(members), size)
+    ]
 
 
 def split_job(job: Job) -> list[Job]:
@@ -88,14 +96,13 @@ def split_job(job: Job) -> list[Job]:
 
 
 def _group(spec: RunSpec) -> str:
-    recipe = identity_fields(spec.recipe)
     shared: list[Any] = [
         identity_fields(spec.backbone),
         identity_fields(spec.task),
-        spec.seed,
-        [recipe[name] for name in SHARED],
+        [getattr(spec.recipe, name) for name in SHARED],
+        has_own_rows(spec.method) or spec.seed,  # rows of its own may be another seed's
     ]
-    if isinstance(spec.method, FullFineTuning):
+    if trains_encoder(spec.method) or spec.parents:
         shared.append(run_key(spec))
     return canonical_json(shared)
 

@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from repro.engine.jobs import Execution, JobFile, read_job
 from repro.errors import MissingData, MissingModel, ReproError, StoreError
-from repro.spec import AlwaysNull, FullFineTuning, RunSpec, run_key
+from repro.spec import AblatedSpans, AlwaysNull, RunSpec, run_key
+from repro.spec.kinds import reads_states, trains_encoder
 from repro.store.atomic import store_errors
 from repro.store.result import Result, Score, render
 from repro.store.store import Store
@@ -35,9 +37,14 @@ from repro.training.environment import (
 )
 
 if TYPE_CHECKING:
+    import torch
+
+    from repro.backbones.load import Encoder
+    from repro.tasks.data import TaskData
     from repro.training.group import Group, Member
 
 PR_SET_PDEATHSIG = 1
+ADAPTER = "adapter.safetensors"
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -108,8 +115,7 @@ def full_disks(folder: Path) -> Iterator[None]:
 def train(store: Store, folder: Path, file: JobFile) -> None:
     """Loads, trains, evaluates and stores every member of the job."""
     from repro.backbones.load import load_encoder
-    from repro.methods import reads_states
-    from repro.tasks.squad2.task import load_squad
+    from repro.tasks import load_task
     from repro.training.group import Group, Settings
 
     execution, lead = file.execution, file.specs[0]
@@ -124,15 +130,54 @@ def train(store: Store, folder: Path, file: JobFile) -> None:
     precision = lead.recipe.precision if shared else "fp32"
     encoder = load_encoder(lead.backbone, execution.folders, device, precision)
     report({"event": "loading", "what": "the data", "device": device_name(device)})
-    data = load_squad(lead.task, encoder.tokenizer)
+    data = load_task(lead.task, encoder.tokenizer)
     settings = Settings(
         device, execution.checkpoint_seconds, execution.checkpoint_steps, execution.micro_batch
     )
+    if isinstance(lead.method, AblatedSpans):
+        ablate_parent(store, lead, encoder, data, device)
+        return
     group = Group(file.specs, encoder, data, settings, folder, report)
     group.train()
     machine = describe_environment(device) | usage(group, device, execution)
     for member in group.members:
         keep(store, group, member, machine, execution)
+
+
+def ablate_parent(
+    store: Store, spec: RunSpec, encoder: Encoder, data: TaskData, device: torch.device
+) -> None:
+    """Evaluates the run that `spec` names as its parent, and stores what that found."""
+    from repro.spec.counts import total_parameters
+    from repro.training.ablation import ablate
+    from repro.training.checkpoint import read_artefact
+
+    parent = store.read(spec.parents["trained"])
+    if parent is None or ADAPTER not in parent.files:
+        raise ReproError(
+            f"The run {spec.parents['trained'][:12]}, whose adapters are to be switched off, has "
+            "no stored weights here. Give the command again to train it."
+        )
+    began = time.monotonic()
+    epoch = parent.result.selected_epoch or parent.last_epoch
+    tensors = read_artefact(parent.path / ADAPTER)
+    scores = ablate(parent.spec, tensors, epoch, encoder, data, device, report)
+    result = Result(
+        key=run_key(spec),
+        parameters_trained=0,
+        parameters_total=total_parameters(parent.spec),
+        parents={"trained": parent.digest},
+        scores=[Score(**score) for score in scores],
+    )
+    machine = describe_environment(device) | {
+        "seconds": time.monotonic() - began,
+        "members": [result.key],
+        "peak_memory_bytes": peak_memory(device),
+        "device_name": device_name(device),
+    }
+    files = {"result.json": render(result), "environment.json": json_bytes(machine)}
+    store.write(result.key, spec, dict(files))
+    report({"event": "stored", "run": result.key})
 
 
 def keep(
@@ -146,8 +191,7 @@ def keep(
         store.record_failure(member.key, member.spec, "diverged", message, message + "\n")
         report({"event": "diverged", "run": member.key, "step": member.diverged_at})
         return
-    tuned = isinstance(member.spec.method, FullFineTuning)
-    weights = not tuned or execution.keep_weights
+    weights = not trains_encoder(member.spec.method) or execution.keep_weights
     notes = [] if weights else ["weights deleted after scoring (--keep-weights keeps them)"]
     files: dict[str, bytes | Path] = {
         "result.json": render(result_of(member, group, notes)),
@@ -156,7 +200,7 @@ def keep(
         "predictions.json": group.predictions(member),
     }
     if weights:
-        files["adapter.safetensors"] = group.artefact(member)
+        files[ADAPTER] = group.artefact(member)
     store.write(member.key, member.spec, files)
     report({"event": "stored", "run": member.key})
 
@@ -169,25 +213,19 @@ def result_of(member: Member, group: Group, notes: list[str]) -> Result:
         key=member.key,
         parameters_trained=trained_parameters(member.spec),
         parameters_total=total_parameters(member.spec),
-        collapsed=collapsed(member.spec, member.scores),
+        collapsed=collapsed(member, group.data),
+        selected_epoch=member.kept,
         notes=notes,
         scores=[Score(**score) for score in member.scores],
     )
 
 
-def collapsed(spec: RunSpec, scores: list[dict[str, Any]]) -> bool | None:
-    """Whether the trained run answers nothing at all, at its end, under the headline protocol."""
-    from repro.tasks.squad2.protocols import HEADLINE
-
-    if isinstance(spec.method, AlwaysNull):
+def collapsed(member: Member, data: TaskData) -> bool | None:
+    """Whether the trained run gives a constant answer at the epoch that was kept."""
+    if isinstance(member.spec.method, AlwaysNull):
         return None
-    rates = [
-        score["value"]
-        for score in scores
-        if (score["protocol"], score["metric"], score["epoch"])
-        == (HEADLINE, "null_rate", spec.recipe.epochs)
-    ]
-    return all(rate == 100.0 for rate in rates)
+    epoch = member.kept or member.spec.recipe.epochs
+    return data.collapsed([score for score in member.scores if score["epoch"] == epoch])
 
 
 def usage(group: Group, device: Any, execution: Execution) -> dict[str, Any]:

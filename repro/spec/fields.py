@@ -27,8 +27,7 @@ def identity(default: Any = ..., *, doc: str, later: bool = False, **rules: Any)
     A `later` field came when results were stored already: it enters the key only where it has not
     its default, which is what those runs did, so that their keys stand.
     """
-    marks = {MARK: True, LATER: later}
-    return Field(default, description=doc, json_schema_extra=marks, **rules)
+    return Field(default, description=doc, json_schema_extra={MARK: True, LATER: later}, **rules)
 
 
 def detail(default: Any = ..., *, doc: str, **rules: Any) -> Any:

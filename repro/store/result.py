@@ -54,6 +54,9 @@ class Result(Stored):
     collapsed: bool | None = Field(
         None, description="predicts one class only; None where that was not judged"
     )
+    selected_epoch: int | None = Field(
+        None, description="the epoch whose weights were kept; None is the last"
+    )
     parents: dict[str, str] = Field({}, description="role -> digest of the parent's result used")
     notes: list[str] = Field([], description="what a reader of the numbers must know")
     scores: list[Score] = Field(description="every score, of every epoch that was scored")

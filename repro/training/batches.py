@@ -1,4 +1,4 @@
-"""Batches of windows: their order is a function of task and seed only."""
+"""Batches of examples: their order is a function of task and seed only."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from torch import Tensor
 from repro.methods.randomness import stream_seed
 from repro.spec.identity import canonical_json, identity_fields
 from repro.spec.types import RunSpec
-from repro.tasks.squad2.features import Window
+from repro.tasks.data import Example
 
 BUCKET_BATCHES = 50
-"""With length buckets, windows are sorted within pools of this many batches."""
+"""With length buckets, examples are sorted within pools of this many batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Padded windows on the CPU."""
+    """Padded examples on the CPU."""
 
     input_ids: Tensor  # (batch, length), int64
     attention_mask: Tensor  # (batch, length), int64
     type_ids: Tensor  # (batch, length), int64
-    targets: Tensor  # (2, batch), int64: start and end positions
+    targets: Tensor  # (batch, ...): int64 positions (start, end) or classes, or fp32 numbers
 
 
 def epoch_order(spec: RunSpec, epoch: int, lengths: Sequence[int]) -> list[NDArray[np.int64]]:
-    """The batches of `epoch` (from 1) as indices of windows; the last one may be short."""
+    """The batches of `epoch` (from 1) as indices of examples; the last one may be short."""
     task = canonical_json(identity_fields(spec.task))
     draw = np.random.Generator(np.random.PCG64(stream_seed("order", task, spec.seed, epoch)))
     order = draw.permutation(len(lengths))
@@ -46,28 +46,28 @@ def epoch_order(spec: RunSpec, epoch: int, lengths: Sequence[int]) -> list[NDArr
     return batches
 
 
-def collate(windows: Sequence[Window], pad_id: int, length: int | None = None) -> Batch:
-    """Pads to the longest window, or to `length`."""
-    length = length or max(len(window.input_ids) for window in windows)
-    ids = torch.full((len(windows), length), pad_id, dtype=torch.int64)
+def collate(examples: Sequence[Example], pad_id: int, length: int | None = None) -> Batch:
+    """Pads to the longest example, or to `length`."""
+    length = length or max(len(example.input_ids) for example in examples)
+    ids = torch.full((len(examples), length), pad_id, dtype=torch.int64)
     types, mask = torch.zeros_like(ids), torch.zeros_like(ids)
-    for row, window in enumerate(windows):
-        size = len(window.input_ids)
-        ids[row, :size] = torch.tensor(window.input_ids)
-        types[row, :size] = torch.tensor(window.type_ids)
+    for row, example in enumerate(examples):
+        size = len(example.input_ids)
+        ids[row, :size] = torch.tensor(example.input_ids)
+        types[row, :size] = torch.tensor(example.type_ids)
         mask[row, :size] = 1
-    targets = (
-        torch.tensor([window.target for window in windows], dtype=torch.int64).t().contiguous()
-    )
+    targets = torch.as_tensor(np.array([example.target for example in examples]))
+    if targets.is_floating_point():
+        targets = targets.float()
     return Batch(ids, mask, types, targets)
 
 
-def length_sorted(windows: Sequence[Window], tokens: int) -> list[list[int]]:
-    """Indices of windows in batches of like length, each at most `tokens` padded tokens."""
-    order = sorted(range(len(windows)), key=lambda i: -len(windows[i].input_ids))
+def length_sorted(examples: Sequence[Example], tokens: int) -> list[list[int]]:
+    """Indices of examples in batches of like length, each at most `tokens` padded tokens."""
+    order = sorted(range(len(examples)), key=lambda i: -len(examples[i].input_ids))
     batches: list[list[int]] = []
     for index in order:
-        longest = len(windows[batches[-1][0]].input_ids) if batches else 0
+        longest = len(examples[batches[-1][0]].input_ids) if batches else 0
         if batches and (len(batches[-1]) + 1) * longest <= tokens:
             batches[-1].append(index)
         else:

@@ -28,6 +28,17 @@ class Checkpoint:
 
         write_bytes(work / NAME, save(self.tensors, metadata={"progress": self.progress}))
 
+    @staticmethod
+    def progress_of(work: Path) -> str | None:
+        """The progress alone of the checkpoint in `work`, None where none was written."""
+        from safetensors import safe_open
+
+        if not (work / NAME).exists():
+            return None
+        with safe_open(work / NAME, framework="pt") as stored:
+            progress: str = stored.metadata()["progress"]
+            return progress
+
     @classmethod
     def read(cls, work: Path) -> Checkpoint | None:
         """The checkpoint in `work`, or None where none was written."""

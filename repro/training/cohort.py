@@ -1,30 +1,37 @@
 """Runs of one method trained as one stacked learner.
 
-The members of a cohort see the same data in the same order; rate, clip and loss weights are each
-run's own. A cohort of one is the ordinary case.
+Rate, clip and loss weights are each run's own. Runs that read the frozen encoder's states share a
+seed and so their batches; runs with an encoder of their own may differ in seed, too. A cohort of
+one is the ordinary case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from repro.backbones.load import Encoder
 from repro.methods import build
 from repro.methods.learner import Inputs, Learner
 from repro.methods.randomness import Dropout, generator
-from repro.spec import RunSpec, canonical_json
+from repro.spec import GlueTask, RunSpec, canonical_json
+from repro.spec.glue import GLUE
 from repro.spec.identity import identity_fields
-from repro.spec.types import FullFineTuning
+from repro.spec.kinds import has_own_rows, trains_encoder
 from repro.training.flat import FlatParameters
+from repro.training.losses import SpanLoss, class_loss, squared_error
 from repro.training.optimizer import AdamW
 
 OWN = ("learning_rate", "clip_norm", "start_weight", "end_weight")
 """Recipe fields in which the members of a cohort may differ."""
+STACKED_TOKENS = {"cpu": 1024, "cuda": 16_384}
+"""Tokens of a step up to which runs with rows of their own are stacked.
+
+A CPU's cores are busy at that size; on a GPU stacking hides the launches of kernels.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,7 @@ class Cohort:
         self.members, self.specs = members, [specs[i] for i in members]
         self.recipe = self.specs[0].recipe
         self.device = device
+        self.own_rows = has_own_rows(self.specs[0].method)
         self.learner: Learner = build(self.specs[0], len(members), encoder)
         self.learner.initialise([generator("cpu", "init", s.seed) for s in self.specs])
         self.learner.to(device)
@@ -56,9 +64,7 @@ class Cohort:
         recipes = [s.recipe for s in self.specs]
         self.optimizer = AdamW(self.parameters, recipes, steps)
         self.dropout = Dropout([generator(device, "dropout", s.seed) for s in self.specs])
-        self.weights = torch.tensor(
-            [(r.start_weight, r.end_weight) for r in recipes], device=device
-        )  # (runs, 2)
+        self.loss = loss_of(self.specs, device)
 
     @property
     def trains(self) -> bool:
@@ -68,36 +74,27 @@ class Cohort:
     def accumulate(self, inputs: Inputs, targets: Tensor, share: float) -> Tensor:
         """Adds the gradients of a (micro-)batch that is `share` of the whole batch.
 
-        `targets` is (2, batch). Returns the share's losses (runs,), detached.
+        `targets` is (runs or 1, batch, ...). Returns the share's losses (runs,), detached.
         """
         self.learner.train()
         self.dropout.active = True
-        losses = self.losses(self.scores(inputs), targets) * share
+        losses = self.loss(self.outputs(inputs), targets) * share
         self.parameters.accumulate(losses.sum())
         return losses.detach()
 
-    def scores(self, inputs: Inputs) -> Tensor:
-        """Start and end scores (runs, 2, batch, length) in fp32."""
+    def outputs(self, inputs: Inputs) -> Tensor:
+        """Span scores (runs, 2, batch, length) or a classifier's (runs, batch, outputs), fp32."""
         bf16 = self.recipe.precision == "bf16"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
-            scores: Tensor = self.learner(inputs, self.dropout)
-        return scores.float()
-
-    def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """Weighted sum of start and end cross-entropy, mean over the batch: (runs,)."""
-        if self.recipe.logit_clamp is not None:
-            scores = scores.clamp(*self.recipe.logit_clamp)
-        runs, both, batch, length = scores.shape
-        wanted = targets.unsqueeze(0).expand(runs, -1, -1).flatten()
-        entropy = F.cross_entropy(scores.reshape(-1, length), wanted, reduction="none")
-        return (entropy.view(runs, both, batch).mean(2) * self.weights).sum(1)
+            outputs: Tensor = self.learner(inputs, self.dropout)
+        return outputs.float()
 
     def evaluate(self, inputs: Inputs) -> Tensor:
-        """Scores (runs, 2, batch, length) in eval mode, without gradient."""
+        """`outputs` in eval mode, without gradient."""
         self.learner.eval()
         self.dropout.active = False
         with torch.no_grad():
-            return self.scores(inputs)
+            return self.outputs(inputs)
 
     # -- what a checkpoint and an artefact hold ------------------------------------------------
 
@@ -125,30 +122,55 @@ class Cohort:
 
     def artefact(self, run: int) -> dict[str, Tensor]:
         """What run `run` of the cohort trained: parameters and statistics, (stacks, ...) each."""
-        tensors = dict(self.learner.named_parameters()) | self._buffers()
         return {
             name: (value[run] if self.learner.stacked else value).detach().cpu().contiguous()
-            for name, value in tensors.items()
+            for name, value in self._trained().items()
         }
 
     def load_artefact(self, run: int, tensors: dict[str, Tensor]) -> None:
         """Puts an artefact in place of run `run`."""
-        own = dict(self.learner.named_parameters()) | self._buffers()
         with torch.no_grad():
-            for name, value in own.items():
+            for name, value in self._trained().items():
                 (value[run] if self.learner.stacked else value).copy_(tensors[name])
+
+    def _trained(self) -> dict[str, Tensor]:
+        """What training moves: parameters and statistics."""
+        parameters = self.learner.named_parameters()
+        return {name: p for name, p in parameters if p.requires_grad} | self._buffers()
 
     def _buffers(self) -> dict[str, Tensor]:
         """Statistics that training moves; an encoder's constant buffers are not among them."""
         return dict(self.learner.named_buffers()) if self.learner.stacked else {}
 
 
-def cohorts_of(specs: Sequence[RunSpec]) -> list[list[int]]:
-    """Groups the runs that one stacked learner can train, in order of their first member."""
+def loss_of(specs: Sequence[RunSpec], device: torch.device) -> Callable[[Tensor, Tensor], Tensor]:
+    """The loss of runs of one task: outputs and targets -> (runs,)."""
+    task = specs[0].task
+    if isinstance(task, GlueTask):
+        return class_loss if GLUE[task.name].labels else squared_error
+    return SpanLoss([spec.recipe for spec in specs], device)
+
+
+def cohorts_of(specs: Sequence[RunSpec], device: str = "cpu", tokens: float = 0) -> list[list[int]]:
+    """Groups the runs that one stacked learner can train, in order of their first member.
+
+    `tokens` is what a run with rows of its own reads in a step of training.
+    """
     found: dict[str, list[int]] = {}
     for index, spec in enumerate(specs):
-        recipe = {k: v for k, v in identity_fields(spec.recipe).items() if k not in OWN}
-        alone = index if isinstance(spec.method, FullFineTuning) else None
-        label = canonical_json([identity_fields(spec.method), recipe, spec.seed, alone])
-        found.setdefault(label, []).append(index)
-    return list(found.values())
+        found.setdefault(_stack_of(index, spec), []).append(index)
+    most = max(1, int(STACKED_TOKENS[device] // max(1.0, tokens)))
+    return [
+        members[i : i + size]
+        for members in found.values()
+        for size in [most if has_own_rows(specs[members[0]].method) else len(members)]
+        for i in range(0, len(members), size)
+    ]
+
+
+def _stack_of(index: int, spec: RunSpec) -> str:
+    """Equal for runs that may share a learner."""
+    recipe = {k: v for k, v in identity_fields(spec.recipe).items() if k not in OWN}
+    alone = index if trains_encoder(spec.method) else None
+    seed = None if has_own_rows(spec.method) else spec.seed
+    return canonical_json([identity_fields(spec.method), recipe, seed, alone])

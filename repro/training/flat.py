@@ -27,6 +27,7 @@ class FlatParameters:
         device = self.parameters[0].device if self.parameters else torch.device("cpu")
         self.values = torch.zeros(*self.lead, sum(widths), device=device)
         self.gradients = torch.zeros_like(self.values)
+        self.matrices = torch.zeros(sum(widths), device=device)  # 1 where a matrix's element is
         self._gradients: list[Tensor] = []
         place = 0
         for parameter, width in zip(self.parameters, widths, strict=True):
@@ -35,6 +36,7 @@ class FlatParameters:
             view = self._view(self.values[part], shape, learner.stacked)
             view.copy_(parameter.detach())
             parameter.data = view
+            self.matrices[place : place + width] = len(shape) > 1
             self._gradients.append(self._view(self.gradients[part], shape, learner.stacked))
             place += width
 

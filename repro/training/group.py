@@ -1,8 +1,10 @@
-"""The training loop: a group of runs on one backbone, one pass of the frozen encoder a batch.
+"""The training loop: a group of runs on one backbone.
 
-All members share backbone, task, seed, batch size, epochs, padding, order and precision, so they
-read the same batches. A member whose loss stops being finite is marked as diverged and the rest
-goes on. `resume` continues from the last checkpoint as if nothing had happened.
+All members share backbone, task, batch size, epochs, padding, order and precision, so an epoch has
+equally many steps for each. Members of one seed read the same batches, and those that read the
+frozen encoder's states share its pass. A member whose loss stops being finite is marked as diverged
+and the rest goes on. A group that was cut short continues from its last checkpoint as if nothing
+had happened.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +26,15 @@ from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
 from repro.spec import RunSpec, run_key
 from repro.store.atomic import write_json
-from repro.tasks.squad2.features import Window
-from repro.tasks.squad2.task import SquadData
+from repro.tasks.data import Collector, Example, TaskData
 from repro.training.batches import Batch, collate, epoch_order, length_sorted
 from repro.training.checkpoint import Checkpoint, HistoryFile, read_artefact, write_artefact
 from repro.training.cohort import Cohort, cohorts_of
-from repro.training.evaluation import Collector, headline, predictions, score_epoch
 from repro.training.states import FrozenStates, worth_keeping
 
 Report = Callable[[dict[str, Any]], None]
 EVALUATION_TOKENS = {"cpu": 4096, "cuda": 65536}
-"""Padded tokens of an evaluation batch; it changes no score, only speed and memory."""
+"""Padded tokens of an evaluation batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,9 @@ class Member:
     history: HistoryFile
     scores: list[dict[str, Any]] = field(default_factory=list)
     diverged_at: int | None = None
+    kept: int | None = None
+    """The epoch whose weights are kept, where that is not simply the last."""
+    best: float | None = None
 
 
 class Group:
@@ -65,7 +68,7 @@ class Group:
         self,
         specs: Sequence[RunSpec],
         encoder: Encoder,
-        data: SquadData,
+        data: TaskData,
         settings: Settings,
         work: Path,
         report: Report = lambda event: None,
@@ -73,11 +76,11 @@ class Group:
         self.specs, self.encoder, self.data = list(specs), encoder, data
         self.settings, self.work, self.report = settings, work, report
         self.lead = specs[0]
-        self.lengths = [len(window.input_ids) for window in data.training]
+        self.lengths = [len(example.input_ids) for example in data.training]
         self.steps_an_epoch = -(-len(self.lengths) // self.lead.recipe.batch_size)
         self.steps = self.steps_an_epoch * self.lead.recipe.epochs
         self.members = [self._member(spec) for spec in specs]
-        self.cohorts = [self._cohort(part, specs) for part in cohorts_of(specs)]
+        self.cohorts = [self._cohort(part, specs) for part in self._partition()]
         self.states = FrozenStates(encoder, settings.device)
         self.step = 0
         self.evaluated = 0
@@ -95,21 +98,31 @@ class Group:
             self._keep_states()
         saved = time.monotonic()
         for epoch in range(self.evaluated + 1, self.lead.recipe.epochs + 1):
-            order = epoch_order(self.lead, epoch, self.lengths)
+            orders = {seed: epoch_order(lead, epoch, self.lengths) for seed, lead in self._seeds()}
             done = self.step - (epoch - 1) * self.steps_an_epoch
-            for indices in order[done:]:
-                self._train_step(epoch, [self.data.training[i] for i in indices])
+            for number in range(done, self.steps_an_epoch):
+                self._train_step(epoch, {seed: orders[seed][number] for seed in orders})
                 if self._due(saved):
                     self.save()
                     saved = time.monotonic()
             self._finish_epoch(epoch)
 
-    def _train_step(self, epoch: int, windows: list[Window]) -> None:
+    def _seeds(self) -> list[tuple[int, RunSpec]]:
+        """Every seed of the group, with a run that has it."""
+        return list({spec.seed: spec for spec in self.specs}.items())
+
+    def _train_step(self, epoch: int, batch: dict[int, NDArray[np.int64]]) -> None:
+        """One step of every member; `batch` holds each seed's examples."""
         self.step += 1
         losses = {cohort.members[0]: torch.zeros(len(cohort.members)) for cohort in self.cohorts}
-        for part in self._micro_batches(windows):
-            self.trained_tokens += sum(len(window.input_ids) for window in part)
-            share = len(part) / len(windows)
+        size = len(next(iter(batch.values())))
+        for places in self._micro_batches(size):
+            part = {
+                seed: [self.data.training[i] for i in order[places]]
+                for seed, order in batch.items()
+            }
+            self.trained_tokens += sum(len(e.input_ids) for rows in part.values() for e in rows)
+            share = (places.stop - places.start) / size
             for cohort, inputs, targets in self._inputs(part, training=True):
                 losses[cohort.members[0]] += cohort.accumulate(inputs, targets, share).cpu()
         for cohort in self.cohorts:
@@ -117,15 +130,6 @@ class Group:
                 norms = cohort.optimizer.step(self.step).cpu()
                 self._log(cohort, epoch, losses[cohort.members[0]], norms)
         self.report(self._progress(epoch, losses))
-
-    def _finish_epoch(self, epoch: int) -> None:
-        if self.evaluated >= epoch:
-            return
-        if epoch == self.lead.recipe.epochs:
-            self._evaluate_artefacts(epoch)
-        else:
-            self._evaluate(epoch)
-        self.save()
 
     def _log(self, cohort: Cohort, epoch: int, losses: Tensor, norms: Tensor) -> None:
         """One history line a run; a loss or a gradient that is not finite ends the run."""
@@ -156,80 +160,128 @@ class Group:
 
     # -- batches ------------------------------------------------------------------------------
 
-    def _micro_batches(self, windows: list[Window]) -> list[list[Window]]:
-        """The batch, split where memory asks for it and no method needs it whole."""
-        size = self.settings.micro_batch or len(windows)
+    def _micro_batches(self, batch: int) -> list[slice]:
+        """The batch's places, split where memory asks for it and no method needs it whole."""
+        size = self.settings.micro_batch or batch
         if any(cohort.learner.batch_statistics for cohort in self.cohorts):
-            size = len(windows)
-        return [windows[i : i + size] for i in range(0, len(windows), size)]
+            size = batch
+        return [slice(i, min(i + size, batch)) for i in range(0, batch, size)]
 
-    def _collate(self, windows: list[Window]) -> Batch:
+    def _collate(self, examples: list[Example]) -> Batch:
         fixed = self.lead.task.max_length if self.lead.recipe.padding == "max" else None
-        return collate(windows, self.data.pad_id, fixed)
+        return collate(examples, self.data.pad_id, fixed)
 
     def _inputs(
-        self, windows: list[Window], *, training: bool
+        self, part: dict[int, list[Example]], *, training: bool
     ) -> Iterator[tuple[Cohort, Inputs, Tensor]]:
-        """What each cohort reads: one pass of the frozen encoder for all that need it."""
-        device, batch = self.settings.device, self._collate(windows)
-        ids, mask, types, targets = (
-            tensor.to(device, non_blocking=True)
-            for tensor in (batch.input_ids, batch.attention_mask, batch.type_ids, batch.targets)
-        )
-        active = [c for c in self.cohorts if not training or c.trains]
+        """What each cohort reads, and the targets (runs or 1, batch, ...).
+
+        `part` holds each seed's examples. Cohorts of one seed that read the frozen encoder's states
+        share one pass of it; a cohort with rows of its own reads the rows of all its runs.
+        """
+        active = [cohort for cohort in self.cohorts if not training or cohort.trains]
+        for seed, examples in part.items():
+            sharing = [c for c in active if not c.own_rows and c.specs[0].seed == seed]
+            yield from self._shared_inputs(sharing, examples)
+        for cohort in active:
+            if cohort.own_rows:
+                rows = [example for spec in cohort.specs for example in part[spec.seed]]
+                batch = self._collate(rows)
+                targets = batch.targets.view(len(cohort.specs), -1, *batch.targets.shape[1:])
+                yield cohort, self._placed(batch, keep_padding=False), self._on_device(targets)
+
+    def _shared_inputs(
+        self, cohorts: list[Cohort], examples: list[Example]
+    ) -> Iterator[tuple[Cohort, Inputs, Tensor]]:
+        batch = self._collate(examples) if cohorts else None
         for keep_padding in (False, True):
-            cohorts = [c for c in active if c.learner.keeps_padding == keep_padding]
-            if not cohorts:
+            reading = [c for c in cohorts if c.learner.keeps_padding == keep_padding]
+            if batch is None or not reading:
                 continue
-            layout = Layout.of(batch.attention_mask, keep_padding=keep_padding).to(device)
-            states = []
-            if any(cohort.learner.reads_states for cohort in cohorts):
-                states = self.states.packed(windows, batch, layout)
-            for cohort in cohorts:
-                yield cohort, Inputs(ids, mask, types, layout, states), targets
+            inputs = self._placed(batch, keep_padding=keep_padding)
+            if any(cohort.learner.reads_states for cohort in reading):
+                states = self.states.packed(examples, batch, inputs.layout)
+                inputs = replace(inputs, states=states)
+            for cohort in reading:
+                yield cohort, inputs, self._on_device(batch.targets.unsqueeze(0))
+
+    def _placed(self, batch: Batch, *, keep_padding: bool) -> Inputs:
+        """The batch on the device, without states."""
+        layout = Layout.of(batch.attention_mask, keep_padding=keep_padding)
+        return Inputs(
+            self._on_device(batch.input_ids),
+            self._on_device(batch.attention_mask),
+            self._on_device(batch.type_ids),
+            layout.to(self.settings.device),
+            [],
+        )
+
+    def _on_device(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self.settings.device, non_blocking=True)
 
     def _keep_states(self) -> None:
-        """Encodes every window once, where that pays and no member reads padding."""
+        """Encodes every example once, where that pays and no member reads padding."""
         learners = [c.learner for c in self.cohorts if c.learner.reads_states]
         backbone = self.lead.backbone
-        windows = [*self.data.training, *self.data.evaluation.windows]
-        fits = worth_keeping(windows, backbone.layers, backbone.hidden_size, self.settings.device)
+        examples = [*self.data.training, *self.data.evaluation]
+        fits = worth_keeping(examples, backbone.layers, backbone.hidden_size, self.settings.device)
         if learners and fits and not any(learner.keeps_padding for learner in learners):
-            self.states.keep(windows, self.data.pad_id, self._tell_encoded)
+            self.states.keep(examples, self.data.pad_id, self._tell_encoded)
 
     def _tell_encoded(self, done: int, every: int) -> None:
         self.report({"event": "encoding", "batch": done, "batches": every})
 
     # -- evaluation ---------------------------------------------------------------------------
 
-    def _evaluate(self, epoch: int) -> list[Collector]:
-        """Scores every member with the parameters as they stand."""
-        windows = self.data.evaluation.windows
-        collectors = [Collector(self.data.evaluation) for _ in self.members]
-        batches = length_sorted(windows, EVALUATION_TOKENS[self.settings.device.type])
+    def _finish_epoch(self, epoch: int) -> None:
+        """Scores the epoch, keeps the weights that are to be kept, saves."""
+        if self.evaluated >= epoch:
+            return
+        last = epoch == self.lead.recipe.epochs
+        best = self.lead.recipe.keep == "best"
+        if best or not last:
+            for member, collector in self._evaluate(epoch):
+                self._score(member, collector, epoch)
+                if best:
+                    self._keep_best(member, epoch)
+        if last:
+            self._score_artefacts(epoch)
+        self.evaluated = epoch
+        self.save()
+
+    def _evaluate(self, epoch: int) -> list[tuple[Member, Collector]]:
+        """Every member's outputs with the parameters as they stand; diverged ones are left out."""
+        examples = self.data.evaluation
+        collectors = [self.data.collector() for _ in self.members]
+        batches = length_sorted(examples, self._evaluation_tokens())
         for number, indices in enumerate(batches, 1):
-            part = [windows[i] for i in indices]
+            rows = [examples[i] for i in indices]
+            part = {seed: rows for seed, _ in self._seeds()}
             for cohort, inputs, _ in self._inputs(part, training=False):
-                scores = cohort.evaluate(inputs).cpu().numpy()
+                outputs = cohort.evaluate(inputs).cpu().numpy()
                 for run, index in enumerate(cohort.members):
-                    self._decode(index, collectors[index], indices, scores[run])
+                    self._collect(self.members[index], collectors[index], indices, outputs[run])
             self.report(
                 {"event": "evaluation", "epoch": epoch, "batch": number, "batches": len(batches)}
             )
-        for member, collector in zip(self.members, collectors, strict=True):
-            if member.diverged_at is None:
-                self._score(member, collector, epoch)
-        self.evaluated = epoch
-        return collectors
+        pairs = zip(self.members, collectors, strict=True)
+        return [(member, found) for member, found in pairs if member.diverged_at is None]
 
-    def _decode(
-        self, index: int, collector: Collector, indices: list[int], scores: NDArray[np.float32]
+    def _evaluation_tokens(self) -> int:
+        """Padded tokens of an evaluation batch, fewer where runs are stacked on rows of their own.
+
+        It changes no score, only speed and memory.
+        """
+        stacked = [len(c.members) for c in self.cohorts if c.own_rows]
+        return max(512, EVALUATION_TOKENS[self.settings.device.type] // max(stacked, default=1))
+
+    def _collect(
+        self, member: Member, collector: Collector, indices: list[int], outputs: NDArray[np.float32]
     ) -> None:
-        """Hands a batch's logits (2, batch, length) on; ones that are not finite end the run."""
-        member = self.members[index]
+        """Hands a batch's outputs on; ones that are not finite end the run."""
         if member.diverged_at is None:
             try:
-                collector.add(indices, scores[0], scores[1])
+                collector.add(indices, outputs)
             except FloatingPointError:
                 self._diverge(member)
 
@@ -238,24 +290,37 @@ class Group:
         self.report({"event": "diverged", "run": member.key, "step": self.step})
 
     def _score(self, member: Member, collector: Collector, epoch: int) -> None:
-        scores = score_epoch(collector.outcomes(), self.data.evaluation, epoch)
-        member.scores.extend(scores)
-        member.history.append({"epoch": epoch, "step": self.step, "scores": headline(scores)})
-        self.report(
-            {"event": "scored", "run": member.key, "epoch": epoch, "scores": headline(scores)}
-        )
+        scores = collector.scores(epoch)
+        member.scores = [score for score in member.scores if score["epoch"] != epoch] + scores
+        told = self.data.headline(scores)
+        member.history.append({"epoch": epoch, "step": self.step, "scores": told})
+        self.report({"event": "scored", "run": member.key, "epoch": epoch, "scores": told})
 
-    def _evaluate_artefacts(self, epoch: int) -> None:
+    def _keep_best(self, member: Member, epoch: int) -> None:
+        """Writes the member's weights where no earlier epoch was better; ties go to the later."""
+        found = self.data.monitor([s for s in member.scores if s["epoch"] == epoch])
+        if member.best is None or (found is not None and found >= member.best):
+            member.kept, member.best = epoch, found
+            self._write_artefact(member)
+
+    def _score_artefacts(self, epoch: int) -> None:
         """The final scores come from what is stored: written, read back, scored."""
+        for member in self.members:
+            if member.kept is None:
+                self._write_artefact(member)
         for cohort in self.cohorts:
             for run, index in enumerate(cohort.members):
-                path = self.artefact(self.members[index])
-                write_artefact(path, cohort.artefact(run))
-                cohort.load_artefact(run, read_artefact(path))
-        for member, collector in zip(self.members, self._evaluate(epoch), strict=True):
-            if member.diverged_at is None:
-                document = predictions(collector.outcomes(), self.data.evaluation)
-                write_json(self.predictions(member), document)
+                if self.members[index].diverged_at is None:
+                    cohort.load_artefact(run, read_artefact(self.artefact(self.members[index])))
+        for member, collector in self._evaluate(epoch):
+            self._score(member, collector, member.kept or epoch)
+            write_json(self.predictions(member), collector.predictions())
+
+    def _write_artefact(self, member: Member) -> None:
+        index = self.members.index(member)
+        cohort = next(cohort for cohort in self.cohorts if index in cohort.members)
+        tensors = cohort.artefact(cohort.members.index(index))
+        write_artefact(self.artefact(member), tensors)
 
     def predictions(self, member: Member) -> Path:
         """Where the member's final predictions are until the result is stored."""
@@ -263,7 +328,8 @@ class Group:
 
     def artefact(self, member: Member) -> Path:
         """Where the member's trained tensors are until the result is stored."""
-        return self.work / f"adapter-{member.key}.safetensors"
+        epoch = f"-{member.kept}" if member.kept is not None else ""
+        return self.work / f"adapter-{member.key}{epoch}.safetensors"
 
     # -- checkpoints --------------------------------------------------------------------------
 
@@ -288,17 +354,29 @@ class Group:
             "resumes": self.resumes,
             "evaluated": self.evaluated,
             "trained_tokens": self.trained_tokens,
+            "cohorts": [cohort.members for cohort in self.cohorts],
             "members": [
                 {
                     "key": member.key,
                     "history": member.history.flush(),
                     "diverged_at": member.diverged_at,
                     "scores": member.scores,
+                    "kept": member.kept,
+                    "best": member.best,
                 }
                 for member in self.members
             ],
         }
         Checkpoint(tensors, json.dumps(progress, allow_nan=False)).write(self.work)
+        self._forget_outdone()
+
+    def _forget_outdone(self) -> None:
+        """Removes kept weights that a later epoch outdid, now that the checkpoint knows it."""
+        for member in self.members:
+            if member.kept is not None:
+                for path in self.work.glob(f"adapter-{member.key}-*.safetensors"):
+                    if path != self.artefact(member):
+                        path.unlink()
 
     def _resume(self) -> None:
         checkpoint = Checkpoint.read(self.work)
@@ -313,11 +391,22 @@ class Group:
         for member, stored in zip(self.members, progress["members"], strict=True):
             member.history.cut(stored["history"])
             member.diverged_at, member.scores = stored["diverged_at"], stored["scores"]
+            member.kept, member.best = stored["kept"], stored["best"]
         for number, cohort in enumerate(self.cohorts):
             lead = f"{number}."
             part = {n[len(lead) :]: t for n, t in checkpoint.tensors.items() if n.startswith(lead)}
             cohort.load_state(part)
         self.report({"event": "resumed", "step": self.step, "steps": self.steps})
+
+    def _partition(self) -> list[list[int]]:
+        """Which members train as one learner: those of the checkpoint, where there is one."""
+        started = Checkpoint.progress_of(self.work)
+        if started is not None:
+            stored: list[list[int]] = json.loads(started)["cohorts"]
+            return stored
+        mean = sum(self.lengths) / max(1, len(self.lengths))
+        tokens = mean * self.lead.recipe.batch_size
+        return cohorts_of(self.specs, self.settings.device.type, tokens)
 
     def _member(self, spec: RunSpec) -> Member:
         key = run_key(spec)

@@ -23,6 +23,7 @@ class AdamW:
         limits = [float("inf") if r.clip_norm is None else r.clip_norm for r in recipes]
         self.limit = torch.tensor(limits, device=device)[:, None]
         self.clips = any(r.clip_norm is not None for r in recipes)
+        self.spares = self.recipe.decayed == "matrices"
         self.first = torch.zeros_like(parameters.values)
         self.second = torch.zeros_like(parameters.values)
 
@@ -43,7 +44,8 @@ class AdamW:
             spread.div_((1 - recipe.adam_beta2**number) ** 0.5)
         values = self.parameters.values
         if recipe.weight_decay:
-            values.mul_(1 - self.rate * scheduled(recipe, number, self.steps) * recipe.weight_decay)
+            shrink = self.rate * scheduled(recipe, number, self.steps) * recipe.weight_decay
+            values.mul_(1 - (shrink * self.parameters.matrices if self.spares else shrink))
         values.sub_(self.first / spread.add_(recipe.adam_eps) * rate)
         gradients.zero_()
         return norms

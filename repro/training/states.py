@@ -15,7 +15,7 @@ from torch import Tensor
 
 from repro.backbones.load import Encoder
 from repro.methods.layout import Layout
-from repro.tasks.squad2.features import Window
+from repro.tasks.data import Example
 from repro.training.batches import Batch, collate, length_sorted
 
 MOST_BYTES = 8_000_000_000
@@ -33,7 +33,7 @@ class FrozenStates:
         self.encoder, self.device = encoder, device
         self._kept: dict[int, Tensor] = {}
 
-    def keep(self, windows: Sequence[Window], pad_id: int, tell: Tell) -> None:
+    def keep(self, windows: Sequence[Example], pad_id: int, tell: Tell) -> None:
         """Encodes all `windows` now; `packed` then reads their states back."""
         batches = length_sorted(windows, ENCODED_AT_ONCE)
         for number, indices in enumerate(batches, 1):
@@ -43,7 +43,7 @@ class FrozenStates:
                 self._kept[id(window)] = states[:, row, : len(window.input_ids)].clone()
             tell(number, len(batches))
 
-    def packed(self, windows: Sequence[Window], batch: Batch, layout: Layout) -> list[Tensor]:
+    def packed(self, windows: Sequence[Example], batch: Batch, layout: Layout) -> list[Tensor]:
         """The states of every layer, packed as `layout` says: (tokens, hidden) each."""
         if all(id(window) in self._kept for window in windows):
             return list(torch.cat([self._kept[id(window)] for window in windows], dim=1))
@@ -59,7 +59,7 @@ class FrozenStates:
 
 
 def worth_keeping(
-    windows: Sequence[Window], layers: int, hidden: int, device: torch.device
+    windows: Sequence[Example], layers: int, hidden: int, device: torch.device
 ) -> bool:
     """Whether the states of `windows` fit in this machine's memory, in fp32.
 

@@ -8,7 +8,7 @@ import pytest
 from run_samples import TASK, cells, run_spec
 
 from repro.engine import cost
-from repro.engine.cost import Speed, calibrated, estimate, questions, store_speed, stored_speed
+from repro.engine.cost import Speed, calibrated, estimate, examples, store_speed, stored_speed
 from repro.engine.jobs import Job, make_job
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
 from repro.store import Store
@@ -25,7 +25,7 @@ def _round_constants(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def small(method: object, seed: int = 0) -> RunSpec:
-    """Six layers of width 32, feed-forward 64; 100 questions, 50 scored, 2 epochs, batch 4."""
+    """Six layers of width 32, feed-forward 64; 100 examples, 50 scored, 2 epochs, batch 4."""
     task = TASK.model_copy(update={"train_rows": 100, "evaluation_rows": 50})
     return run_spec(method, seed, task=task)  # type: ignore[arg-type]
 
@@ -113,7 +113,7 @@ def test_questions_are_counted_from_the_spec_alone(
     changes: dict[str, object], expected: tuple[int, int]
 ) -> None:
     task = TASK.model_copy(update=changes)
-    assert questions(run_spec(task=task)) == expected
+    assert examples(run_spec(task=task)) == expected
 
 
 def test_calibration_meets_what_was_measured() -> None:

@@ -17,6 +17,7 @@ from drive_jobs import pinned
 from fake_results import request, runs_of, store_result
 from run_samples import run_spec
 from tiny_folder import write_tiny_bert
+from tiny_models import tiny_data
 
 from repro.backbones.describe import describe
 from repro.engine import worker
@@ -24,7 +25,8 @@ from repro.engine.jobs import Execution, JobFile, make_job, write_job
 from repro.engine.worker import Exit, collapsed
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, run_key
 from repro.store import Store, staging
-from repro.training.group import Group
+from repro.training.checkpoint import HistoryFile
+from repro.training.group import Group, Member
 
 Event = dict[str, Any]
 Train = Callable[..., int]
@@ -409,16 +411,20 @@ def test_a_worker_without_a_job_says_so(
     [({"dev": 100.0}, True), ({"dev": 100.0, "part": 99.9}, False), ({"dev": 0.0}, False)],
 )
 def test_a_run_is_collapsed_that_answers_nothing_at_its_end(
-    rates: dict[str, float], expected: bool
+    rates: dict[str, float], expected: bool, tmp_path: Path
 ) -> None:
     def score(split: str, epoch: int, value: float) -> dict[str, Any]:
-        name = {"protocol": "legacy/argmax-pair", "metric": "null_rate"}
+        name = {"protocol": "legacy/argmax-pair", "metric": "null_rate", "group": "ALL"}
         return {**name, "split": split, "epoch": epoch, "value": value}
 
-    spec = run_spec()  # two epochs
+    history = HistoryFile(tmp_path / "history.jsonl")
     scores = [score("dev", 1, 50.0), *(score(split, 2, rate) for split, rate in rates.items())]
-    assert collapsed(spec, scores) is expected
-    assert collapsed(run_spec(AlwaysNull()), scores) is None
+    member = Member(run_spec(), "its key", history, scores)  # two epochs
+    assert collapsed(member, tiny_data()) is expected
+    null = Member(run_spec(AlwaysNull()), "its key", history, scores)
+    assert collapsed(null, tiny_data()) is None
+    member.kept = 1
+    assert collapsed(member, tiny_data()) is False
 
 
 def test_full_fine_tuning_is_alone_in_its_job(specs: list[RunSpec]) -> None:

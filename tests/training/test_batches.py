@@ -86,13 +86,13 @@ def test_a_batch_is_padded_to_its_longest_window_or_to_a_given_length() -> None:
             assert (batch.input_ids[row, n:] == 7).all()
             assert not batch.attention_mask[row, n:].any()
             assert not batch.type_ids[row, n:].any()
-        assert batch.targets.t().tolist() == [list(window.target) for window in windows]
+        assert batch.targets.tolist() == [list(window.target) for window in windows]
         assert batch.input_ids.dtype == batch.targets.dtype == torch.int64
 
 
 @pytest.mark.parametrize("tokens", [1, 64, 200, 100_000])
 def test_evaluation_batches_hold_every_window_once_within_the_limit(tokens: int) -> None:
-    windows = tiny_data().evaluation.windows
+    windows = tiny_data().evaluation
     batches = length_sorted(windows, tokens)
     assert sorted(i for batch in batches for i in batch) == list(range(len(windows)))
     for batch in batches:

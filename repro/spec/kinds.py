@@ -1,0 +1,28 @@
+"""What kind of thing a method trains: decides which runs share a job, a pass, a learner."""
+
+from __future__ import annotations
+
+from repro.spec.types import (
+    BottleneckAdapters,
+    FullFineTuning,
+    LayerNorms,
+    LinearProbe,
+    Method,
+    PipelinedCells,
+    TopLayers,
+)
+
+
+def reads_states(method: Method) -> bool:
+    """It reads the frozen encoder's states, which runs of one seed share."""
+    return isinstance(method, (PipelinedCells, LinearProbe))
+
+
+def has_own_rows(method: Method) -> bool:
+    """It trains inside the encoder: each run has its own states, so it may have its own rows."""
+    return isinstance(method, (FullFineTuning, TopLayers, LayerNorms, BottleneckAdapters))
+
+
+def trains_encoder(method: Method) -> bool:
+    """It trains the encoder's own matrices, of which each run then needs a copy."""
+    return isinstance(method, (FullFineTuning, TopLayers))
