@@ -13,6 +13,14 @@ from repro.errors import ReproError
 
 COLUMNS = ["table", "row", "column", "metric", "value", "std", "n_seeds", "source"]
 
+WORDS = {
+    "definition", "formula", "hyperparameter", "model", "models", "percent range", "seeds",
+    "statement", "sweep", "text",
+}  # fmt: skip
+"""Metrics (a remark in parentheses left out) of what papers state in words or several numbers."""
+SEVERAL = r"\d\S* (to|;) \d"
+"""900 to 330k; 0.4 ; 96.4."""
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -85,19 +93,36 @@ def _number(text: str, where: str) -> float | None:
 
 
 def _value(text: str, metric: str, where: str) -> float | None:
-    """The number of a cell; None only for a hyperparameter that the paper states in words.
+    """The number of a cell; None only for words (see `WORDS`) and
+    for several numbers.
 
     A mistyped score must not become a cell without a number, which would look like a gap.
     """
     if text == "":
         raise ReproError(f"{where}: the value is empty; a missing number has no row.")
-    value = _leading_number(text)
-    if value is None and metric != "hyperparameter":
+    if re.search(SEVERAL, text):
+        return None
+    value = _leading_number(text, metric)
+    if value is None and not is_words(metric):
         raise ReproError(f"{where}: '{text}' is no number.")
     return value
 
 
-def _leading_number(text: str) -> float | None:
-    """0.5 of "0.5", 3000000 of "3000000 (approx. 3M)", None of "above 5 (Table 2 shows 8)"."""
-    found = re.match(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?(?=$|\s|%)", text.strip(), re.IGNORECASE)
-    return float(found.group()) if found else None
+def is_words(metric: str) -> bool:
+    """Whether cells of this metric may hold words or several numbers."""
+    return metric.partition(" (")[0] in WORDS
+
+
+def _leading_number(text: str, metric: str) -> float | None:
+    """0.5 of "0.5", 3000000 of "3000000 (approx. 3M)", 77.8 of "77.8 +/- 0.1", 2.1 of "2.1%".
+
+    A multiple of a size may end in x ("9.0x"), a number of parameters in k, a share may be a bound
+    ("within 1"). None of what begins otherwise ("above 5 (Table 2 shows 8)").
+    """
+    unit = "x?" if metric.startswith("x ") else "k?" if metric == "parameters" else ""
+    bound = "(?:within )?" if metric == "percent" else ""
+    pattern = rf"{bound}([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)({unit})(?=$|\s|%)"
+    found = re.match(pattern, text.strip(), re.IGNORECASE)
+    if found is None:
+        return None
+    return float(found[1]) * (1000 if found[2].lower() == "k" else 1)

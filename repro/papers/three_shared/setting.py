@@ -12,10 +12,10 @@ from repro.papers.houlsby import setting as houlsby
 from repro.papers.setting import Setting, assumed, code, paper
 
 SHARED: Setting = {
-    "method.kind": ("bottleneck-adapters", paper("section 3")),
+    "method.kind": ("bottleneck-adapters", paper("section 5.2")),
     "method.placement": ("houlsby", paper("Figure 7: Houlsby's two places")),
-    "method.size": (64, paper("section 5: m = 64")),
-    "method.nonlinearity": ("gelu", paper("section 5: GELU")),
+    "method.size": (64, paper("section 6.2: a bottleneck of 64")),
+    "method.nonlinearity": ("gelu", paper("section 6.2: GELU")),
     "method.init": ("truncated-normal", code("history: at the time of the report")),
     "method.init_std": (0.02, code("history: at the time of the report")),
     "method.norms": ("none", paper("Table 1: no part of BERT is trained")),
@@ -26,7 +26,7 @@ SHARED: Setting = {
 
 NOT_SHARED: Setting = SHARED | {
     "method.span": (0, paper("Table 1: not shared")),
-    "method.norms": ("encoder", paper("Table 1: the encoder's layer norms")),
+    "method.norms": ("encoder", paper("Table 1 and section 6.2")),
     "method.head": ("two-layer", paper("Table 1: two classifiers; the count fits no other head")),
     "method.init": ("normal", assumed("this row is likely AdapterHub's, whose default this is")),
 }
@@ -72,11 +72,11 @@ AS_RELEASED: dict[str, Setting] = {
 
 RECIPE: Setting = {
     "recipe.batch_size": (32, code("README and notebook")),
-    "recipe.epochs": (10, paper("section 5")),
-    "recipe.keep": ("best", code("the best epoch on validation, ties to the later one")),
-    "recipe.learning_rate": (3e-4, paper("section 5: the maximum")),
-    "recipe.schedule": ("linear", paper("section 5: then linear decay to zero")),
-    "recipe.warmup": (0.1, paper("section 5: 10 % of the steps")),
+    "recipe.epochs": (10, paper("section 6.1")),
+    "recipe.keep": ("best", paper("section 6.1: selected by the validation score")),
+    "recipe.learning_rate": (3e-4, paper("section 6.1: the maximum")),
+    "recipe.schedule": ("linear", paper("section 6.1: then linear decay to zero")),
+    "recipe.warmup": (0.1, paper("section 6.1: 10 % of the steps")),
     "recipe.adam_beta1": (0.9, code("Keras Adam")),
     "recipe.adam_beta2": (0.999, code("Keras Adam")),
     "recipe.adam_eps": (1e-6, code("epsilon of Adam")),
