@@ -1,0 +1,160 @@
+"""Where the rows of a GLUE task come from: a local folder, else the hub, or the generator.
+
+Torch-free; `data_revision` and `unavailable` are what a plan calls to identify the data without
+downloading any. Local: `$REPRO_DATA/glue_<name>/<split>.jsonl.gz` or `.jsonl`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from repro.errors import MissingData, ReproError
+from repro.spec import GlueTask, Scale
+from repro.spec.glue import DIAGNOSTIC, GLUE, Glue
+from repro.spec.types import GlueName
+from repro.tasks import files
+from repro.tasks.draws import drawn
+from repro.tasks.files import DataSet
+from repro.tasks.glue.rows import Row, checked
+
+HUB_ID = "nyu-mll/glue"
+
+
+def data_set(name: GlueName | Literal["ax"]) -> DataSet:
+    """Where a task's files are."""
+    return DataSet(f"GLUE's {_glue(name).title}", f"glue_{name}", HUB_ID, name)
+
+
+def splits_needed(name: GlueName) -> tuple[str, ...]:
+    """The splits that a run reads: the training rows and those that are scored."""
+    return ("train", *GLUE[name].evaluation)
+
+
+def unavailable(scale: Scale, name: GlueName) -> str | None:
+    """Why a task has no data here, in a few words for a table's gap; None where it may have.
+
+    That is a local folder with some of the needed splits: the rest is not taken from the hub.
+    Whether the hub can be reached is not asked.
+    """
+    absent = files.absent_splits(data_set(name), splits_needed(name)) if scale != "smoke" else []
+    if not absent:
+        return None
+    named = " and ".join(f"glue_{name}/{split}" for split in absent)
+    return f"{named} {'is' if len(absent) == 1 else 'are'} not in ${files.FOLDER_VARIABLE}"
+
+
+def data_revision(scale: Scale, name: GlueName) -> str | None:
+    """What identifies the real data of a run: None means the published set, by its hub id.
+
+    At scale "paper" a local folder has to hold the whole published splits and is then the same
+    data as the hub's; at other scales its content is named by "sha256:...". Raises MissingData for
+    a folder that holds only some of the splits, or at "paper" other rows than the published ones.
+    """
+    data, splits = data_set(name), splits_needed(name)
+    paths = files.local_paths(data, splits)
+    if not paths:
+        return None
+    contents = {split: files.local_content(data, path) for split, path in paths.items()}
+    if scale != "paper":
+        return files.content_digest(contents)
+    for split, content in contents.items():
+        _check_published(files.count_lines(content), name, split, str(paths[split]), _other(data))
+    return None
+
+
+def task_rows(task: GlueTask) -> dict[str, list[Row]]:
+    """The rows of "train" and of every scored split, capped, in file order.
+
+    Raises MissingData where they cannot be had, are damaged, or are not those of `task.revision`.
+    """
+    found = _generated(task) if task.source == "generated" else _published(task)
+    return {
+        split: _capped(rows, task.train_rows if split == "train" else task.evaluation_rows, task)
+        for split, rows in found.items()
+    }
+
+
+def submission_rows(name: GlueName | Literal["ax"]) -> dict[str, list[Row]]:
+    """The rows of every test split, for a submission; "ax" is the diagnostic set.
+
+    Raises MissingData where they cannot be had, are damaged, or are not as many as published.
+    """
+    data = data_set(name)
+    splits = [split for split in _glue(name).rows if split.startswith("test")]
+    paths = files.local_paths(data, splits)
+    found = {}
+    for split in splits:
+        if split not in paths:
+            found[split] = _hub(name, split, None)
+            continue
+        content = files.local_content(data, paths[split])
+        found[split] = _parsed(name, split, content, str(paths[split]))
+        _check_published(len(found[split]), name, split, str(paths[split]), _other(data))
+    return found
+
+
+def _published(task: GlueTask) -> dict[str, list[Row]]:
+    name, data, splits = task.name, data_set(task.name), splits_needed(task.name)
+    paths = files.local_paths(data, splits)
+    if not paths:
+        files.check_hub_revision(data, splits, task.revision)
+        return {split: _hub(name, split, task.revision) for split in splits}
+    contents = {split: files.local_content(data, path) for split, path in paths.items()}
+    if files.is_digest(task.revision):
+        files.check_digest(contents, paths, task.revision)
+    found = {split: _parsed(name, split, contents[split], str(paths[split])) for split in splits}
+    if not files.is_digest(task.revision):
+        for split, rows in found.items():
+            _check_published(len(rows), name, split, str(paths[split]), _other(data))
+    return found
+
+
+def _generated(task: GlueTask) -> dict[str, list[Row]]:
+    if task.revision is None:
+        raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
+    from repro.tasks.glue.generated import generate
+
+    return generate(task.name, task.revision)
+
+
+def _parsed(name: GlueName | Literal["ax"], split: str, content: bytes, file: str) -> list[Row]:
+    return checked(files.json_rows(content, file), _glue(name), split, file)
+
+
+def _hub(name: GlueName | Literal["ax"], split: str, revision: str | None) -> list[Row]:
+    glue, data = _glue(name), data_set(name)
+    file = f"{HUB_ID} {files.hub_name(data, split)}"
+    columns = [*glue.texts, "label", "idx"]
+    rows = checked(files.hub_rows(data, split, columns, revision), glue, split, file)
+    _check_published(len(rows), name, split, file, "Plan with another revision of it.")
+    return rows
+
+
+def _check_published(
+    found: int, name: GlueName | Literal["ax"], split: str, file: str, mend: str
+) -> None:
+    expected = _glue(name).rows[split]
+    if found != expected:
+        raise MissingData(
+            f"{file} is not the published {split} set of {_glue(name).title}: it has {found:,} "
+            f"rows; the published set has {expected:,}. {mend}"
+        )
+
+
+def _other(data: DataSet) -> str:
+    return (
+        f"Replace it, or unset {files.FOLDER_VARIABLE} to use {data.hub_id} from the hub; the "
+        "scale 'reduced' accepts any rows in this schema."
+    )
+
+
+def _capped(rows: list[Row], count: int | None, task: GlueTask) -> list[Row]:
+    """At most `count` rows, drawn by the task's subset seed, in their order."""
+    if count is None or count >= len(rows):
+        return rows
+    kept = drawn((str(row.idx) for row in rows), count, task.subset_seed)
+    return [row for row in rows if str(row.idx) in kept]
+
+
+def _glue(name: GlueName | Literal["ax"]) -> Glue:
+    return DIAGNOSTIC if name == "ax" else GLUE[name]

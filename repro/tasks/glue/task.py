@@ -1,0 +1,172 @@
+"""All that the training loop needs of a GLUE task, made once a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repro.spec import GlueTask
+from repro.spec.glue import GLUE, Glue
+from repro.tasks.glue import metrics
+from repro.tasks.glue.examples import GlueExample, make_examples
+from repro.tasks.glue.rows import HIGHEST
+from repro.tasks.glue.sources import task_rows
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+PROTOCOL = "glue"
+MAJORITY = "majority_share"
+METRICS: dict[str, Callable[..., float | None]] = {
+    "matthews": metrics.matthews,
+    "accuracy": metrics.accuracy,
+    "f1": metrics.f1,
+    "pearson": metrics.pearson,
+    "spearman": metrics.spearman,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GlueData:
+    """Training examples and those of every scored split, cut for one tokenizer."""
+
+    task: GlueTask
+    training: list[GlueExample]
+    evaluation: list[GlueExample]
+    splits: dict[str, slice]
+    """Where each scored split stands in `evaluation`."""
+    pad_id: int
+
+    @property
+    def glue(self) -> Glue:
+        """What the task is."""
+        return GLUE[self.task.name]
+
+    def collector(self) -> GlueCollector:
+        """A new one, for one run and one evaluation."""
+        return GlueCollector(self)
+
+    def headline(self, scores: list[dict[str, Any]]) -> dict[str, float]:
+        """The task's metrics, by "split/metric"."""
+        return {
+            f"{score['split']}/{score['metric']}": score["value"]
+            for score in scores
+            if score["group"] == "ALL" and score["metric"] != MAJORITY
+        }
+
+    def monitor(self, scores: list[dict[str, Any]]) -> float | None:
+        """The task's monitored metric on its first scored split."""
+        return self._first(scores, self.glue.monitor)
+
+    def collapsed(self, scores: list[dict[str, Any]]) -> bool:
+        """Whether every row of the first scored split got the same prediction."""
+        return self._first(scores, MAJORITY) == 100.0
+
+    def _first(self, scores: list[dict[str, Any]], metric: str) -> float | None:
+        wanted = (next(iter(self.splits)), metric, "ALL")
+        found = (s["value"] for s in scores if (s["split"], s["metric"], s["group"]) == wanted)
+        return next(found, None)
+
+
+class GlueCollector:
+    """Keeps one run's outputs until all are there to be scored."""
+
+    def __init__(self, data: GlueData) -> None:
+        self.data = data
+        self.outputs = np.empty((len(data.evaluation), data.glue.outputs), dtype=np.float32)
+        self.seen = np.zeros(len(self.outputs), dtype=bool)
+
+    def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
+        """Takes the outputs (batch, outputs) for the examples `indices`.
+
+        Raises FloatingPointError where one is not finite.
+        """
+        if not np.isfinite(outputs).all():
+            raise FloatingPointError("an output is not finite")
+        self.outputs[indices] = outputs
+        self.seen[indices] = True
+
+    def scores(self, epoch: int) -> list[dict[str, Any]]:
+        """Every split's scores in percent; a correlation that is undefined has none.
+
+        The metrics are the task's, and "majority_share": the share of the commonest prediction,
+        which for STS-B stands only where all predictions are equal.
+        """
+        return [
+            {
+                "task": self.data.task.name,
+                "split": split,
+                "protocol": PROTOCOL,
+                "metric": metric,
+                "group": "ALL",
+                "value": 100 * value,
+                "n": len(predicted),
+                "epoch": epoch,
+            }
+            for split, predicted, _ in self._splits()
+            for metric, value in self._measured(split, predicted)
+        ]
+
+    def predictions(self) -> dict[str, Any]:
+        """`{split: {"ids": [...], "predictions": [...], "outputs": [[...], ...]}}`, by row.
+
+        A prediction is a class, or STS-B's number clipped to its range. Numbers are the shortest
+        decimals of their float32 values, so scoring them again gives the same scores.
+        """
+        return {
+            split: {
+                "ids": [example.idx for example in self._examples(split)],
+                "predictions": [_plain(value) for value in predicted],
+                "outputs": [[_plain(value) for value in row] for row in outputs],
+            }
+            for split, predicted, outputs in self._splits()
+        }
+
+    def _splits(self) -> Iterator[tuple[str, NDArray[Any], NDArray[np.float32]]]:
+        """(split, predictions (rows,), outputs (rows, outputs)); raises where outputs lack."""
+        if not self.seen.all():
+            raise ValueError(f"{int((~self.seen).sum())} examples have no outputs yet")
+        for split, place in self.data.splits.items():
+            outputs = self.outputs[place]
+            yield split, self._predicted(outputs), outputs
+
+    def _examples(self, split: str) -> list[GlueExample]:
+        return self.data.evaluation[self.data.splits[split]]
+
+    def _predicted(self, outputs: NDArray[np.float32]) -> NDArray[Any]:
+        classes: NDArray[Any] = outputs.argmax(axis=1)
+        return classes if self.data.glue.labels else outputs[:, 0].clip(0, HIGHEST)
+
+    def _measured(self, split: str, predicted: NDArray[Any]) -> Iterator[tuple[str, float]]:
+        gold = [example.target for example in self._examples(split)]
+        for metric in self.data.glue.metrics:
+            value = METRICS[metric](predicted, gold)
+            if value is not None:
+                yield metric, value
+        if self.data.glue.labels:
+            yield MAJORITY, metrics.majority_share(predicted)
+        elif np.ptp(predicted) == 0:
+            yield MAJORITY, 1.0
+
+
+def load_glue(task: GlueTask, tokenizer: PreTrainedTokenizerBase) -> GlueData:
+    """Reads, draws and cuts the rows; raises what the sources raise for missing data."""
+    cut = {
+        split: make_examples(rows, tokenizer, task.max_length)
+        for split, rows in task_rows(task).items()
+    }
+    training = cut.pop("train")
+    evaluation: list[GlueExample] = []
+    splits: dict[str, slice] = {}
+    for split, examples in cut.items():
+        splits[split] = slice(len(evaluation), len(evaluation) + len(examples))
+        evaluation += examples
+    return GlueData(task, training, evaluation, splits, int(tokenizer.pad_token_id))
+
+
+def _plain(value: np.generic) -> int | float:
+    return int(value) if isinstance(value, np.integer) else float(str(value))
