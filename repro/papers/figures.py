@@ -39,6 +39,10 @@ class Figure:
         """The task that is drawn. Raises UnknownName for one that the figure cannot show."""
         return _choice("task of this figure", (request.tasks or (None,))[0], self.tasks)
 
+    def needed(self, request: Request) -> tuple[GlueName, ...]:
+        """The tasks that this request trains on."""
+        return (self.task(request),)
+
     def chains(self, request: Request) -> list[tuple[RunSpec, ...]]:
         """The runs of each seed, parents first."""
         method, task = self.method(request), self.task(request)

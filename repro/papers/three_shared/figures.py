@@ -68,7 +68,7 @@ def published_intact() -> Published:
 
 def houlsby_says(statement: str) -> Published:
     """A number of Houlsby et al., section 3.6, in percent."""
-    cells = load_published("houlsby", "H19-F6").values()
+    cells = load_published("houlsby", "H19-text").values()
     return next(cell for cell in cells if cell.row == statement)
 
 
