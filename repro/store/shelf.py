@@ -106,6 +106,14 @@ class Shelf:
             self._retire(key, less, target)
         return target
 
+    def set_aside(self, key: str, why: str) -> None:
+        """Moves an entry that holds no longer to quarantine. Raises StoreError."""
+        path = entry_path(self.root, key)
+        with self._moving():
+            if path.exists():
+                place = move_aside(path, self.quarantine, key)
+                self._say(f"Run {key[:12]} counts as missing: {why}; moved to {place}.")
+
     def discard(self, key: str) -> None:
         """Removes an entry that is only a copy. Raises StoreError."""
         with store_errors(self.root):

@@ -62,12 +62,24 @@ class Store:
     def read(self, key: str, *, verify: bool = False) -> StoredRun | None:
         """The finished run `key`, None where it is missing.
 
-        Checks the small JSON files and every size; with `verify` the content of every file.
+        Checks the small JSON files and every size; with `verify` the content of every file. A run
+        made from another result of its parent than the one stored now is set aside.
         """
         run = self._shelf.read(key, verify=verify)
+        if run is not None and self._outlived(run):
+            self._shelf.set_aside(key, "the run that it was made from has another result now")
+            run = None
         for shelf in self._fallbacks:
             run = run or shelf.peek(key, verify=verify)
         return run
+
+    def _outlived(self, run: StoredRun) -> bool:
+        """Whether a parent is stored here with another result than `run` used."""
+        for role, key in run.spec.parents.items():
+            parent = self.read(key)
+            if parent is not None and parent.digest != run.result.parents.get(role):
+                return True
+        return False
 
     def keys(self) -> list[str]:
         """The keys of all finished runs, fallbacks included, unchecked and sorted."""

@@ -17,6 +17,7 @@ GOLDEN = b"""{
 "parameters_trained": 1,
 "parameters_total": 101,
 "collapsed": null,
+"selected_epoch": null,
 "parents": {},
 "notes": [],
 "scores": [

@@ -1,0 +1,47 @@
+"""A run made from a parent holds while the parent's result is the one that it used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store_samples import files_of, result_of, spec_of, write_run
+
+from repro.spec import AblatedSpans, run_key
+from repro.store import Store, render
+
+
+def write_child(store: Store, parent: str) -> str:
+    found = store.read(parent)
+    assert found is not None
+    update = {"method": AblatedSpans(), "parents": {"trained": parent}}
+    spec = found.spec.model_copy(update=update)
+    key = run_key(spec)
+    result = result_of(key).model_copy(update={"parents": {"trained": found.digest}})
+    store.write(key, spec, {"result.json": render(result)})
+    return key
+
+
+def test_a_child_is_missing_once_its_parent_has_another_result(tmp_path: Path) -> None:
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    parent = write_run(store, seed=0)
+    child = write_child(store, parent)
+    assert store.state(child) == "done"
+    store._shelf.discard(parent)
+    assert store.state(child) == "done"  # nothing contradicts it
+    store.write(parent, spec_of(0), files_of(parent, value=60.0))
+    assert store.state(child) == "missing"
+    assert "another result" in " ".join(said)
+    again = write_child(store, parent)
+    assert again == child
+    assert store.state(child) == "done"
+    assert len(list((tmp_path / "quarantine").glob(f"{child[:12]}*"))) == 1
+
+
+def test_an_equal_result_of_the_parent_changes_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    parent = write_run(store, seed=0, environment="one")
+    child = write_child(store, parent)
+    store._shelf.discard(parent)
+    write_run(store, seed=0, environment="another machine")
+    assert store.state(child) == "done"
