@@ -45,7 +45,7 @@ def encode(encoder: Encoder, ids: Tensor, mask: Tensor) -> Inputs:
 
 def step(cohort: Cohort, inputs: Inputs, number: int) -> None:
     """One training step of one row."""
-    targets = torch.full((2, BATCH), 1, device=inputs.input_ids.device)
+    targets = torch.full((1, BATCH, 2), 1, device=inputs.input_ids.device)
     cohort.accumulate(inputs, targets, 1.0)
     cohort.optimizer.step(number)
 
