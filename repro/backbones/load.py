@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +14,19 @@ from repro.backbones.describe import locate
 from repro.errors import MissingModel
 from repro.spec.types import Backbone
 
+POOLER = "pooler."
+
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """A frozen encoder and its tokenizer."""
+    """A frozen encoder, its tokenizer, and its pooler where the checkpoint has one.
+
+    The pooler is BERT's linear map of the first token's state; a tanh follows it.
+    """
 
     model: nn.Module
     tokenizer: Any
+    pooler: nn.Linear | None = None
 
     def states(self, input_ids: Tensor, attention_mask: Tensor, type_ids: Tensor) -> list[Tensor]:
         """Outputs of layers 1..L, each (batch, length, hidden), without gradient.
@@ -35,12 +42,20 @@ class Encoder:
             )
         return list(output.hidden_states[1:])
 
-    def trainable_copy(self) -> nn.Module:
-        """An encoder of its own for full fine-tuning, in fp32, every parameter trainable."""
-        from repro.methods.full_fine_tuning import register_attention
+    def shared_copy(self, trained: Iterable[nn.Module]) -> nn.Module:
+        """The model's modules anew, to be hooked into; weights and buffers are the model's own.
 
-        register_attention()
-        return copy.deepcopy(self.model).float().requires_grad_(True)
+        Only the parameters of `trained` (modules of `model`) are copied: in fp32, trainable.
+        """
+        own = {id(p) for module in trained for p in module.parameters()}
+        shared = [t for t in (*self.model.parameters(), *self.model.buffers()) if id(t) not in own]
+        copied = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
+        ours = {id(tensor) for tensor in shared}
+        for parameter in copied.parameters():
+            if id(parameter) not in ours:
+                parameter.data = parameter.data.float()
+                parameter.requires_grad_(True)
+        return copied
 
 
 def load_encoder(
@@ -61,7 +76,6 @@ def load_encoder(
             where,
             dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
             attn_implementation="sdpa",
-            add_pooling_layer=False,
             output_loading_info=True,
             **options,
         )
@@ -71,8 +85,18 @@ def load_encoder(
             f"Connect to the hub once, or put its files at $REPRO_MODELS/{backbone.id}, "
             "or choose another with --backbone."
         ) from problem
-    _check_loaded(backbone, where, model.config, sorted(loaded["missing_keys"]))
-    return Encoder(model.to(device).eval().requires_grad_(False), tokenizer)
+    missing = sorted(loaded["missing_keys"])
+    _check_loaded(backbone, where, model.config, [n for n in missing if not n.startswith(POOLER)])
+    frozen = model.to(device).eval().requires_grad_(False)
+    pooler = None if missing else _dense_of(frozen)
+    frozen.pooler = None
+    return Encoder(frozen, tokenizer, pooler)
+
+
+def _dense_of(model: Any) -> nn.Linear | None:
+    """The pooler's linear map, of a model whose weights are complete."""
+    pooler = getattr(model, "pooler", None)
+    return None if pooler is None else pooler.dense
 
 
 def _check_loaded(backbone: Backbone, where: str, config: Any, missing: list[str]) -> None:

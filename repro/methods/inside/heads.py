@@ -1,0 +1,65 @@
+"""What stands on the encoder: BERT's pooler, an optional dense layer, and the output layer.
+
+A classifier reads tanh(W h + b) of the first token (Devlin et al. 2019, section 3.2; the pooler),
+a span scorer every token's state. Output layers start as BERT's do: N(0, 0.02), bias 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from repro.errors import ReproError
+from repro.methods.inside.adapters import draw
+from repro.methods.learner import Linear
+
+STD = 0.02
+"""Devlin et al. 2019, released code: `initializer_range`."""
+
+Drop = Callable[[Tensor], Tensor]
+
+
+def trained_pooler(pooler: nn.Linear | None, runs: int, hidden: int) -> Linear:
+    """A pooler of each run's own, from the checkpoint's where there is one."""
+    own = Linear(runs, 1, hidden, hidden)
+    if pooler is not None:
+        with torch.no_grad():
+            own.weight.copy_(pooler.weight.t())
+            own.bias.copy_(pooler.bias)
+    return own
+
+
+def frozen_pooler(pooler: nn.Linear | None, name: str) -> Callable[[Tensor], Tensor]:
+    """The checkpoint's pooler as a function; raises ReproError where it has none."""
+    if pooler is None:
+        raise ReproError(
+            f"The weights of {name} hold no pooler, so none can be kept frozen. Train it "
+            "(method.pooler = 'trained'), or choose an encoder that has one (--backbone)."
+        )
+    frozen = pooler
+    return lambda x: F.linear(x, frozen.weight, frozen.bias)
+
+
+class Head(nn.Module):
+    """[dense, tanh,] output layer, with dropout before each."""
+
+    def __init__(self, runs: int, hidden: int, outputs: int, dense: bool) -> None:
+        super().__init__()
+        self.dense = Linear(runs, 1, hidden, hidden) if dense else None
+        self.scorer = Linear(runs, 1, hidden, outputs)
+
+    def forward(self, x: Tensor, drop: Drop) -> Tensor:
+        """(runs, items, hidden) -> (runs, items, outputs)."""
+        if self.dense is not None:
+            x = torch.tanh(self.dense(drop(x)))
+        scores: Tensor = self.scorer(drop(x))
+        return scores
+
+    def initialise(self, streams: list[torch.Generator]) -> None:
+        """The dense layer first, then the output layer."""
+        for linear in (self.dense, self.scorer):
+            if linear is not None:
+                draw(linear, streams, STD)

@@ -1,0 +1,63 @@
+"""One forward pass as the hooks inside the encoder see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from repro.methods.inside.packing import Packing, Shares
+from repro.methods.layout import Layout
+from repro.methods.randomness import Dropout, dropped, join
+
+
+@dataclass(slots=True)
+class Pass:
+    """The batch, its dropout, and where the pass stands."""
+
+    packing: Packing
+    dropout: Dropout
+    rate: float
+    layout: Layout
+    narrows: bool = False
+    """This layer goes on with each row's first token only."""
+    narrowed: bool = False
+    """It does so by now."""
+    adapters: bool = True
+    """The adapters of this layer are switched on."""
+
+    @property
+    def drops(self) -> bool:
+        """Dropout changes anything."""
+        return self.dropout.active and self.rate > 0.0
+
+    @property
+    def shares(self) -> Shares:
+        """How the states, tokens or first tokens, are shared among the runs."""
+        return self.packing.firsts if self.narrowed else self.packing.tokens
+
+    def drop(self, x: Tensor) -> Tensor:
+        """Dropout on states (1, items, width): each run draws for its own items."""
+        if not self.drops:
+            return x
+        shapes = [(size, x.shape[2]) for size in self.shares.sizes]
+        return dropped(x, join(self.dropout.keep(shapes, self.rate, x.device)), self.rate)
+
+    def drop_rows(self, x: Tensor) -> Tensor:
+        """Dropout on (runs, batch, width)."""
+        return self.dropout(x, self.rate)
+
+    def drop_weights(self, x: Tensor) -> Tensor:
+        """Dropout on attention weights (rows, heads, queries, longest).
+
+        A run draws for rows as long as its own longest one, whatever the group is padded to.
+        """
+        rows, heads, queries, longest = x.shape
+        batch = rows // len(self.packing.lengths)
+        wide = [(batch, heads, min(n, queries), n) for n in self.packing.lengths]
+        masks = [
+            F.pad(keep, (0, longest - keep.shape[3], 0, queries - keep.shape[2]))
+            for keep in self.dropout.keep(wide, self.rate, x.device)
+        ]
+        return dropped(x, join(masks), self.rate)

@@ -1,0 +1,67 @@
+"""What each method inside the encoder trains, declared once: modules and counts follow it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from repro.spec.glue import GLUE
+from repro.spec.types import (
+    BottleneckAdapters,
+    FullFineTuning,
+    GlueTask,
+    LayerNorms,
+    RunSpec,
+    TopLayers,
+)
+
+INSIDE = (FullFineTuning, TopLayers, LayerNorms, BottleneckAdapters)
+"""The methods that run the encoder themselves and train inside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """Everything not named here is frozen. A new output layer is always trained."""
+
+    dropout: float
+    outputs: int
+    """Numbers that the output layer gives: for an example, or for a token (start and end)."""
+    pooled: bool
+    """The output layer reads BERT's pooler, not every token."""
+    embeddings: bool = False
+    layers: int = 0
+    """Whole layers, counted from the last."""
+    norms: Literal["none", "encoder", "all"] = "none"
+    pooler: bool = False
+    adapters: BottleneckAdapters | None = None
+    dense: bool = False
+    """A second dense layer before the output layer."""
+
+    @property
+    def copies(self) -> bool:
+        """Whole parts of the encoder train, so a learner holds one run's copy of them."""
+        return self.embeddings or self.layers > 0
+
+
+def trained(spec: RunSpec) -> Trained:
+    """The declaration of `spec.method`, one of INSIDE, on `spec.task`."""
+    method, pooled = spec.method, isinstance(spec.task, GlueTask)
+    assert isinstance(method, INSIDE)
+    outputs = GLUE[spec.task.name].outputs if isinstance(spec.task, GlueTask) else 2
+    base = Trained(method.dropout, outputs, pooled)
+    match method:
+        case FullFineTuning():
+            return replace(base, embeddings=True, layers=spec.backbone.layers, pooler=pooled)
+        case TopLayers():
+            return replace(base, layers=method.layers, pooler=pooled)
+        case LayerNorms():
+            own = pooled and method.pooler == "trained"
+            return replace(base, norms="all", pooler=own)
+        case BottleneckAdapters():
+            return replace(
+                base,
+                norms=method.norms,
+                pooler=pooled and method.pooler == "trained",
+                adapters=method,
+                dense=method.head == "two-layer",
+            )
