@@ -226,7 +226,7 @@ def _published(task: GlueName, unit: str) -> Panel:
     grid = {span: 100 * (cell.value or 0.0) for span, cell in cells.items()}
     layers = 1 + max((last for _, last in grid), default=-1)
     absent = "" if grid else f"{GLUE[task].title}: nobody printed the numbers of a grid"
-    return Panel("published", "Published (one run)", unit, layers, grid, absent=absent)
+    return Panel("published", "Published", unit, layers, grid, absent=absent)
 
 
 def _depths(published: int, here: int) -> str:
@@ -264,11 +264,11 @@ def _statements(
     shares = _scores(found, task, "majority_share", last)
     return (
         Statement(
-            "largest relative drop in accuracy with the adapters of one layer off",
+            "Largest relative drop in accuracy with the adapters of one layer off",
             one.value or 0.0, -min(single) if single else None, one.source,
         ),
         Statement(
-            f"accuracy on {GLUE[task].title} with all adapters off, said to be the majority class",
+            f"Accuracy on {GLUE[task].title} with all adapters off, said to be the majority class",
             every.value or 0.0, _mean(_scores(found, task, RELATIVE, last)), every.source,
             f"{_mean(shares):.1f} % of the rows get the commonest prediction" if shares else "",
         ),
