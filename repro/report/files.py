@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import StoreError
-from repro.papers.registry import TABLES
+from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.tables import Request
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView
 from repro.spec import canonical_json
 from repro.spec.backbones import KNOWN
-from repro.store.atomic import write_text
+from repro.store.atomic import write_bytes
 from repro.store.store import Store
 
 REQUEST = TypeAdapter(Request)
@@ -31,7 +31,7 @@ def table_name(request: Request) -> str:
         parts.append(request.backbone.name.split("/")[-1])
     if request.as_released:
         parts.append("as-released")
-    if request.seeds != TABLES[request.table].default_seeds[request.scale]:
+    if request.seeds != ARTEFACTS[request.table].default_seeds[request.scale]:
         parts.append(f"seeds-{request.seeds}")
     values = {name: getattr(request, name) for name in OVERRIDES}
     parts += [f"{n.replace('_', '-')}-{v:g}" for n, v in values.items() if v is not None]
@@ -50,10 +50,10 @@ def write_table(view: TableView, folder: Path) -> list[Path]:
     return paths
 
 
-def write_artefact(path: Path, text: str) -> None:
+def write_artefact(path: Path, content: str | bytes) -> None:
     """Writes a file for a reader, whole or not at all. Raises StoreError, which names --out."""
     try:
-        write_text(path, text)
+        write_bytes(path, content.encode() if isinstance(content, str) else content)
     except StoreError as refusal:
         reason = getattr(refusal.__cause__, "strerror", None) or str(refusal)
         raise StoreError(
@@ -91,8 +91,9 @@ def saved_requests(store: Store) -> list[Request]:
 
 def command_line(request: Request) -> str:
     """The command that asks for this table again; a model's folder is named without its path."""
-    words = ["python", "-m", "repro", "table", request.table, "--scale", request.scale]
-    table = TABLES[request.table]
+    verb = "table" if request.table in TABLES else "figure"
+    words = ["python", "-m", "repro", verb, request.table, "--scale", request.scale]
+    table = ARTEFACTS[request.table]
     values = asdict(request)
     if request.seeds != table.default_seeds[request.scale]:
         words += ["--seeds", str(request.seeds)]
