@@ -16,7 +16,7 @@ from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView
 from repro.spec import canonical_json
 from repro.spec.backbones import KNOWN
-from repro.store.atomic import write_bytes
+from repro.store.atomic import write_bytes, write_text
 from repro.store.store import Store
 
 REQUEST = TypeAdapter(Request)
@@ -53,7 +53,10 @@ def write_table(view: TableView, folder: Path) -> list[Path]:
 def write_artefact(path: Path, content: str | bytes) -> None:
     """Writes a file for a reader, whole or not at all. Raises StoreError, which names --out."""
     try:
-        write_bytes(path, content.encode() if isinstance(content, str) else content)
+        if isinstance(content, str):
+            write_text(path, content)
+        else:
+            write_bytes(path, content)
     except StoreError as refusal:
         reason = getattr(refusal.__cause__, "strerror", None) or str(refusal)
         raise StoreError(
