@@ -7,7 +7,7 @@ of Matthews correlation or accuracy lost) and percent (change relative to the in
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from repro.papers.figures import Figure
@@ -19,6 +19,7 @@ from repro.papers.three_shared.figures import (
     published_drops,
     published_intact,
 )
+from repro.report.files import command_line
 from repro.report.view import why_missing
 from repro.spec import RunSpec, run_key
 from repro.spec.glue import GLUE
@@ -30,20 +31,21 @@ from repro.store.store import Store
 PROTOCOL = "glue"
 RELATIVE = "accuracy"
 """Houlsby et al. draw the change in this metric, relative to the intact model's."""
+MAJORITY = "majority_share"
 NAMES = {"matthews": "Matthews correlation", "accuracy": "accuracy"}
 Grid = Mapping[Span, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One grid. `undefined` spans were scored and have no number; `absent` says why it is empty."""
+    """One grid. With a `constant` span off every row gets one class; `absent`: why it is empty."""
 
     name: str
     title: str
     unit: str
     layers: int
     grid: Grid
-    undefined: frozenset[Span] = frozenset()
+    constant: frozenset[Span] = frozenset()
     absent: str = ""
 
 
@@ -89,8 +91,7 @@ class AblationView:
     @property
     def done(self) -> int:
         """Spans that were scored for every seed."""
-        drawn = self.panels[1]
-        return 0 if self.partial else len(drawn.grid) + len(drawn.undefined)
+        return 0 if self.partial else len(self.panels[1].grid)
 
     @property
     def complete(self) -> bool:
@@ -105,11 +106,12 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
     keys = [run_key(chain[-1]) for chain in chains]
     found = [run for key in keys if (run := store.read(key)) is not None]
     unavailable = request.unavailable.get(task, "")
-    missing = unavailable or _missing(store, chains, found)
+    missing = unavailable or _missing(request, store, chains, found)
     layers = chains[0][0].backbone.layers
-    drops = mean_grid([_drops(run, task, layers) for run in found])
-    changes = mean_grid([_changes(run, task, layers) for run in found])
-    panels = _panels(task, layers, drops, changes, missing if not found else "")
+    drops = mean_grid([_grid(run, task, GLUE[task].monitor, drop) for run in found])
+    changes = mean_grid([_grid(run, task, RELATIVE, relative_change) for run in found])
+    constant = frozenset(span for run in found for span in _constant(run, task))
+    panels = _panels(task, layers, drops, changes, constant, "" if found else missing)
     correlation, reason = rank_correlation(panels[0], panels[1])
     shown = published_drops(task)
     return AblationView(
@@ -141,14 +143,10 @@ def relative_change(intact: float, score: float) -> float:
     return 100 * (score - intact) / intact
 
 
-def mean_grid(grids: Sequence[dict[Span, float | None]]) -> dict[Span, float | None]:
-    """The mean over seeds; a span that has no number in one of them has none."""
-    spans = grids[0] if grids else {}
-    columns = {span: [grid[span] for grid in grids] for span in spans}
-    return {
-        span: None if None in values else statistics.fmean(v for v in values if v is not None)
-        for span, values in columns.items()
-    }
+def mean_grid(grids: Sequence[Grid]) -> dict[Span, float]:
+    """The mean over seeds, of the spans that were scored for each."""
+    spans = [span for span in (grids[0] if grids else {}) if all(span in grid for grid in grids)]
+    return {span: statistics.fmean(grid[span] for grid in grids) for span in spans}
 
 
 def rank_correlation(one: Panel, other: Panel) -> tuple[float | None, str]:
@@ -171,54 +169,49 @@ def _score(run: StoredRun, task: GlueName, metric: str, group: str) -> float | N
     return None if score is None else score.value
 
 
-def _drops(run: StoredRun, task: GlueName, layers: int) -> dict[Span, float | None]:
-    intact = _score(run, task, GLUE[task].monitor, INTACT)
-    scores = {s: _score(run, task, GLUE[task].monitor, span_group(s)) for s in all_spans(layers)}
+def _grid(
+    run: StoredRun, task: GlueName, metric: str, change: Callable[[float, float], float]
+) -> dict[Span, float]:
+    """What each span changes; (intact, score) -> change."""
+    intact = _score(run, task, metric, INTACT)
+    scores = {s: _score(run, task, metric, span_group(s)) for s in _spans(run)}
     return {
-        span: None if intact is None or score is None else drop(intact, score)
+        span: change(intact, score)
         for span, score in scores.items()
+        if intact is not None and score is not None
     }
 
 
-def _changes(run: StoredRun, task: GlueName, layers: int) -> dict[Span, float | None]:
-    intact = _score(run, task, RELATIVE, INTACT)
-    scores = {s: _score(run, task, RELATIVE, span_group(s)) for s in all_spans(layers)}
-    return {
-        span: relative_change(intact, score) if intact and score is not None else None
-        for span, score in scores.items()
-    }
+def _constant(run: StoredRun, task: GlueName) -> list[Span]:
+    """The spans without whose adapters every row gets one class; Matthews is then 0."""
+    return [s for s in _spans(run) if _score(run, task, MAJORITY, span_group(s)) == 100.0]
+
+
+def _spans(run: StoredRun) -> list[Span]:
+    return all_spans(run.spec.backbone.layers)
 
 
 def _panels(
     task: GlueName,
     layers: int,
-    drops: dict[Span, float | None],
-    changes: dict[Span, float | None],
+    drops: Grid,
+    changes: Grid,
+    constant: frozenset[Span],
     missing: str,
 ) -> tuple[Panel, Panel, Panel, Panel]:
     """Published, reproduced, their difference; and the relative change, which nobody printed."""
     unit = f"drop in {NAMES[GLUE[task].monitor]}, points"
     published = _published(task, unit)
-    reproduced = _panel("reproduced", "Reproduced", unit, layers, drops, missing)
+    reproduced = Panel("reproduced", "Reproduced", unit, layers, drops, constant, missing)
     absent = reproduced.absent or published.absent
     if not absent and published.layers != layers:
         absent = _depths(published.layers, layers)
     both = {} if absent else {s: v - published.grid[s] for s, v in reproduced.grid.items()}
-    undefined = frozenset() if absent else reproduced.undefined
     title = "Reproduced minus published"
-    difference = Panel("difference", title, "difference, points", layers, both, undefined, absent)
-    relative = _panel(
-        "relative", "Relative change in accuracy", "change, percent of the intact model's accuracy",
-        layers, changes, missing,
-    )  # fmt: skip
+    difference = Panel("difference", title, "difference, points", layers, both, absent=absent)
+    title, unit = "Relative change in accuracy", "change, percent of the intact model's accuracy"
+    relative = Panel("relative", title, unit, layers, changes, constant, missing)
     return published, reproduced, difference, relative
-
-
-def _panel(
-    name: str, title: str, unit: str, layers: int, cells: dict[Span, float | None], absent: str
-) -> Panel:
-    grid = {span: value for span, value in cells.items() if value is not None}
-    return Panel(name, title, unit, layers, grid, frozenset(set(cells) - set(grid)), absent)
 
 
 def _published(task: GlueName, unit: str) -> Panel:
@@ -234,15 +227,17 @@ def _depths(published: int, here: int) -> str:
 
 
 def _missing(
-    store: Store, chains: Sequence[tuple[RunSpec, ...]], found: Sequence[StoredRun]
+    request: Request,
+    store: Store,
+    chains: Sequence[tuple[RunSpec, ...]],
+    found: Sequence[StoredRun],
 ) -> str:
     """Why runs are missing; a child that waits for its parent has the parent's reason."""
     stored = {run.key for run in found}
     waiting = [chain for chain in chains if run_key(chain[-1]) not in stored]
-    keys = [
-        key for chain in waiting for spec in chain if store.state(key := run_key(spec)) != "done"
-    ]
-    return why_missing(store, keys) if keys else ""
+    absent = [key for chain in waiting for key in map(run_key, chain) if store.read(key) is None]
+    why = why_missing(store, absent) if absent else ""
+    return f"{why}: {command_line(request)}" if why == "not run" else why
 
 
 def _intact(found: Sequence[StoredRun], task: GlueName) -> dict[str, float]:
@@ -255,13 +250,13 @@ def _statements(
     task: GlueName,
     found: Sequence[StoredRun],
     layers: int,
-    changes: dict[Span, float | None],
+    changes: Grid,
 ) -> tuple[Statement, ...]:
     """What Houlsby et al. say of one layer and of all layers, beside what is found here."""
-    single = [value for (i, j), value in changes.items() if i == j and value is not None]
+    single = [value for (i, j), value in changes.items() if i == j]
     last = span_group((0, layers - 1))
     one, every = houlsby_says(ONE_LAYER), houlsby_says(ALL_LAYERS[task])
-    shares = _scores(found, task, "majority_share", last)
+    shares = _scores(found, task, MAJORITY, last)
     return (
         Statement(
             "Largest relative drop in accuracy with the adapters of one layer off",

@@ -18,6 +18,7 @@ from repro.report.figures.style import (
     GAIN_AND_LOSS,
     LEAST,
     LOSS,
+    MARK,
     PAPER,
     QUIET,
     SMALL,
@@ -108,9 +109,9 @@ def fill(axes: Axes, panel: Panel, colours: Colours, side: float) -> None:
     )  # fmt: skip
     for text in axes.texts:
         column, row = text.get_position()
-        shade = axes.collections[0].to_rgba(values[int(row), int(column)]).tolist()
-        text.set_color(ink_on(shade))
-    hatch(axes, panel)
+        shade = axes.collections[0].to_rgba(values[int(row), int(column)])
+        text.set_color(ink_on(tuple(shade)))
+    outline(axes, panel)
     axes.set_xlabel("last layer switched off")
     axes.set_ylabel("first layer switched off")
     axes.tick_params(length=0, labelrotation=0)
@@ -145,13 +146,13 @@ def every(layers: int) -> int:
     return -(-layers // 12)
 
 
-def hatch(axes: Axes, panel: Panel) -> None:
-    """Marks the spans that were scored and have no number."""
+def outline(axes: Axes, panel: Panel) -> None:
+    """Marks the spans without whose adapters every row gets one class."""
     from matplotlib.patches import Rectangle
 
-    for first, last in sorted(panel.undefined):
-        place = (last + 0.04, first + 0.04)
-        axes.add_patch(Rectangle(place, 0.92, 0.92, fill=False, hatch="////", ec=QUIET, lw=0.0))
+    for first, last in sorted(panel.constant):
+        place = (last + 0.06, first + 0.06)
+        axes.add_patch(Rectangle(place, 0.88, 0.88, fill=False, ec=MARK, lw=1.2))
 
 
 def add_bar(drawing: Drawing, panels: list[Axes], unit: str) -> None:

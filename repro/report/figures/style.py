@@ -19,6 +19,8 @@ WIDTH = 10.0
 BASE, SMALL, LEAST = 9.0, 7.5, 5.5
 """Points: of text, of ticks and notes, and the smallest that is still read in print."""
 INK, QUIET, PAPER = "#222222", "#666666", "white"
+MARK = "#D55E00"
+"""What must be seen on any colour: vermillion of Okabe and Ito's palette."""
 LOSS, GAIN, GAIN_AND_LOSS = "YlGnBu", "YlGnBu_r", "PuOr_r"
 """Colour maps that hold for colour-blind readers: a loss is dark, and one about a centre."""
 EMS = {".": 0.32, "-": 0.36}

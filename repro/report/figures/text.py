@@ -37,12 +37,12 @@ def aside(view: AblationView) -> list[tuple[str, list[str]]]:
     if view.statements:
         says = [statement(said) for said in view.statements]
         found.append(("Houlsby et al. 2019, section 3.6", says))
-    if any(panel.undefined for panel in view.panels[:3]):
-        found.append(("Hatched", [UNDEFINED]))
+    if view.panels[1].constant:
+        found.append(("Framed", [CONSTANT]))
     return [(heading, sentences) for heading, sentences in found if sentences]
 
 
-UNDEFINED = "Every row got one class, so the correlation is undefined."
+CONSTANT = "Every row gets one class, so that Matthews' correlation is 0."
 
 
 def intact(view: AblationView) -> list[str]:
@@ -114,9 +114,9 @@ def _ends(grid: Grid) -> str:
 def notes(view: AblationView) -> list[str]:
     """What is undefined or missing, and what holds for the figure at every scale."""
     found = []
-    hidden = view.panels[1].undefined
-    if hidden:
-        found.append(f"{counted(len(hidden), 'span')} hatched: {UNDEFINED}")
+    framed = view.panels[1].constant
+    if framed:
+        found.append(f"{counted(len(framed), 'span')} framed: {CONSTANT}")
     if view.partial:
         found.append(f"{view.partial.removesuffix('.')}.")
     return found + list(view.figure.notes)
