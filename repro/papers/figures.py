@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from repro.errors import UnknownName
+from repro.errors import ReproError, UnknownName
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale
 from repro.spec.types import GlueName
@@ -36,8 +36,13 @@ class Figure:
         return _choice("method of this figure", request.method, self.methods)
 
     def task(self, request: Request) -> GlueName:
-        """The task that is drawn. Raises UnknownName for one that the figure cannot show."""
-        return _choice("task of this figure", (request.tasks or (None,))[0], self.tasks)
+        """The task that is drawn. Raises UnknownName for one that the figure cannot show,
+        ReproError for several.
+        """
+        asked = request.tasks or (None,)
+        if len(asked) > 1:
+            raise ReproError(f"{self.id} draws one task: {' or '.join(self.tasks)}.")
+        return _choice("task of this figure", asked[0], self.tasks)
 
     def needed(self, request: Request) -> tuple[GlueName, ...]:
         """The tasks that this request trains on."""
@@ -49,12 +54,7 @@ class Figure:
         return [self.chain(method, task, request, seed) for seed in range(request.seeds)]
 
     def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind the figure, parents before their children.
-
-        None where the task's data cannot be had here.
-        """
-        if self.task(request) in request.unavailable:
-            return []
+        """Every run behind the figure, parents before their children."""
         return [run for chain in self.chains(request) for run in chain]
 
 

@@ -76,7 +76,6 @@ class AblationView:
     correlation_reason: str
     statements: tuple[Statement, ...] = field(default=())
     partial: str = ""
-    unavailable: str = ""
 
     @property
     def task(self) -> GlueName:
@@ -95,8 +94,8 @@ class AblationView:
 
     @property
     def complete(self) -> bool:
-        """Every span is scored, or nothing can be: the task's data cannot be had here."""
-        return self.done == self.cells or bool(self.unavailable)
+        """Every span is scored."""
+        return self.done == self.cells
 
 
 def view_ablation(figure: Figure, request: Request, store: Store) -> AblationView:
@@ -105,8 +104,7 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
     chains = figure.chains(request)
     keys = [run_key(chain[-1]) for chain in chains]
     found = [run for key in keys if (run := store.read(key)) is not None]
-    unavailable = request.unavailable.get(task, "")
-    missing = unavailable or _missing(request, store, chains, found)
+    missing = _missing(request, store, chains, found)
     layers = chains[0][0].backbone.layers
     drops = mean_grid([_grid(run, task, GLUE[task].monitor, drop) for run in found])
     changes = mean_grid([_grid(run, task, RELATIVE, relative_change) for run in found])
@@ -129,7 +127,6 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
         partial=f"{len(found)} of {len(keys)} seeds; the rest: {missing}"
         if found and len(found) < len(keys)
         else "",
-        unavailable=unavailable,
     )
 
 
