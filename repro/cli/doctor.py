@@ -95,12 +95,12 @@ def measure_speed(device: Any) -> Speed:
     from repro.backbones.load import load_encoder
     from repro.methods.layout import Layout
     from repro.methods.learner import Inputs
-    from repro.papers.resadapters.tables import ONE
+    from repro.papers.resadapters.tables import ONE, run_one
     from repro.papers.tables import Request
     from repro.training.cohort import Cohort
     from repro.training.environment import device_name
 
-    spec = ONE.run("attention-resnet", Request(ONE.id, "smoke", 1), 0)
+    spec = run_one("attention-resnet", Request(ONE.id, "smoke", 1), 0)
     encoder = load_encoder(spec.backbone, {}, device)
     batch, length = 8, 128
     ids = torch.randint(1000, 20_000, (batch, length), device=device)

@@ -1,17 +1,17 @@
-"""`list`: every table there is."""
+"""`list`: every table and figure there is."""
 
 from __future__ import annotations
 
 import sys
 
 from repro.cli import options as o
-from repro.papers.registry import TABLES
+from repro.papers.registry import FIGURES, TABLES
 from repro.report.layout import text_table
 from repro.report.render import json_text
 
 
 def command(json: o.JsonOption = False) -> None:
-    """Lists the tables that can be reproduced.
+    """Lists the tables and figures that can be reproduced.
 
     Example: python -m repro list --json
     """
@@ -26,7 +26,17 @@ def command(json: o.JsonOption = False) -> None:
                     "columns": len(table.columns),
                 }
                 for table in TABLES.values()
-            ]
+            ],
+            "figures": [
+                {
+                    "id": figure.id,
+                    "paper": figure.paper,
+                    "title": figure.title,
+                    "tasks": list(figure.tasks),
+                    "methods": list(figure.methods),
+                }
+                for figure in FIGURES.values()
+            ],
         }
         sys.stdout.write(json_text(document))
         return
@@ -34,4 +44,5 @@ def command(json: o.JsonOption = False) -> None:
         [table.id, f"{len(table.rows)} x {len(table.columns)}", table.title]
         for table in TABLES.values()
     ]
-    print(text_table(["table", "cells", "what"], rows))
+    rows += [[figure.id, "figure", figure.title] for figure in FIGURES.values()]
+    print(text_table(["table or figure", "cells", "what"], rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +13,11 @@ import typer
 
 from repro.engine.cost import ASSUMED, Speed
 from repro.engine.jobs import Execution
-from repro.errors import ReproError, UnknownName
-from repro.papers.tables import Request, Table
+from repro.errors import MissingData, ReproError, UnknownName
+from repro.papers.tables import Artefact, Request
 from repro.spec import Backbone, Scale
+from repro.spec.glue import GLUE
+from repro.spec.types import GlueName
 from repro.store.store import Store
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
@@ -32,12 +34,19 @@ SeedsOption = Annotated[int | None, typer.Option(min=1, help="Runs a row (defaul
 BackboneOption = Annotated[
     str | None, typer.Option(help="minilm-l6, a hub id, or a folder with a BERT-family model.")
 ]
-TrainRowsOption = Annotated[int | None, typer.Option(min=1, help="Cap on training questions.")]
-EvaluationRowsOption = Annotated[int | None, typer.Option(min=1, help="Cap on scored questions.")]
+TasksOption = Annotated[
+    str | None,
+    typer.Option(help="Only these tasks of a GLUE table, for example cola,sst2 (default: all)."),
+]
+TrainRowsOption = Annotated[int | None, typer.Option(min=1, help="Cap on training rows.")]
+EvaluationRowsOption = Annotated[int | None, typer.Option(min=1, help="Cap on scored rows.")]
 EpochsOption = Annotated[int | None, typer.Option(min=1, help="Epochs instead of the scale's.")]
 RateOption = Annotated[float | None, typer.Option(help="Learning rate instead of the scale's.")]
 BottleneckOption = Annotated[
-    int | None, typer.Option(min=1, help="Cell width; 80 and 136 match the paper's 3M and 7M.")
+    int | None,
+    typer.Option(
+        min=1, help="Width of cells or adapters (ResAdapters: 80 and 136 are its 3M and 7M)."
+    ),
 ]
 PrecisionOption = Annotated[str | None, typer.Option(help="fp32 or bf16, instead of the scale's.")]
 AsReleasedOption = Annotated[
@@ -66,17 +75,35 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 class Asked:
     """What a user asked of one or more tables, before the scale is chosen."""
 
-    scale: str = "auto"
-    seeds: int | None = None
-    backbone: str | None = None
-    train_rows: int | None = None
-    evaluation_rows: int | None = None
-    epochs: int | None = None
-    learning_rate: float | None = None
-    bottleneck: int | None = None
-    precision: str | None = None
-    as_released: bool = False
-    budget: float = 1.0
+    scale: ScaleOption = "auto"
+    seeds: SeedsOption = None
+    backbone: BackboneOption = None
+    train_rows: TrainRowsOption = None
+    evaluation_rows: EvaluationRowsOption = None
+    epochs: EpochsOption = None
+    learning_rate: RateOption = None
+    bottleneck: BottleneckOption = None
+    precision: PrecisionOption = None
+    as_released: AsReleasedOption = False
+    budget: BudgetOption = 1.0
+    tasks: TasksOption = None
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How runs are trained on this machine."""
+
+    device: DeviceOption = "auto"
+    threads: ThreadsOption = None
+    deterministic: DeterministicOption = False
+    tf32: Tf32Option = False
+    keep_weights: KeepWeightsOption = False
+    micro_batch: MicroBatchOption = None
+
+    def execution(self, backbone: str | None) -> Execution:
+        """For the engine; `backbone` is what the user gave: a folder, perhaps."""
+        values = asdict(self) | {"device": check_device(self.device)}
+        return Execution(**values, folders=find_folders(backbone))
 
 
 def open_store(given: Path | None) -> Store:
@@ -95,18 +122,35 @@ def check_scale(given: str) -> Scale | None:
     raise UnknownName("scale", given, [*SCALES, "auto"])
 
 
-def make_request(table: Table, scale: Scale, asked: Asked) -> Request:
-    """The request at this scale; looks for the data, loads nothing."""
+def split_tasks(given: str | None) -> tuple[str, ...] | None:
+    """The tasks of `--tasks cola,sst2`, in GLUE's order; an unknown name names the closest."""
+    if given is None:
+        return None
+    names = [name.strip().lower() for name in given.split(",")]
+    for name in names:
+        if name not in GLUE:
+            raise UnknownName("task", name, GLUE)
+    return tuple(name for name in GLUE if name in names)
+
+
+def make_request(
+    artefact: Artefact, scale: Scale, asked: Asked, method: str | None = None
+) -> Request:
+    """The request at this scale; looks for the data, loads nothing. `method`: which a figure draws.
+
+    Raises MissingData where no task of the artefact has data here.
+    """
     if asked.precision not in (None, "fp32", "bf16"):
         raise UnknownName("precision", str(asked.precision), ["fp32", "bf16"])
     if asked.learning_rate is not None and not 0 < asked.learning_rate < math.inf:
         raise ReproError(f"A learning rate is a number above 0, not {asked.learning_rate}.")
-    return Request(
-        table=table.id,
+    request = Request(
+        table=artefact.id,
         scale=scale,
-        seeds=asked.seeds or table.default_seeds[scale],
+        seeds=asked.seeds or artefact.default_seeds[scale],
         backbone=find_backbone(asked.backbone),
-        data_revision=find_data(scale),
+        tasks=split_tasks(asked.tasks),
+        method=method,
         train_rows=asked.train_rows,
         evaluation_rows=asked.evaluation_rows,
         epochs=asked.epochs,
@@ -115,6 +159,55 @@ def make_request(table: Table, scale: Scale, asked: Asked) -> Request:
         precision=asked.precision,
         as_released=asked.as_released,
     )
+    return with_data(request, artefact)
+
+
+def with_data(request: Request, artefact: Artefact) -> Request:
+    """The request with the data found for what it trains on.
+
+    At the reduced scale a task without data is a gap; raises MissingData where none has any, at
+    the paper's scale where one has none or other rows than the published ones.
+    """
+    needed = artefact.needed(request)
+    if request.tasks and not needed:
+        raise ReproError(
+            f"{artefact.id} has none of the tasks {', '.join(request.tasks)}. It has: "
+            f"{', '.join(artefact.tasks) or 'no task at all'}."
+        )
+    if "squad2" in needed:
+        return replace(request, data_revision=find_data(request.scale))
+    revisions: dict[str, str | None] = {}
+    unavailable: dict[str, str] = {}
+    for name in GLUE:
+        if name in needed:
+            reason = _glue_gap(request.scale, name)
+            if reason is None:
+                revisions[name] = find_glue(request.scale, name)
+            else:
+                unavailable[name] = reason
+    if needed and not revisions:
+        raise MissingData(
+            f"No task of {artefact.id} has data here: {next(iter(unavailable.values()))}."
+        )
+    return replace(request, data_revisions=revisions, unavailable=unavailable)
+
+
+def _glue_gap(scale: Scale, name: GlueName) -> str | None:
+    """Why a task is a gap at this scale; the paper's tolerates none."""
+    from repro.tasks.glue.sources import unavailable
+
+    return unavailable(scale, name) if scale == "reduced" else None
+
+
+def find_glue(scale: Scale, name: GlueName) -> str | None:
+    """The revision of a GLUE task's data at this scale, as far as this machine knows it."""
+    if scale == "smoke":
+        from repro.tasks.glue.generated import DEFAULT_REVISION
+
+        return DEFAULT_REVISION
+    from repro.tasks.glue.sources import data_revision
+
+    return data_revision(scale, name)
 
 
 def find_backbone(given: str | None) -> Backbone | None:

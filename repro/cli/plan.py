@@ -8,28 +8,22 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
+from repro.cli.grouped import grouped
 from repro.cli.scales import choose
 from repro.engine.cost import estimate, stored_speed
 from repro.engine.plan import Plan, PlannedRun, make_plan
-from repro.papers.registry import TABLES, find_table
+from repro.papers.registry import ARTEFACTS, find_artefact
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.report.words import counted, duration, run_name, size
 
 
+@grouped
 def command(
-    ids: Annotated[list[str] | None, typer.Argument(help="Tables (default: all).")] = None,
-    scale: o.ScaleOption = "auto",
-    seeds: o.SeedsOption = None,
-    backbone: o.BackboneOption = None,
-    train_rows: o.TrainRowsOption = None,
-    evaluation_rows: o.EvaluationRowsOption = None,
-    epochs: o.EpochsOption = None,
-    learning_rate: o.RateOption = None,
-    bottleneck: o.BottleneckOption = None,
-    precision: o.PrecisionOption = None,
-    as_released: o.AsReleasedOption = False,
-    budget: o.BudgetOption = 1.0,
+    asked: o.Asked,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Tables and figures (default: all).")
+    ] = None,
     json: o.JsonOption = False,
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
@@ -39,11 +33,7 @@ def command(
     Example: python -m repro plan ResAdapters-1 --scale paper
     """
     results = o.open_store(store)
-    asked = o.Asked(
-        scale, seeds, backbone, train_rows, evaluation_rows, epochs, learning_rate, bottleneck,
-        precision, as_released, budget,
-    )  # fmt: skip
-    requests = choose([find_table(id) for id in ids or list(TABLES)], asked, results)
+    requests = choose([find_artefact(id) for id in ids or list(ARTEFACTS)], asked, results)
     kind = o.check_device(device)
     if kind == "auto":
         kind = "cuda" if o.has_gpu() or requests[0].scale == "paper" else "cpu"

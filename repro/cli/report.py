@@ -11,6 +11,7 @@ import typer
 from repro.cli import options as o
 from repro.errors import ReproError
 from repro.papers.registry import TABLES
+from repro.report.counted import copy_counts
 from repro.report.files import save_request, saved_requests, write_artefact, write_table
 from repro.report.reproduce import document
 from repro.report.view import TableView, view_table
@@ -30,7 +31,8 @@ def command(
     Example: python -m repro report --reference runs/reference
     """
     results = o.open_store(store)
-    views = [view_table(TABLES[r.table], r, results) for r in saved_requests(results)]
+    tables = [r for r in saved_requests(results) if r.table in TABLES]
+    views = [view_table(TABLES[r.table], r, results) for r in tables]
     if not views:
         raise ReproError(
             f"No table was asked for in the store {results.root} yet: there is nothing to report, "
@@ -49,4 +51,5 @@ def save_reference(views: Sequence[TableView], store: Store, folder: Path) -> No
     """Copies what the tables' cells need, and the requests, to a small store to commit."""
     store.export({key for view in views for key in view.runs}, folder)
     for view in views:
+        copy_counts(view.table, view.request, store, folder)
         save_request(Store(folder), view.request)

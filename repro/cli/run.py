@@ -1,4 +1,4 @@
-"""`run ID ...`: trains what tables miss, without laying them out."""
+"""`run ID ...`: trains what tables and figures miss, without laying them out."""
 
 from __future__ import annotations
 
@@ -7,61 +7,39 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
+from repro.cli.grouped import grouped
 from repro.cli.scales import choose
-from repro.engine.jobs import Execution, sweep_jobs
+from repro.engine.jobs import sweep_jobs
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
-from repro.papers.registry import find_table
+from repro.papers.registry import TABLES, find_artefact
+from repro.report.counted import count_missing
 from repro.report.files import save_request
 
 
+@grouped
 def command(
-    ids: Annotated[list[str], typer.Argument(help="Tables, for example ResAdapters-1.")],
-    scale: o.ScaleOption = "auto",
-    seeds: o.SeedsOption = None,
-    backbone: o.BackboneOption = None,
-    train_rows: o.TrainRowsOption = None,
-    evaluation_rows: o.EvaluationRowsOption = None,
-    epochs: o.EpochsOption = None,
-    learning_rate: o.RateOption = None,
-    bottleneck: o.BottleneckOption = None,
-    precision: o.PrecisionOption = None,
-    as_released: o.AsReleasedOption = False,
-    budget: o.BudgetOption = 1.0,
+    ids: Annotated[list[str], typer.Argument(help="Tables and figures, for example 3-shared-2.")],
+    asked: o.Asked,
+    how: o.How,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
     store: o.StoreOption = None,
-    device: o.DeviceOption = "auto",
-    threads: o.ThreadsOption = None,
-    deterministic: o.DeterministicOption = False,
-    tf32: o.Tf32Option = False,
-    keep_weights: o.KeepWeightsOption = False,
-    micro_batch: o.MicroBatchOption = None,
 ) -> None:
-    """Trains the missing runs of one or more tables, each shared run once.
+    """Trains the missing runs of tables and figures, each shared run once.
 
     Example: python -m repro run ResAdapters-1 ResAdapters-2 --scale smoke
     """
     results = o.open_store(store)
-    asked = o.Asked(
-        scale, seeds, backbone, train_rows, evaluation_rows, epochs, learning_rate, bottleneck,
-        precision, as_released, budget,
-    )  # fmt: skip
-    requests = choose([find_table(id) for id in ids], asked, results)
-    execution = Execution(
-        device=o.check_device(device),
-        threads=threads,
-        deterministic=deterministic,
-        tf32=tf32,
-        keep_weights=keep_weights,
-        micro_batch=micro_batch,
-        folders=o.find_folders(backbone),
-    )
+    requests = choose([find_artefact(id) for id in ids], asked, results)
+    execution = how.execution(asked.backbone)
     sweep_jobs(results)
     if make_plan(requests, results, o.any_speed(), retry_failed=retry).jobs:
         from repro.cli.execute import train_missing
 
         train_missing(requests, results, execution, retry=retry)
     for request in requests:
+        if request.table in TABLES:
+            count_missing(TABLES[request.table], request, results)
         save_request(results, request)
     plan = make_plan(requests, results, o.any_speed())
     done = len(plan.runs) - len(plan.missing)

@@ -9,30 +9,32 @@ from repro.cli.options import SCALES, Asked, check_scale, has_gpu, make_request
 from repro.engine.cost import stored_speed
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingData
-from repro.papers.tables import Request, Table
+from repro.papers.tables import Artefact, Request
 from repro.report.words import duration
 from repro.spec import Scale
 from repro.store.store import Store
 
 
-def choose(tables: Sequence[Table], asked: Asked, store: Store) -> list[Request]:
+def choose(
+    artefacts: Sequence[Artefact], asked: Asked, store: Store, method: str | None = None
+) -> list[Request]:
     """The requests at the scale asked for, or at the chosen one, explained by a line on stderr."""
     scale = check_scale(asked.scale)
     if scale is not None:
-        return [make_request(table, scale, asked) for table in tables]
-    scale, why, requests = _automatic(tables, asked, store)
+        return [make_request(artefact, scale, asked, method) for artefact in artefacts]
+    scale, why, requests = _automatic(artefacts, asked, store, method)
     print(f"Scale: {scale} ({why}).", file=sys.stderr)
     return requests
 
 
 def _automatic(
-    tables: Sequence[Table], asked: Asked, store: Store
+    artefacts: Sequence[Artefact], asked: Asked, store: Store, method: str | None
 ) -> tuple[Scale, str, list[Request]]:
     speed = stored_speed(store.root, "cuda" if has_gpu() else "cpu")
     plans: dict[Scale, tuple[list[Request], Plan]] = {}
     for scale in SCALES:
         try:
-            requests = [make_request(table, scale, asked) for table in tables]
+            requests = [make_request(artefact, scale, asked, method) for artefact in artefacts]
         except MissingData:
             continue  # the local data is not the whole published set: no paper scale from it
         plans[scale] = requests, make_plan(requests, store, speed)

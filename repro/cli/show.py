@@ -14,7 +14,7 @@ from repro.papers.tables import Request, Table
 from repro.report.layout import text_table
 from repro.report.render import GAP, count, json_text
 from repro.report.words import run_name
-from repro.spec import RunSpec, Scale
+from repro.spec import RunSpec, run_key
 from repro.spec.counts import trained_parameters
 from repro.spec.identity import flatten, identity_fields
 
@@ -23,6 +23,7 @@ def command(
     id: Annotated[str, typer.Argument(help="Table, for example ResAdapters-1.")],
     scale: Annotated[str, typer.Option(help="paper, reduced or smoke.")] = "paper",
     backbone: o.BackboneOption = None,
+    tasks: o.TasksOption = None,
     as_released: o.AsReleasedOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -32,25 +33,35 @@ def command(
     """
     table = find_table(id)
     chosen = o.check_scale(scale) or "paper"
-    request = Request(
-        table=table.id,
-        scale=chosen,
-        seeds=table.default_seeds[chosen],
-        backbone=o.find_backbone(backbone),
-        data_revision=_data(chosen),
-        as_released=as_released,
+    request = _with_data(
+        Request(
+            table=table.id,
+            scale=chosen,
+            seeds=table.default_seeds[chosen],
+            backbone=o.find_backbone(backbone),
+            tasks=o.split_tasks(tasks),
+            as_released=as_released,
+        ),
+        table,
     )
-    runs = table.runs(Request(**{f: getattr(request, f) for f in request.__slots__} | {"seeds": 1}))
+    runs = first_runs(table, request)
     document = as_json(table, request, runs)
     sys.stdout.write(json_text(document) if json else as_text(table, document, runs))
 
 
-def _data(scale: Scale) -> str | None:
-    """The data found here, None where there is none: the protocol can be read without."""
+def _with_data(request: Request, table: Table) -> Request:
+    """With the data found here, or as it is: the protocol can be read without."""
     try:
-        return o.find_data(scale)
+        return o.with_data(request, table)
     except MissingData:
-        return None
+        return request
+
+
+def first_runs(table: Table, request: Request) -> list[RunSpec]:
+    """One run a row, each once: its first seed, on the first task that is asked for."""
+    wanted = [c for c in table.scores if c.task in table.needed(request)] or table.columns
+    firsts = (table.cell_runs(row, wanted[0], request)[0] for row in table.rows)
+    return list({run_key(spec): spec for spec in firsts}.values())
 
 
 def protocol(spec: RunSpec) -> list[dict[str, Any]]:
@@ -77,7 +88,7 @@ def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, An
         "title": table.title,
         "scale": request.scale,
         "protocol": table.protocol,
-        "split": table.splits[request.scale],
+        "split": table.splits.get(request.scale),
         "seeds": request.seeds,
         "runs": [
             {
@@ -88,7 +99,13 @@ def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, An
             for run in runs
         ],
         "published": [
-            {"row": row.name, "column": column.name, "value": cell.value, "source": cell.source}
+            {
+                "row": row.name,
+                "column": column.name,
+                "value": cell.value,
+                "text": cell.text,
+                "source": cell.source,
+            }
             for row in table.rows
             for column in table.columns
             if (cell := table.published_cell(row, column)) is not None
@@ -100,16 +117,18 @@ def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, An
 def as_text(table: Table, document: dict[str, Any], runs: list[RunSpec]) -> str:
     """Published cells, the setting that all runs share, then what differs a run."""
     columns = [column.name for column in table.columns]
-    cells = {(c["row"], c["column"]): c["value"] for c in document["published"]}
+    cells = {(c["row"], c["column"]): c["text"] for c in document["published"]}
     published = [
         [row.name, *(str(cells.get((row.name, name), GAP)) for name in columns)]
         for row in table.rows
     ]
     shared, own = _apart([run["setting"] for run in document["runs"]])
+    scored = (
+        f"scored on {document['split']} by {document['protocol']}" if table.scores else "counted"
+    )
     lines = [
         f"{table.id}: {table.title}",
-        f"Scale {document['scale']}, {document['seeds']} seeds, scored on {document['split']} by "
-        f"{document['protocol']}.",
+        f"Scale {document['scale']}, {document['seeds']} seeds, {scored}.",
         "",
         "Published:",
         text_table(["row", *columns], published),

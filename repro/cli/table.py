@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
+from repro.cli.grouped import grouped
 from repro.cli.scales import choose
 from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED, UnknownName
 from repro.papers.registry import find_table
 from repro.papers.tables import Request
+from repro.report.counted import count_missing
 from repro.report.files import save_request, write_table
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
@@ -28,31 +30,17 @@ FORMATS: dict[str, Callable[[TableView], str]] = {
 }
 
 
+@grouped
 def command(
     id: Annotated[str, typer.Argument(help="Table, for example ResAdapters-1.")],
-    scale: o.ScaleOption = "auto",
-    seeds: o.SeedsOption = None,
-    backbone: o.BackboneOption = None,
-    train_rows: o.TrainRowsOption = None,
-    evaluation_rows: o.EvaluationRowsOption = None,
-    epochs: o.EpochsOption = None,
-    learning_rate: o.RateOption = None,
-    bottleneck: o.BottleneckOption = None,
-    precision: o.PrecisionOption = None,
-    as_released: o.AsReleasedOption = False,
-    budget: o.BudgetOption = 1.0,
+    asked: o.Asked,
+    how: o.How,
     no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, lay out only.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
     format: Annotated[str, typer.Option(help="md, csv or json on the screen.")] = "md",
     json: o.JsonOption = False,
     out: Annotated[Path, typer.Option(help="Where tables/ is written.")] = Path(),
     store: o.StoreOption = None,
-    device: o.DeviceOption = "auto",
-    threads: o.ThreadsOption = None,
-    deterministic: o.DeterministicOption = False,
-    tf32: o.Tf32Option = False,
-    keep_weights: o.KeepWeightsOption = False,
-    micro_batch: o.MicroBatchOption = None,
 ) -> None:
     """Lays published and reproduced numbers side by side; trains the runs that are missing.
 
@@ -61,23 +49,12 @@ def command(
     if format not in FORMATS:
         raise UnknownName("format", format, FORMATS)
     results = o.open_store(store)
-    asked = o.Asked(
-        scale, seeds, backbone, train_rows, evaluation_rows, epochs, learning_rate, bottleneck,
-        precision, as_released, budget,
-    )  # fmt: skip
-    request = choose([find_table(id)], asked, results)[0]
+    table = find_table(id)
+    request = choose([table], asked, results)[0]
     if not no_run:
-        execution = Execution(
-            device=o.check_device(device),
-            threads=threads,
-            deterministic=deterministic,
-            tf32=tf32,
-            keep_weights=keep_weights,
-            micro_batch=micro_batch,
-            folders=o.find_folders(backbone),
-        )
-        train(request, results, execution, retry=retry)
-    view = view_table(find_table(id), request, results)
+        train(request, results, how.execution(asked.backbone), retry=retry)
+        count_missing(table, request, results)
+    view = view_table(table, request, results)
     sys.stdout.write(FORMATS["json" if json else format](view))
     write_table(view, out)
     raise typer.Exit(exit_code(view, results))

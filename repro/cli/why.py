@@ -10,7 +10,7 @@ import typer
 
 from repro.cli import options as o
 from repro.errors import MissingData, ReproError
-from repro.papers.registry import TABLES
+from repro.papers.registry import ARTEFACTS
 from repro.report.files import saved_requests
 from repro.report.render import json_text
 from repro.report.words import run_name
@@ -42,13 +42,13 @@ def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> tuple[str,
     known = dict(stored)
     requests = saved_requests(store)
     for scale in o.SCALES:
-        for table in TABLES.values():
+        for artefact in ARTEFACTS.values():
             try:
-                requests.append(o.make_request(table, scale, o.Asked()))
+                requests.append(o.make_request(artefact, scale, o.Asked()))
             except MissingData:
                 continue  # a scale whose data is not here has no runs to look through
     for request in requests:
-        known |= {run_key(spec): spec for spec in TABLES[request.table].runs(request)}
+        known |= {run_key(spec): spec for spec in ARTEFACTS[request.table].runs(request)}
     found = [key for key in known if key.startswith(given.lower())]
     if len(found) != 1:
         problem = "No run's key begins" if not found else f"{len(found)} runs' keys begin"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
-from repro.papers.tables import Request
-from repro.spec import Backbone, RunSpec, Source
+from repro.papers.tables import Request, Score
+from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import KNOWN, MINILM
+from repro.spec.glue import GLUE
+from repro.spec.types import GlueName
 
 DATA: dict[str, Setting] = {
     "paper": {
@@ -53,6 +55,9 @@ FINE_TUNING: Setting = {
 BATCHES: Setting = {
     "recipe.padding": ("dynamic", assumed("equal numbers to padding at 128")),
     "recipe.order": ("shuffled", assumed("the whole training set; the papers do not say")),
+    "recipe.start_weight": (1.0, assumed("of spans, which GLUE has none of")),
+    "recipe.end_weight": (1.0, assumed("of spans, which GLUE has none of")),
+    "recipe.logit_clamp": (None, assumed("nothing is clamped")),
     "recipe.precision": ("bf16", assumed("not stated; parameters and optimizer stay fp32")),
 }
 SMALL_BATCHES: Setting = {"recipe.precision": ("fp32", assumed("a CPU, or few rows"))}
@@ -90,3 +95,32 @@ def bottleneck(request: Request) -> Setting:
     if request.bottleneck is None:
         return {}
     return {"method.size": (request.bottleneck, assumed("asked for with --bottleneck"))}
+
+
+SERVER = "GLUE test server"
+METRICS = {"matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "spearman": "Spearman"}
+"""How the papers' CSVs call a metric."""
+PRINTED: tuple[GlueName, ...] = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
+
+
+def glue_columns(**names: str) -> tuple[Score, ...]:
+    """The nine columns of a GLUE table: the metric that a task is selected by, MNLI twice.
+
+    `names` are the printed ones where they are not GLUE's: sst2, validation_matched, ...
+    """
+    return tuple(
+        _column(task, split, names.get(split) or names.get(task) or GLUE[task].title)
+        for task in PRINTED
+        for split in GLUE[task].evaluation
+    )
+
+
+def _column(task: GlueName, split: str, name: str) -> Score:
+    metric = GLUE[task].monitor
+    printed = f"{METRICS[metric]} ({SERVER})"
+    return Score(name, name, printed, metric, task=task, split=split)
+
+
+SPLITS: dict[Scale, str] = {"paper": "validation", "reduced": "validation", "smoke": "validation"}
+"""Test labels are on the server: here every scale is scored on validation rows."""
+COLLAPSE = "predicts one class"

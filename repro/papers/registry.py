@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 from repro.errors import UnknownName
 from repro.papers.figures import Figure
-from repro.papers.resadapters.tables import ONE, TWO
+from repro.papers.houlsby import tables as houlsby
+from repro.papers.resadapters import tables as resadapters
 from repro.papers.tables import Artefact, Table
+from repro.papers.three_shared import tables as three_shared
 from repro.papers.three_shared.figures import ABLATION
 
-TABLES: dict[str, Table] = {table.id: table for table in (ONE, TWO)}
+TABLES: dict[str, Table] = {
+    table.id: table
+    for table in (
+        resadapters.ONE, resadapters.TWO, houlsby.ONE, three_shared.ONE, three_shared.TWO,
+    )
+}  # fmt: skip
+FIGURES: dict[str, Figure] = {figure.id: figure for figure in (ABLATION,)}
+ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
+"""Every table and figure, by id: whatever a request can name."""
+
+Kind = TypeVar("Kind")
 
 
 def find_table(given: str) -> Table:
     """The table called `given`, in any case; an unknown id names the closest ones."""
-    by_lower = {name.lower(): table for name, table in TABLES.items()}
-    if given.lower() not in by_lower:
-        raise UnknownName("table", given, TABLES)
-    return by_lower[given.lower()]
-
-
-FIGURES: dict[str, Figure] = {figure.id: figure for figure in (ABLATION,)}
+    return _find("table", given, TABLES)
 
 
 def find_figure(given: str) -> Figure:
     """The figure called `given`, in any case; an unknown id names the closest ones."""
-    by_lower = {name.lower(): figure for name, figure in FIGURES.items()}
-    if given.lower() not in by_lower:
-        raise UnknownName("figure", given, FIGURES)
-    return by_lower[given.lower()]
+    return _find("figure", given, FIGURES)
 
 
-ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
-"""Every table and figure, by id: whatever a request can name."""
+def find_artefact(given: str) -> Artefact:
+    """The table or figure called `given`, in any case; an unknown id names the closest ones."""
+    return _find("table or figure", given, ARTEFACTS)
+
+
+def _find(kind: str, given: str, known: Mapping[str, Kind]) -> Kind:
+    for name, found in known.items():
+        if name.lower() == given.lower():
+            return found
+    raise UnknownName(kind, given, known)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from repro.papers.published import Published, load_published
-from repro.spec import Backbone, RunSpec, Scale
+from repro.spec import Backbone, RunSpec, Scale, run_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,22 @@ class Request:
 
 
 class Artefact(Protocol):
-    """A table or a figure: what a plan needs of it."""
+    """A table or a figure: what a plan and the command line need of it."""
 
     @property
     def id(self) -> str:
         """What a user types."""
+
+    @property
+    def default_seeds(self) -> dict[Scale, int]:
+        """Seeds where the user asks for no number."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """What it can train on: "squad2", or names of GLUE tasks."""
+
+    def needed(self, request: Request) -> tuple[str, ...]:
+        """Those of its tasks that this request trains on, if their data can be had."""
 
     def runs(self, request: Request) -> list[RunSpec]:
         """Every run behind it, each once, parents before their children."""
@@ -49,21 +61,63 @@ class Artefact(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One printed column and the score that reproduces it."""
+    """A printed column: where its numbers stand in the CSV ("" where they are not printed)."""
 
     name: str
     published_column: str
     published_metric: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score(Column):
+    """A column that a score of a row's runs on one task reproduces. `split` None: the table's."""
+
     metric: str
-    group: str
+    group: str = "ALL"
+    task: str = "squad2"
+    split: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mean(Column):
+    """The mean of a row's scores; without a printed column of its own, that of printed scores."""
+
+    digits: int = 1
+
+
+Value = float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact(Column):
+    """What is known of a row's models without a score: a count, a share, a word.
+
+    `of` gives it for one run (None where its modules were not counted yet), `combine` joins those
+    of a row's scores, in a table that has some. `counted`: modules must be counted first.
+    `everywhere`: the same at all scales, so that it can be compared at all.
+    """
+
+    of: Callable[[RunSpec, Mapping[str, int]], Value]
+    combine: Callable[[Sequence[Value]], Value] = lambda values: values[0]
+    digits: int = 0
+    counted: bool = False
+    everywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Printed(Column):
+    """A column that nothing here reproduces, and the reason."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One printed row and the run that reproduces it.
+    """One printed row and the runs that reproduce it.
 
     `published` is its name in the CSV (None: a row of ours, without a published value); `epoch`
-    picks one epoch of the run's history (None: the last).
+    picks one epoch of the run's history (None: the one it kept). `select`: a cell is the mean of
+    its runs, or the best of them by its own metric on validation.
     """
 
     name: str
@@ -73,11 +127,16 @@ class Row:
     epoch: int | None = None
     reference: bool = False
     note: str = ""
+    select: Literal["mean", "best"] = "mean"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A published table as data. `run(variant, request, seed)` is the run behind a row."""
+    """A published table as data. `cell_runs(row, column, request)` are the runs behind a cell;
+    in a table without scores, the models that its facts are of.
+
+    `server` says on what the published scores are, where that is not the split scored here.
+    """
 
     id: str
     paper: str
@@ -88,17 +147,61 @@ class Table:
     protocol: str
     splits: dict[Scale, str]
     default_seeds: dict[Scale, int]
-    run: Callable[[str, Request, int], RunSpec]
+    cell_runs: Callable[[Row, Column, Request], list[RunSpec]]
+    server: str = ""
+    collapse: str = "answers no question"
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def scores(self) -> list[Score]:
+        """The columns that runs are trained for."""
+        return [column for column in self.columns if isinstance(column, Score)]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks of its columns, in order."""
+        return tuple(dict.fromkeys(column.task for column in self.scores))
+
+    def needed(self, request: Request) -> tuple[str, ...]:
+        """Those of its tasks that are asked for."""
+        asked = self.tasks if request.tasks is None else request.tasks
+        return tuple(task for task in self.tasks if task in asked)
+
+    def gap(self, column: Score, request: Request) -> str:
+        """Why this column cannot be reproduced, whatever is run; "" where it can."""
+        if column.task not in self.needed(request):
+            return NOT_ASKED
+        return request.unavailable.get(column.task, "")
 
     def published_cell(self, row: Row, column: Column) -> Published | None:
         """The printed number, or None where the paper has none."""
         if row.published is None:
             return None
+        if isinstance(column, Mean) and not column.published_column:
+            return self.printed_mean(row)
         cells = load_published(self.paper, self.published)
         return cells.get((row.published, column.published_column, column.published_metric))
 
+    def printed_mean(self, row: Row) -> Published | None:
+        """The mean of a row's printed scores; None while one of them is not printed."""
+        cells = [self.published_cell(row, column) for column in self.scores]
+        values = [cell.value for cell in cells if cell is not None and cell.value is not None]
+        if len(values) < len(cells) or not values:
+            return None
+        mean = statistics.fmean(values)
+        source = "recomputed from the printed scores of the row"
+        return Published(row.name, "", "mean", mean, f"{mean:.2f}", None, None, source)
+
     def runs(self, request: Request) -> list[RunSpec]:
         """Every run behind the table, each once: one seed of all rows before the second seed."""
-        variants = list(dict.fromkeys(row.variant for row in self.rows))
-        return [self.run(v, request, seed) for seed in range(request.seeds) for v in variants]
+        wanted = [column for column in self.scores if not self.gap(column, request)]
+        specs = {
+            run_key(spec): spec
+            for row in self.rows
+            for column in wanted
+            for spec in self.cell_runs(row, column, request)
+        }
+        return sorted(specs.values(), key=lambda spec: spec.seed)
+
+
+NOT_ASKED = "not asked for (--tasks)"

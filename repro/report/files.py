@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import StoreError
-from repro.papers.registry import ARTEFACTS, TABLES
+from repro.papers.registry import ARTEFACTS, FIGURES
 from repro.papers.tables import Request
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView
@@ -33,6 +33,10 @@ def table_name(request: Request) -> str:
         parts.append("as-released")
     if request.seeds != ARTEFACTS[request.table].default_seeds[request.scale]:
         parts.append(f"seeds-{request.seeds}")
+    if request.tasks is not None:
+        parts.append("-".join(request.tasks))
+    if request.method is not None:
+        parts.append(request.method)
     values = {name: getattr(request, name) for name in OVERRIDES}
     parts += [f"{n.replace('_', '-')}-{v:g}" for n, v in values.items() if v is not None]
     return ".".join(parts + ([request.precision] if request.precision else []))
@@ -87,18 +91,22 @@ def saved_requests(store: Store) -> list[Request]:
             request = REQUEST.validate_python(document)
         except ValidationError:
             continue  # of another version of the project
-        if request.table in TABLES:
+        if request.table in ARTEFACTS:
             found.append(request)
     return found
 
 
 def command_line(request: Request) -> str:
-    """The command that asks for this table again; a model's folder is named without its path."""
-    verb = "table" if request.table in TABLES else "figure"
-    words = ["python", "-m", "repro", verb, request.table, "--scale", request.scale]
-    table = ARTEFACTS[request.table]
+    """The command that asks for this artefact again; a model's folder is named without its path."""
+    drawn = request.table in FIGURES
+    words = ["python", "-m", "repro", "figure" if drawn else "table", request.table]
+    words += ["--scale", request.scale]
     values = asdict(request)
-    if request.seeds != table.default_seeds[request.scale]:
+    if request.tasks is not None:
+        words += ["--task" if drawn else "--tasks", ",".join(request.tasks)]
+    if request.method is not None:
+        words += ["--method", request.method]
+    if request.seeds != ARTEFACTS[request.table].default_seeds[request.scale]:
         words += ["--seeds", str(request.seeds)]
     if request.backbone is not None:
         known = request.backbone.id in KNOWN

@@ -7,6 +7,8 @@ import io
 import json
 from typing import Any
 
+from repro.papers.tables import Column, Fact, Mean, Score
+from repro.report.captions import caption, many_tasks, notes
 from repro.report.layout import markdown_table
 from repro.report.view import Cell, RowView, TableView
 from repro.stats.verdicts import Summary
@@ -14,21 +16,27 @@ from repro.stats.verdicts import Summary
 GAP = "—"
 
 
-def number(value: float | None) -> str:
-    """One decimal, as the paper prints; a gap for None."""
-    return GAP if value is None else f"{value:.1f}"
+def number(value: float | None, digits: int = 1) -> str:
+    """With as many decimals as the paper prints; a gap for None."""
+    return GAP if value is None else f"{value:,.{digits}f}"
 
 
-def with_spread(summary: Summary | None) -> str:
+def with_spread(summary: Summary | None, digits: int = 1) -> str:
     """mean, or mean ± sd where there is more than one run."""
     if summary is None:
         return GAP
-    return number(summary.mean) + (f" ± {summary.sd:.1f}" if summary.sd is not None else "")
+    spread = f" ± {summary.sd:.{digits}f}" if summary.sd is not None else ""
+    return number(summary.mean, digits) + spread
 
 
-def signed(value: float | None) -> str:
+def signed(value: float | None, digits: int = 1) -> str:
     """A difference with its sign."""
-    return GAP if value is None else f"{value:+.1f}"
+    return GAP if value is None else f"{value:+,.{digits}f}"
+
+
+def digits(column: Column) -> int:
+    """Decimals of a column's numbers."""
+    return column.digits if isinstance(column, (Mean, Fact)) else 1
 
 
 def count(value: int) -> str:
@@ -36,82 +44,55 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def caption(view: TableView) -> str:
-    """Title, scale, encoder, data, protocol, seeds: what a reader must know of the numbers."""
-    request, lead = view.request, view.lead
-    task, recipe = lead.task, lead.recipe
-    share = f", {task.answerable_share:.0%} answerable" if task.answerable_share else ""
-    rows = f"{task.train_rows:,} questions of " if task.train_rows else ""
-    scored = f"{task.evaluation_rows:,} questions of " if task.evaluation_rows else ""
-    parts = [
-        f"{view.table.title}.",
-        f"Scale: {request.scale}"
-        + ("." if request.scale == "paper" else " (not comparable with the published numbers)."),
-        f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers, frozen.",
-        f"Training: {rows}{task.train}{share}, {recipe.epochs} epochs, batch {recipe.batch_size}, "
-        f"rate {recipe.learning_rate:g}, {recipe.precision}.",
-        f"Scored: {scored}{view.table.splits[request.scale]}, {view.table.protocol}.",
-        f"Reading: {'as released' if request.as_released else 'repaired'}.",
-        f"Seeds: {request.seeds}.",
-        f"Cells reproduced: {view.done}/{view.cells}.",
-    ]
-    return " ".join(parts)
-
-
 def markdown(view: TableView) -> str:
     """Three lines a row: published, reproduced (mean ± sd over seeds), difference."""
-    head = ["Model", "", *(column.name for column in view.table.columns), "Trained parameters"]
-    body = [line for row in view.rows for line in _lines(row)]
+    sizes = any(row.parameters for row in view.rows)
+    head = ["Model", "", *(column.name for column in view.table.columns)]
+    body = [line if sizes else line[:-1] for row in view.rows for line in _lines(row, view)]
+    head += ["Trained parameters"] * sizes
     lines = [f"**{view.table.id}.** {caption(view)}", "", *markdown_table(head, body, left=2)]
     # An exception's message may hold <something>, which Markdown would take for a tag.
     footnotes = [f"- {note.replace('<', '&lt;')}" for note in notes(view)]
     return "\n".join([*lines, "", *footnotes]) + "\n"
 
 
-def _lines(row: RowView) -> list[list[str]]:
+def _lines(row: RowView, view: TableView) -> list[list[str]]:
     size = count(row.parameters[0]) if row.parameters else ""
-    reproduced = ["reproduced", *(with_spread(cell.reproduced) for cell in row.cells), size]
+    reproduced = ["reproduced", *(_reproduced(cell, view) for cell in row.cells), size]
     if not any(cell.published for cell in row.cells):
-        return [[row_name(row), *reproduced]]
+        return [[row_name(row, view), *reproduced]]
     return [
-        [row_name(row), "published", *(_published(cell) for cell in row.cells), ""],
+        [row_name(row, view), "published", *(_published(cell) for cell in row.cells), ""],
         ["", *reproduced],
-        ["", "difference", *(signed(cell.difference) for cell in row.cells), ""],
+        ["", "difference", *(_difference(cell) for cell in row.cells), ""],
     ]
 
 
-def row_name(row: RowView) -> str:
-    """The row's name, marked where its runs answer nothing."""
-    return row.row.name + (" †" if row.collapsed else "")
+def row_name(row: RowView, view: TableView) -> str:
+    """The row's name, marked where its runs collapsed; in a table of many tasks cells are."""
+    return row.row.name + (" †" if row.collapsed and not many_tasks(view) else "")
+
+
+def _reproduced(cell: Cell, view: TableView) -> str:
+    if cell.text is not None:
+        return cell.text
+    if cell.reproduced is None and isinstance(cell.column, Mean):
+        return f"{GAP} ({cell.reason.split()[0]})"
+    mark = " †" if cell.collapsed and many_tasks(view) else ""
+    return with_spread(cell.reproduced, digits(cell.column)) + mark
+
+
+def _difference(cell: Cell) -> str:
+    return signed(cell.difference, digits(cell.column))
 
 
 def _published(cell: Cell) -> str:
-    if cell.published is None or cell.published.value is None:
+    if cell.published is None:
         return GAP
+    if cell.published.value is None:
+        return cell.published.text
     spread = f" ± {cell.published.sd:.1f}" if cell.published.sd is not None else ""
-    return number(cell.published.value) + spread
-
-
-def notes(view: TableView) -> list[str]:
-    """Footnotes: collapsed rows, gaps and missing seeds with their reasons, the table's own."""
-    found = []
-    collapsed = [row for row in view.rows if row.collapsed]
-    if collapsed:
-        named = "; ".join(f"{row.row.name}: {_collapse(row, view)}" for row in collapsed)
-        found.append(f"† collapsed, answers no question: {named}.")
-    for row in view.rows:
-        reasons = sorted({cell.reason for cell in row.cells if cell.verdict == "GAP"})
-        reasons = [f"gap, {reason}" for reason in reasons] + [row.partial] * bool(row.partial)
-        found += [f"{row.row.name}: {reason.removesuffix('.')}." for reason in reasons]
-    found += [f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note]
-    return found + list(view.table.notes)
-
-
-def _collapse(row: RowView, view: TableView) -> str:
-    text = f"{row.collapsed} of {view.request.seeds} runs"
-    if row.span_f1 is not None:
-        text += f", best non-null span F1 on HasAns {with_spread(row.span_f1)}"
-    return text
+    return number(cell.published.value, digits(cell.column)) + spread
 
 
 def as_json(view: TableView) -> dict[str, Any]:
@@ -122,13 +103,13 @@ def as_json(view: TableView) -> dict[str, Any]:
         "protocol": view.table.protocol,
         "caption": caption(view),
         "columns": [column.name for column in view.table.columns],
-        "rows": [_row_json(row) for row in view.rows],
+        "rows": [_row_json(row, view) for row in view.rows],
         "complete": f"{view.done}/{view.cells}",
         "notes": notes(view),
     }
 
 
-def _row_json(row: RowView) -> dict[str, Any]:
+def _row_json(row: RowView, view: TableView) -> dict[str, Any]:
     size = row.parameters
     return {
         "name": row.row.name,
@@ -137,7 +118,7 @@ def _row_json(row: RowView) -> dict[str, Any]:
         "parameters": {"trained": size[0], "total": size[1]} if size else None,
         "collapsed": row.collapsed,
         "best_span_f1": row.span_f1.mean if row.span_f1 else None,
-        "cells": [_cell_json(cell) for cell in row.cells],
+        "cells": [_cell_json(cell) | _more_json(cell, view) for cell in row.cells],
     }
 
 
@@ -160,6 +141,21 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
     }
 
 
+def _more_json(cell: Cell, view: TableView) -> dict[str, Any]:
+    """What only some cells have: words, collapsed runs of one task, a selected run."""
+    more: dict[str, Any] = {}
+    if cell.text is not None:
+        more["text"] = {
+            "published": cell.published.text if cell.published else None,
+            "reproduced": cell.text,
+        }
+    if many_tasks(view) and isinstance(cell.column, Score):
+        more["collapsed"] = len(cell.collapsed)
+    if cell.chosen is not None:
+        more["chosen"] = cell.chosen
+    return more
+
+
 def json_text(document: Any) -> str:
     """Strict JSON, indented."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -173,20 +169,34 @@ CSV_COLUMNS = [
 
 
 def csv_text(view: TableView) -> str:
-    """Tidy long form, one cell a line; an absent number is an empty field."""
+    """Tidy long form, one cell a line; an absent number is an empty field.
+
+    A table that selects runs has one column more: what was chosen.
+    """
+    selects = any(row.row.select == "best" for row in view.rows)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+    writer.writerow(CSV_COLUMNS + ["chosen"] * selects)
     for row in view.rows:
         for cell in row.cells:
-            published, ours = cell.published, cell.reproduced
-            writer.writerow([
-                view.table.id, view.request.scale, row.row.name, cell.column.name,
-                published.value if published else None, published.sd if published else None,
-                published.n if published else None,
-                ours.mean if ours else None, ours.sd if ours else None, ours.n if ours else None,
-                cell.difference, cell.verdict, cell.reason,
-                row.parameters[0] if row.parameters else None, row.collapsed,
-                published.source if published else None, " ".join(cell.runs),
-            ])  # fmt: skip
+            writer.writerow(_csv_line(view, row, cell) + [_chosen(cell)] * selects)
     return out.getvalue()
+
+
+def _csv_line(view: TableView, row: RowView, cell: Cell) -> list[Any]:
+    published, ours = cell.published, cell.reproduced
+    words = published.text if published and cell.text is not None else None
+    collapsed = len(cell.collapsed) if many_tasks(view) else row.collapsed
+    return [
+        view.table.id, view.request.scale, row.row.name, cell.column.name,
+        words or (published.value if published else None), published.sd if published else None,
+        published.n if published else None,
+        ours.mean if ours else cell.text, ours.sd if ours else None, ours.n if ours else None,
+        cell.difference, cell.verdict, cell.reason,
+        row.parameters[0] if row.parameters else None, collapsed,
+        published.source if published else None, " ".join(cell.runs),
+    ]  # fmt: skip
+
+
+def _chosen(cell: Cell) -> str | None:
+    return None if cell.chosen is None else json.dumps(cell.chosen, sort_keys=True)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from repro.spec import FullFineTuning, LinearProbe, PipelinedCells, RunSpec
+from repro.spec import (
+    BottleneckAdapters,
+    FullFineTuning,
+    GlueTask,
+    LinearProbe,
+    Method,
+    PipelinedCells,
+    RunSpec,
+    TopLayers,
+)
 
 
 def duration(seconds: float) -> str:
@@ -25,16 +34,37 @@ def counted(number: int, noun: str) -> str:
 
 
 def run_name(spec: RunSpec) -> str:
-    """attention-resnext b100 on MiniLM-L6, seed 0."""
-    method = spec.method
-    if isinstance(method, PipelinedCells):
-        kind = "attention" if method.nonlinearity == "attention" else "adapter"
-        wiring = "" if method.wiring == "plain" else f"-{method.wiring}"
-        name = f"{kind}{wiring} b{method.bottleneck}"
-    elif isinstance(method, LinearProbe):
-        name = f"linear probe of layer {method.layer}"
-    elif isinstance(method, FullFineTuning):
-        name = "full fine-tuning"
-    else:
-        name = "always null"
-    return f"{name} on {spec.backbone.name}, seed {spec.seed}"
+    """attention-resnext b100 on MiniLM-L6, seed 0; 3-shared m64 on cola, MiniLM-L6, ..."""
+    name, where = method_name(spec.method), spec.backbone.name
+    if isinstance(spec.task, GlueTask):
+        rate, epochs = spec.recipe.learning_rate, counted(spec.recipe.epochs, "epoch")
+        where = f"{spec.task.name}, {where}, rate {rate:g}, {epochs}"
+    return f"{name} on {where}, seed {spec.seed}"
+
+
+def method_name(method: Method) -> str:
+    """A method in a word or two, with its size."""
+    match method:
+        case PipelinedCells():
+            kind = "attention" if method.nonlinearity == "attention" else "adapter"
+            wiring = "" if method.wiring == "plain" else f"-{method.wiring}"
+            return f"{kind}{wiring} b{method.bottleneck}"
+        case BottleneckAdapters():
+            return f"{_adapters(method)} m{method.size}"
+        case LinearProbe():
+            return f"linear probe of layer {method.layer}"
+        case TopLayers():
+            return f"top {counted(method.layers, 'layer')}"
+        case FullFineTuning():
+            return "full fine-tuning"
+        case _:
+            return method.kind.replace("-", " ")
+
+
+def _adapters(method: BottleneckAdapters) -> str:
+    """As the papers call them; what the 3-shared report calls Houlsby is shared in layer."""
+    if method.placement == "pfeiffer":
+        return "pfeiffer"
+    if method.span:
+        return "shared-in-layer" if method.span == 1 else f"{method.span}-shared"
+    return "houlsby" if method.norms == "all" else "not-shared"

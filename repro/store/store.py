@@ -57,6 +57,11 @@ class Store:
             self._warned.add(line)
             self._warn(line)
 
+    @property
+    def roots(self) -> list[Path]:
+        """Its folder and those behind it, for small records beside the results."""
+        return [self.root, *(shelf.root for shelf in self._fallbacks)]
+
     # Reading
 
     def read(self, key: str, *, verify: bool = False) -> StoredRun | None:

@@ -6,25 +6,7 @@ Origins: "paper" is the report's text, "code" the authors' notebook AttentionRes
 
 from __future__ import annotations
 
-from typing import Any
-
-from repro.spec import Source
-
-Setting = dict[str, tuple[Any, Source]]
-"""Field path -> value and where it comes from."""
-
-
-def paper(where: str) -> Source:
-    return Source(origin="paper", citation=where)
-
-
-def code(where: str) -> Source:
-    return Source(origin="code", citation=where)
-
-
-def assumed(why: str) -> Source:
-    return Source(origin="assumed", citation=why)
-
+from repro.papers.setting import Setting, assumed, code, paper
 
 PAPER: Setting = {
     "task.source": ("squad_v2", paper("section 4.1: SQuAD2.0")),

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from repro.papers.resadapters.setting import (
     ALL_ROWS,
     AS_RELEASED,
     FULL_FINE_TUNING,
     PAPER,
     SCALES,
-    Setting,
-    assumed,
-    code,
-    paper,
 )
-from repro.papers.tables import Column, Request, Row, Table
+from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.tables import Column, Request, Row, Score, Table
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
-from repro.spec.limits import check_run
 
 # variant -> wiring and nonlinearity of the repaired reading
 ROWS_OF_CELLS = {
@@ -30,7 +24,7 @@ ROWS_OF_CELLS = {
 }
 
 COLUMNS = tuple(
-    Column(f"{group} {name}", group, f"{name} (SQuAD2.0 dev)", name.lower(), group)
+    Score(f"{group} {name}", group, f"{name} (SQuAD2.0 dev)", name.lower(), group)
     for group in ("ALL", "NoAns", "HasAns")
     for name in ("EM", "F1")
 )
@@ -55,17 +49,8 @@ def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec
         setting = setting | AS_RELEASED
     if variant == "full-fine-tuning":
         setting = setting | _fine_tuning(request)
-    setting = setting | _asked(request)
-    values, sources = _split(setting, variant)
-    spec = RunSpec(
-        scale=request.scale,
-        backbone=backbone,
-        seed=seed,
-        sources=sources | {"backbone": source},
-        **values,
-    )
-    check_run(spec)
-    return spec
+    found: Setting = {"task.revision": (request.data_revision, assumed("the data found"))}
+    return make_run(request, (backbone, source), setting | found | asked_for(request), seed)
 
 
 def _backbone(variant: str, request: Request) -> tuple[Backbone, Source]:
@@ -119,32 +104,14 @@ def _fine_tuning(request: Request) -> Setting:
     return FULL_FINE_TUNING | small
 
 
-def _asked(request: Request) -> Setting:
-    """What the user set by hand, whatever the scale says."""
-    asked = {
-        "task.train_rows": request.train_rows,
-        "task.evaluation_rows": request.evaluation_rows,
-        "recipe.epochs": request.epochs,
-        "recipe.learning_rate": request.learning_rate,
-        "recipe.precision": request.precision,
-    }
-    given: Setting = {k: (v, assumed("asked for")) for k, v in asked.items() if v is not None}
-    return {"task.revision": (request.data_revision, assumed("the data found"))} | given
+def cells_of_one(row: Row, column: Column, request: Request) -> list[RunSpec]:
+    """All columns of ResAdapters-1 show the same runs."""
+    return [run_one(row.variant, request, seed) for seed in range(request.seeds)]
 
 
-def _split(setting: Setting, variant: str) -> tuple[dict[str, Any], dict[str, Source]]:
-    """Nested values for RunSpec, and the sources of those fields that this method has."""
-    values: dict[str, Any] = {"task": {}, "method": {}, "recipe": {}}
-    sources: dict[str, Source] = {}
-    cells = variant in ROWS_OF_CELLS
-    own = {"method.kind", "method.layer"} | ({"method.dropout"} if "tuning" in variant else set())
-    for path, (value, source) in setting.items():
-        part, name = path.split(".")
-        if part == "method" and not cells and path not in own:
-            continue
-        values[part][name] = value
-        sources[path] = source
-    return values, sources
+def cells_of_two(row: Row, column: Column, request: Request) -> list[RunSpec]:
+    """All columns of ResAdapters-2 show the same runs."""
+    return [run_two(row.variant, request, seed) for seed in range(request.seeds)]
 
 
 SPLITS: dict[Scale, str] = {"paper": "cs224n", "reduced": "cs224n", "smoke": "generated"}
@@ -177,7 +144,7 @@ ONE = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    run=run_one,
+    cell_runs=cells_of_one,
     notes=(
         "The paper prints about 3M trained parameters for the nonlinear rows and about 7M for "
         "those with attention; the only released configuration (two stacks, bottleneck 200) has "
@@ -218,6 +185,6 @@ TWO = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    run=run_two,
+    cell_runs=cells_of_two,
     notes=("An epoch's row is that epoch of one run's history.",),
 )

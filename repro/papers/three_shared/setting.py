@@ -82,6 +82,7 @@ RECIPE: Setting = {
     "recipe.adam_eps": (1e-6, code("epsilon of Adam")),
     "recipe.bias_correction": (True, code("Keras Adam corrects")),
     "recipe.weight_decay": (0.0, code("Adam without decay")),
+    "recipe.decayed": ("all", assumed("nothing is decayed")),
     "recipe.clip_norm": (None, code("no clipping")),
 }
 """Of the adapters' rows, and of the layer norms'."""

@@ -1,0 +1,85 @@
+"""The runs behind a cell of Houlsby-1: a whole sweep, of which the best is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+from repro.papers.glue import FINE_TUNING, POOLER, encoder, glue_run
+from repro.papers.houlsby.setting import (
+    ADAPTER_SWEEPS,
+    ADAPTERS,
+    AS_RELEASED,
+    BERT_LARGE,
+    FINE_TUNING_SWEEPS,
+    RECIPE,
+    SWEPT,
+    Sweep,
+)
+from repro.papers.setting import Setting, assumed, paper
+from repro.papers.tables import Column, Request, Row, Score
+from repro.spec import RunSpec, Scale
+
+SMALL: dict[Scale, Setting] = {
+    "paper": {},
+    "reduced": {},
+    "smoke": {"recipe.batch_size": (16, assumed("smoke scale: few rows"))},
+}
+ONE_SIZE = "adapters-64"
+
+
+def sweep_of(variant: str, request: Request) -> Sweep:
+    """What a row is selected over; a value that the user set by hand is the only one."""
+    if variant == "full-fine-tuning":
+        sweep = FINE_TUNING_SWEEPS[request.scale]
+    else:
+        sweep = ADAPTER_SWEEPS[request.scale]
+        size = ADAPTERS["method.size"][0]
+        sizes = (size,) if variant == ONE_SIZE else sweep.sizes
+        sweep = replace(sweep, sizes=(request.bottleneck,) if request.bottleneck else sizes)
+    return replace(
+        sweep,
+        learning_rates=(request.learning_rate,) if request.learning_rate else sweep.learning_rates,
+        epochs=(request.epochs,) if request.epochs else sweep.epochs,
+    )
+
+
+def runs_behind(row: Row, column: Column, request: Request) -> list[RunSpec]:
+    """Every run that a cell is selected from: sizes, then rates, then epochs, then restarts."""
+    assert isinstance(column, Score)
+    sweep = sweep_of(row.variant, request)
+    points = product(sweep.sizes, sweep.learning_rates, sweep.epochs, range(request.seeds))
+    return [
+        swept_run(row.variant, column.task, request, seed, size, rate, epochs)
+        for size, rate, epochs, seed in points
+    ]
+
+
+def swept_run(
+    variant: str,
+    task: str,
+    request: Request,
+    seed: int,
+    size: int | None,
+    rate: float,
+    epochs: int,
+) -> RunSpec:
+    """One run of a sweep on a GLUE task ("cola"); `size` None: no adapters."""
+    backbone = encoder(request, BERT_LARGE, paper("section 3.2: BERT-large"))
+    setting = FINE_TUNING if size is None else ADAPTERS | RECIPE
+    if request.as_released and size is not None:
+        setting = setting | AS_RELEASED
+    if request.scale != "paper":
+        setting = setting | POOLER
+    source = (
+        assumed("Devlin et al.: chosen on validation") if size is None else SWEPT[request.scale]
+    )
+    chosen: Setting = {
+        "recipe.learning_rate": (rate, source),
+        "recipe.epochs": (epochs, source),
+        "recipe.keep": ("last", assumed("selected among runs, not among epochs")),
+    }
+    if size is not None:
+        chosen["method.size"] = (size, source)
+    setting = setting | SMALL[request.scale] | chosen
+    return glue_run(request, task, seed, backbone, setting)

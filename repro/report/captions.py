@@ -1,0 +1,252 @@
+"""What a reader must know of a table's numbers: the caption above it and the notes below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from repro.papers.tables import Mean, Score
+from repro.report.view import RowView, TableView
+from repro.spec import GlueTask, RunSpec
+from repro.spec.glue import GLUE
+from repro.stats.verdicts import Summary
+
+METRICS = {"matthews": "Matthews correlation", "f1": "F1", "spearman": "Spearman's correlation"}
+
+
+def many_tasks(view: TableView) -> bool:
+    """Whether its columns are of several tasks, so that a cell has runs of its own."""
+    return len(view.table.tasks) > 1
+
+
+def caption(view: TableView) -> str:
+    """Title, scale, encoder, data, protocol, seeds: what a reader must know of the numbers."""
+    if not view.table.scores:
+        parts = _of_facts(view)
+    elif isinstance(view.lead.task, GlueTask):
+        parts = _of_glue(view)
+    else:
+        parts = _of_questions(view)
+    return " ".join(
+        [f"{view.table.title}.", *parts, f"Cells reproduced: {view.done}/{view.cells}."]
+    )
+
+
+def _scale(view: TableView) -> str:
+    scale = view.request.scale
+    far = "" if scale == "paper" else " (not comparable with the published numbers)"
+    return f"Scale: {scale}{far}."
+
+
+def _of_facts(view: TableView) -> list[str]:
+    return [
+        f"Scale: {view.request.scale} (the same at every scale).",
+        f"Of modules of {view.lead.backbone.name}'s shape; nothing is trained.",
+        f"Reading: {'as released' if view.request.as_released else 'as published'}.",
+    ]
+
+
+def _of_questions(view: TableView) -> list[str]:
+    request, lead = view.request, view.lead
+    task, recipe = lead.task, lead.recipe
+    assert not isinstance(task, GlueTask)
+    share = f", {task.answerable_share:.0%} answerable" if task.answerable_share else ""
+    rows = f"{task.train_rows:,} questions of " if task.train_rows else ""
+    scored = f"{task.evaluation_rows:,} questions of " if task.evaluation_rows else ""
+    return [
+        _scale(view),
+        f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers, frozen.",
+        f"Training: {rows}{task.train}{share}, {recipe.epochs} epochs, batch {recipe.batch_size}, "
+        f"rate {recipe.learning_rate:g}, {recipe.precision}.",
+        f"Scored: {scored}{view.table.splits[request.scale]}, {view.table.protocol}.",
+        f"Reading: {'as released' if request.as_released else 'repaired'}.",
+        f"Seeds: {request.seeds}.",
+    ]
+
+
+def _of_glue(view: TableView) -> list[str]:
+    request, lead = view.request, view.lead
+    task = lead.task
+    needed = view.table.needed(request)
+    kind = "generated" if task.source == "generated" else "published"
+    cap = f"at most {task.train_rows:,} of each task's" if task.train_rows else "each task's"
+    scored = (
+        f"at most {task.evaluation_rows:,} validation" if task.evaluation_rows else "validation"
+    )
+    asked = [f"Tasks: {_titles(needed)} only."] if needed != view.table.tasks else []
+    metrics = {
+        GLUE[name].title: METRICS[GLUE[name].monitor]
+        for name in GLUE
+        if name in needed and GLUE[name].monitor in METRICS
+    }
+    named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
+    return [
+        _scale(view),
+        f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers.",
+        f"Training: {cap} {kind} training rows; {settings(view)}.",
+        *asked,
+        f"Scored: {scored} rows, {named}{'the others ' if named else ''}by accuracy.",
+        f"Reading: {'as released' if request.as_released else 'as published'}.",
+        f"Seeds: {request.seeds}.",
+    ]
+
+
+def _titles(tasks: Iterable[str]) -> str:
+    return ", ".join(GLUE[name].title for name in GLUE if name in tasks)
+
+
+def settings(view: TableView) -> str:
+    """How the rows are trained: one sentence part for all rows that are trained alike."""
+    column = view.table.scores[0]
+    alike: dict[str, list[str]] = {}
+    for row in view.rows:
+        specs = view.table.cell_runs(row.row, column, view.request)
+        sweep = row.row.select == "best"
+        alike.setdefault(_setting(specs, sweep), []).append(row.row.name)
+    if len(alike) == 1:
+        return next(iter(alike))
+    return "; ".join(f"{', '.join(names)}: {said}" for said, names in alike.items())
+
+
+def _setting(specs: Sequence[RunSpec], sweep: bool) -> str:
+    """3 epochs, batch 32, rate 0.001, fp32; of a sweep all its values and the number of runs."""
+    sizes = [getattr(spec.method, "size", None) for spec in specs]
+    rates = [f"{spec.recipe.learning_rate:g}" for spec in specs]
+    epochs, batches, precisions = (
+        [getattr(spec.recipe, name) for spec in specs]
+        for name in ("epochs", "batch_size", "precision")
+    )
+    swept = f"best of {len(specs)} on validation, " if sweep else ""
+    wide = f"size {_listed(sizes)}, " if len(set(sizes)) > 1 else ""
+    return (
+        f"{swept}{wide}{_listed(epochs)} epochs, batch {_listed(batches)}, rate {_listed(rates)}, "
+        f"{_listed(precisions)}"
+    )
+
+
+def _listed(values: Iterable[object]) -> str:
+    """Each once, in order: "8, 64 or 256"."""
+    *most, last = map(str, dict.fromkeys(values))
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def notes(view: TableView) -> list[str]:
+    """Footnotes: collapsed runs, gaps and missing seeds with their reasons, choices, the table's
+    own.
+    """
+    return [
+        *_collapsed(view),
+        *_unavailable(view),
+        *(note for row in view.rows for note in _row_gaps(row, view)),
+        *(f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note),
+        *_odd_means(view),
+        *_choices(view),
+        *view.table.notes,
+    ]
+
+
+def _collapsed(view: TableView) -> list[str]:
+    found = [row for row in view.rows if row.collapsed]
+    if not found:
+        return []
+    if many_tasks(view):
+        said = [
+            f"{row.row.name} on {cell.column.name}: {len(cell.collapsed)} of "
+            f"{1 if cell.chosen else len(cell.behind)} runs"
+            for row in found
+            for cell in row.cells
+            if cell.collapsed
+        ]
+    else:
+        said = [f"{row.row.name}: {_collapse(row, view)}" for row in found]
+    return [f"† collapsed, {view.table.collapse}: {'; '.join(said)}."]
+
+
+def _collapse(row: RowView, view: TableView) -> str:
+    text = f"{row.collapsed} of {view.request.seeds} runs"
+    if row.span_f1 is not None:
+        text += f", best non-null span F1 on HasAns {_spread(row.span_f1)}"
+    return text
+
+
+def _spread(summary: Summary) -> str:
+    return f"{summary.mean:.1f}" + (f" ± {summary.sd:.1f}" if summary.sd is not None else "")
+
+
+def _unavailable(view: TableView) -> list[str]:
+    """One line a reason that holds for whole columns."""
+    reasons: dict[str, list[str]] = {}
+    for column in view.table.scores:
+        reason = view.table.gap(column, view.request)
+        if reason:
+            reasons.setdefault(reason, []).append(column.name)
+    return [f"{', '.join(names)}: gap, {reason}." for reason, names in reasons.items()]
+
+
+def _row_gaps(row: RowView, view: TableView) -> list[str]:
+    """Gaps of the row's own, and seeds that are missing; columns named where they differ."""
+    found: dict[str, list[str]] = {}
+    cells = [
+        cell
+        for cell in row.cells
+        if not isinstance(cell.column, Score) or not view.table.gap(cell.column, view.request)
+    ]
+    for cell in cells:
+        if cell.verdict == "GAP" and not isinstance(cell.column, Mean):
+            found.setdefault(f"gap, {cell.reason}", []).append(cell.column.name)
+    gaps = sorted(found)
+    for cell in cells:
+        if cell.partial:
+            found.setdefault(cell.partial, []).append(cell.column.name)
+    scores = {cell.column.name for cell in cells if isinstance(cell.column, Score)}
+    lines = []
+    for reason in [*gaps, *(reason for reason in found if reason not in gaps)]:
+        some = many_tasks(view) and not scores <= set(found[reason])
+        named = f" ({', '.join(found[reason])})" if some else ""
+        lines.append(f"{row.row.name}{named}: {reason.removesuffix('.')}.")
+    return lines
+
+
+def _odd_means(view: TableView) -> list[str]:
+    """Printed means that the row's printed scores do not give, rounded or cut."""
+    said = []
+    for row in view.rows:
+        mean = view.table.printed_mean(row.row) if row.row.published else None
+        for cell in row.cells:
+            if not isinstance(cell.column, Mean) or not cell.column.published_column:
+                continue
+            printed = cell.published.value if cell.published else None
+            if mean is None or mean.value is None or printed is None:
+                continue
+            if not follows(printed, mean.value):
+                said.append(
+                    f"{row.row.name}: {printed:g} is printed as {cell.column.name}, and the mean "
+                    f"of the row's printed scores is {mean.text}."
+                )
+    return said
+
+
+def follows(printed: float, mean: float) -> bool:
+    """Whether a number with one decimal is `mean`, rounded or cut."""
+    cut = math.floor(mean * 10 + 1e-6) / 10
+    return math.isclose(printed, cut) or math.isclose(printed, round(mean, 1))
+
+
+def _choices(view: TableView) -> list[str]:
+    """The selected run of each cell, by the fields that were swept."""
+    lines = []
+    for row in view.rows:
+        said = [
+            f"{cell.column.name} {', '.join(_choice(*item) for item in cell.chosen.items())}"
+            for cell in row.cells
+            if cell.chosen
+        ]
+        if said:
+            lines.append(f"{row.row.name}, chosen on validation: {'; '.join(said)}.")
+    return lines
+
+
+def _choice(name: str, value: object) -> str:
+    last = name.rpartition(".")[2]
+    word = "rate" if last == "learning_rate" else last
+    return f"{word} {value:g}" if isinstance(value, float) else f"{word} {value}"

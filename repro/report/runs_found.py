@@ -1,0 +1,81 @@
+"""Runs looked up in the store, each once, and why one has no number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from repro.spec import RunSpec, run_key
+from repro.spec.identity import flatten, identity_fields
+from repro.store.entry import StoredRun
+from repro.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run that is wanted, and its result if there is one."""
+
+    spec: RunSpec
+    key: str
+    run: StoredRun | None
+
+
+class Lookup:
+    """Reads each run of a store once: a table shows the same run in many cells."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._runs: dict[str, StoredRun | None] = {}
+
+    def find(self, specs: Sequence[RunSpec]) -> list[Found]:
+        """These runs, in order."""
+        found = []
+        for spec in specs:
+            key = run_key(spec)
+            if key not in self._runs:
+                self._runs[key] = self.store.read(key)
+            found.append(Found(spec, key, self._runs[key]))
+        return found
+
+    def diverged(self, key: str) -> bool:
+        """Whether the run has no result because its loss was not finite."""
+        failure = self.store.failure(key)
+        return failure is not None and failure.kind == "diverged"
+
+    def why(self, found: Sequence[Found], epoch: int | None, collapse: str) -> str:
+        """Why these runs give no number; "" for none of them. `collapse`: a constant answer."""
+        absent = [one.key for one in found if one.run is None]
+        if absent:
+            return why_missing(self.store, absent)
+        runs = [one.run for one in found if one.run is not None]
+        if epoch is not None and runs and epoch > runs[0].spec.recipe.epochs:
+            return f"the run has {runs[0].spec.recipe.epochs} epochs"
+        if any(run.result.collapsed for run in runs):
+            return f"undefined, as the run {collapse}"
+        return "not scored" if runs else ""
+
+
+def kept_epoch(run: StoredRun) -> int:
+    """The epoch whose weights the run kept."""
+    return run.result.selected_epoch or run.spec.recipe.epochs
+
+
+def varying(chosen: RunSpec, among: Sequence[RunSpec]) -> dict[str, Any]:
+    """The fields in which these runs differ, and their values in the chosen one."""
+    settings = [dict(flatten(identity_fields(spec))) for spec in among]
+    own = dict(flatten(identity_fields(chosen)))
+    return {
+        name: value
+        for name, value in own.items()
+        if any(setting.get(name) != value for setting in settings)
+    }
+
+
+def why_missing(store: Store, keys: Sequence[str]) -> str:
+    """Why these runs have no result: one failed, is running, or was never run."""
+    states = {store.state(key) for key in keys}
+    if "failed" in states:
+        failure = next(f for key in keys if (f := store.failure(key)) is not None)
+        return f"failed ({failure.kind}): {' '.join(failure.message.split())}"
+    return "running" if "running" in states else "not run"
