@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,10 +14,12 @@ from repro.cli.grouped import grouped
 from repro.cli.scales import choose
 from repro.engine.cost import estimate, stored_speed
 from repro.engine.plan import Plan, PlannedRun, make_plan
-from repro.papers.registry import ARTEFACTS, find_artefact
+from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
+from repro.papers.tables import Request, Row, Table
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.report.words import counted, duration, run_name, size
+from repro.spec import run_key
 
 
 @grouped
@@ -39,11 +43,37 @@ def command(
         kind = "cuda" if o.has_gpu() or requests[0].scale == "paper" else "cpu"
     # As `table` trains it: what diverged before is tried again only with --retry.
     plan = make_plan(requests, results, stored_speed(results.root, kind), retry_failed=False)
-    document = as_json(plan, requests[0].scale)
-    sys.stdout.write(json_text(document) if json else as_text(plan, requests[0].scale))
+    document = as_json(plan, requests)
+    sys.stdout.write(json_text(document) if json else as_text(plan, requests))
 
 
-def as_text(plan: Plan, scale: str) -> str:
+def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
+    """Rows that are selected: how many runs that is, how many of them other rows need, too."""
+    found = []
+    for request in requests:
+        table = TABLES.get(request.table)
+        if table is None or all(row.select == "mean" for row in table.rows):
+            continue
+        keys = {row.name: _keys(table, row, request) for row in table.rows}
+        needed = Counter(key for own in keys.values() for key in own)
+        found += [
+            {
+                "table": request.table,
+                "row": name,
+                "runs": len(own),
+                "shared": sum(needed[key] > 1 for key in own),
+            }
+            for name, own in keys.items()
+        ]
+    return found
+
+
+def _keys(table: Table, row: Row, request: Request) -> set[str]:
+    columns = [column for column in table.scores if not table.gap(column, request)]
+    return {run_key(spec) for column in columns for spec in table.cell_runs(row, column, request)}
+
+
+def as_text(plan: Plan, requests: Sequence[Request]) -> str:
     """The runs, one a line, the jobs and the sum."""
     jobs = {key: n for n, job in enumerate(plan.jobs, 1) for key in job.keys}
     rows = [
@@ -56,6 +86,7 @@ def as_text(plan: Plan, scale: str) -> str:
         ]
         for run in plan.runs
     ]
+    scale = requests[0].scale
     lines = [f"Scale: {scale}", "", text_table(["run", "what", "state", "tables", "job"], rows), ""]
     for number, job in enumerate(plan.jobs, 1):
         cost = estimate(job, plan.speed)
@@ -63,6 +94,11 @@ def as_text(plan: Plan, scale: str) -> str:
             f"job {number} ({job.id}): {counted(len(job.specs), 'run')} on one pass of "
             f"{job.lead.backbone.name}, about {duration(cost.seconds)}, {size(cost.memory_bytes)}"
         )
+    lines += [
+        f"{row['table']}, {row['row']}: the best of {counted(row['runs'], 'run')} on all tasks, "
+        f"{row['shared']} of them shared with other rows."
+        for row in sweeps(requests)
+    ]
     total = plan.estimate()
     shared = sum(len(run.tables) > 1 for run in plan.runs)
     how = "measured on" if plan.speed.measured else "assuming"
@@ -82,11 +118,12 @@ def why(run: PlannedRun) -> str:
     return {"done": "stored", "missing": "missing", "running": "running"}.get(run.state, run.state)
 
 
-def as_json(plan: Plan, scale: str) -> dict[str, Any]:
+def as_json(plan: Plan, requests: Sequence[Request]) -> dict[str, Any]:
     """The object of `plan --json`; docs/json.md describes it."""
     jobs = {key: job.id for job in plan.jobs for key in job.keys}
     return {
-        "scale": scale,
+        "scale": requests[0].scale,
+        "sweeps": sweeps(requests),
         "runs": [
             {
                 "key": run.key,

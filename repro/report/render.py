@@ -9,8 +9,9 @@ from typing import Any
 
 from repro.papers.tables import Column, Fact, Mean, Score
 from repro.report.captions import caption, many_tasks, notes
+from repro.report.cells import Cell
 from repro.report.layout import markdown_table
-from repro.report.view import Cell, RowView, TableView
+from repro.report.view import RowView, TableView
 from repro.stats.verdicts import Summary
 
 GAP = "—"

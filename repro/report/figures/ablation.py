@@ -20,7 +20,7 @@ from repro.papers.three_shared.figures import (
     published_intact,
 )
 from repro.report.files import command_line
-from repro.report.view import why_missing
+from repro.report.runs_found import why_missing
 from repro.spec import RunSpec, run_key
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group

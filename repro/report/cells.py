@@ -1,0 +1,204 @@
+"""One cell of a table as it stands: from the runs behind it, or from other cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from repro.papers.published import Published
+from repro.papers.tables import Column, Fact, Mean, Printed, Request, Row, Score, Table, Value
+from repro.report.counted import read_count
+from repro.report.runs_found import Found, Lookup, kept_epoch, varying
+from repro.spec import RunSpec
+from repro.stats.verdicts import Summary, Verdict, compare, judge, summarise
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell. `difference` is reproduced minus published, in the paper's units.
+
+    `text` is what is reproduced in words. `complete`: everything that the cell needs stands behind
+    it; `wanted`: it was asked for and can be reproduced at all. `partial` says which of the seeds
+    are behind the number, where not all are. `runs` are behind the number, `behind` were read for
+    it: a selection reads more. `chosen` is the selected run, by the fields that were swept.
+    """
+
+    column: Column
+    published: Published | None
+    reproduced: Summary | None = None
+    difference: float | None = None
+    verdict: Verdict | None = None
+    reason: str = ""
+    runs: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+    complete: bool = False
+    wanted: bool = True
+    partial: str = ""
+    text: str | None = None
+    collapsed: tuple[str, ...] = ()
+    chosen: dict[str, Any] | None = None
+    model: RunSpec | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row of a table, and where its runs are looked up."""
+
+    table: Table
+    row: Row
+    request: Request
+    lookup: Lookup
+
+    def specs(self, column: Column) -> list[RunSpec]:
+        """The runs behind the row's cell of this column."""
+        return self.table.cell_runs(self.row, column, self.request)
+
+    def split(self, column: Score) -> str:
+        """The rows that the column is scored on."""
+        return column.split or self.table.splits[self.request.scale]
+
+    def gap(self, column: Column, reason: str, **more: Any) -> Cell:
+        """A cell without a number."""
+        published = self.table.published_cell(self.row, column)
+        return Cell(column, published, verdict="GAP", reason=reason, **more)
+
+
+def score_cell(at: Place, column: Score) -> Cell:
+    """A cell that runs are trained for."""
+    gap = at.table.gap(column, at.request)
+    if gap:
+        return at.gap(column, gap, wanted=column.task in at.table.needed(at.request))
+    found = at.lookup.find(at.specs(column))
+    values = []
+    for one in found:
+        if one.run is not None:
+            epoch = at.row.epoch or kept_epoch(one.run)
+            where = at.split(column), at.table.protocol, column.metric, column.group, epoch
+            score = one.run.score(*where)
+            values += [(one, score.value)] if score is not None else []
+    if at.row.select == "best":
+        return _best(at, column, found, values)
+    return _mean_of_seeds(at, column, found, values)
+
+
+def _mean_of_seeds(
+    at: Place, column: Score, found: Sequence[Found], values: Sequence[tuple[Found, float]]
+) -> Cell:
+    """The mean of a row's runs, one a seed."""
+    scored = {one.key for one, _ in values}
+    rest = [one for one in found if one.key not in scored]
+    why = at.lookup.why(rest, at.row.epoch, at.table.collapse)
+    stored = [one.run for one in found if one.run is not None]
+    collapsed = tuple(run.key for run in stored if run.result.collapsed)
+    return _judged(
+        at,
+        column,
+        [value for _, value in values],
+        why,
+        runs=tuple(one.key for one, _ in values),
+        behind=tuple(run.key for run in stored),
+        complete=not rest,
+        partial=f"{len(values)} of {len(found)} seeds; the rest: {why}" if values and rest else "",
+        collapsed=collapsed if at.row.epoch is None else (),
+    )
+
+
+def _best(
+    at: Place, column: Score, found: Sequence[Found], values: Sequence[tuple[Found, float]]
+) -> Cell:
+    """The best run of a whole sweep, ties to the first; a diverged run is never the best.
+
+    Blank while one of the others may still win.
+    """
+    behind = tuple(one.key for one in found if one.run is not None)
+    open_ = [one for one in found if one.run is None and not at.lookup.diverged(one.key)]
+    if open_ or not values:
+        why = at.lookup.why(open_ or found, None, at.table.collapse)
+        if open_ and len(open_) < len(found):
+            known = f"{len(found) - len(open_)} of {len(found)}"
+            why = f"{known} runs of the sweep have ended; the rest: {why}"
+        return at.gap(column, why, behind=behind)
+    best, value = max(values, key=lambda pair: pair[1])
+    collapsed = best.run is not None and best.run.result.collapsed
+    return _judged(
+        at,
+        column,
+        [value],
+        "",
+        runs=(best.key,),
+        behind=behind,
+        complete=True,
+        collapsed=(best.key,) if collapsed else (),
+        chosen=varying(best.spec, [one.spec for one in found]),
+        model=best.spec,
+    )
+
+
+def derived_cell(at: Place, column: Column, scores: list[Cell]) -> Cell:
+    """A cell that follows from the row's scores, or from its models themselves."""
+    if isinstance(column, Mean):
+        return _mean_of_row(at, column, scores)
+    if isinstance(column, Fact):
+        return _fact(at, column, scores)
+    assert isinstance(column, Printed)
+    published = at.table.published_cell(at.row, column)
+    return Cell(column, published, reason=column.reason, wanted=False)
+
+
+def _mean_of_row(at: Place, column: Mean, scores: list[Cell]) -> Cell:
+    """The mean of the row's scores, seed by seed; blank while one of them is not complete."""
+    done = [cell.reproduced.values for cell in scores if cell.complete and cell.reproduced]
+    if len(done) < len(scores):
+        wanted = all(cell.wanted for cell in scores)
+        return at.gap(column, f"{len(done)}/{len(scores)} columns", wanted=wanted)
+    totals = [sum(of_seed) / len(of_seed) for of_seed in zip(*done, strict=True)]
+    keys = tuple(dict.fromkeys(key for cell in scores for key in cell.runs))
+    return _judged(at, column, totals, "", runs=keys, complete=True)
+
+
+def _judged(at: Place, column: Column, values: Sequence[float], missing: str, **more: Any) -> Cell:
+    """A cell with the mean of `values`, or a gap because of `missing`."""
+    published = at.table.published_cell(at.row, column)
+    known = published.value if published else None
+    reproduced = summarise(values) if values else None
+    split = at.split(column) if isinstance(column, Score) else "validation"
+    elsewhere = f"published: {at.table.server}, reproduced: {split}" if at.table.server else ""
+    verdict, reason = judge(known, reproduced, at.request.scale, missing, elsewhere)
+    difference = reproduced.mean - known if reproduced and known is not None else None
+    return Cell(column, published, reproduced, difference, verdict, reason, **more)
+
+
+def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
+    """What is known of the row's models; blank while it depends on a choice not made yet."""
+    models = [[cell.model] if cell.model else at.specs(cell.column) for cell in scores]
+    values: list[Value] = []
+    for specs in models or [at.specs(column)]:
+        found = {_of_model(at, column, spec) for spec in specs}
+        if None in found:
+            return at.gap(column, "not counted")
+        values += [value for value in found if value is not None and len(found) == 1]
+    if models and len(values) < len(models):
+        why = f"{len(values)}/{len(models)} columns have their model chosen"
+        return at.gap(column, why, wanted=all(cell.wanted for cell in scores))
+    return _stated(at, column, column.combine(values))
+
+
+def _of_model(at: Place, column: Fact, spec: RunSpec) -> Value | None:
+    counted = read_count(at.lookup.store, spec) if column.counted else {}
+    return None if counted is None else column.of(spec, counted)
+
+
+def _stated(at: Place, column: Fact, value: Value) -> Cell:
+    """A cell whose number or words are no measurement: compared exactly."""
+    published, scale = at.table.published_cell(at.row, column), at.request.scale
+    known = published.value if published else None
+    printed = published.text if published and known is None else known
+    verdict, reason = compare(printed, value, column.digits)
+    if verdict is not None and not column.everywhere and scale != "paper":
+        verdict, reason = "NOT COMPARABLE", f"{scale} scale"
+    if isinstance(value, str):
+        return Cell(column, published, None, None, verdict, reason, complete=True, text=value)
+    difference = value - known if known is not None else None
+    found = summarise([value])
+    return Cell(column, published, found, difference, verdict, reason, complete=True)
