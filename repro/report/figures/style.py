@@ -40,7 +40,7 @@ RC: dict[str, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
     "figure.dpi": 100,
-    "savefig.dpi": 200,
+    "savefig.dpi": 160,
     "svg.hashsalt": "repro",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
@@ -69,7 +69,7 @@ def blank(width: float, height: float) -> Drawing:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
-    drawing = Drawing(figsize=(width, height), layout="constrained", facecolor=PAPER)
+    drawing = Drawing(figsize=(width, height), facecolor=PAPER)
     FigureCanvasAgg(drawing)
     return drawing
 
@@ -90,7 +90,13 @@ def ink_on(shade: Sequence[float]) -> str:
 
 
 def rendered(drawing: Drawing) -> dict[str, bytes]:
-    """Format -> the file's content; call it within `styled`."""
+    """Format -> the file's content; call it within `styled`.
+
+    The parts are placed once, for all formats.
+    """
+    drawing.set_layout_engine("constrained")
+    drawing.draw_without_rendering()
+    drawing.set_layout_engine("none")
     found = {}
     for format in FORMATS:
         out = io.BytesIO()

@@ -1,0 +1,219 @@
+"""The figure's files: the same data gives the same bytes, no cell is unreadable, none is lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_spans import FIGURE, request, store_chain
+
+from repro.errors import StoreError
+from repro.report.figures.ablation import AblationView, Panel, view_ablation
+from repro.report.figures.files import as_json, csv_text, markdown, write_figure
+from repro.report.figures.heatmap import both_ways, draw_ablation, every, labels, one_way, rounded
+from repro.report.figures.style import (
+    GAIN_AND_LOSS,
+    INK,
+    LEAST,
+    LOSS,
+    PAPER,
+    ink_on,
+    rendered,
+    styled,
+    text_ems,
+)
+from repro.store import Store
+
+NAME = "figures/ablation-heatmap.smoke.Made-up-L{}"
+
+
+@pytest.fixture
+def view(store: Store) -> AblationView:
+    """Six layers, all scored."""
+    store_chain(store, request(layers=6))
+    return view_ablation(FIGURE, request(layers=6), store)
+
+
+@pytest.fixture
+def small(store: Store) -> AblationView:
+    """Three layers of a task without a published grid: drawn in a second."""
+    store_chain(store, request(layers=3, task="mnli"))
+    return view_ablation(FIGURE, request(layers=3, task="mnli"), store)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[str]]:
+    """Everything written in the figure of `view`, and in the cells of its panel "Reproduced"."""
+    store = Store(tmp_path_factory.mktemp("drawn"))
+    store_chain(store, request(layers=6))
+    return texts_of(view_ablation(FIGURE, request(layers=6), store))
+
+
+def test_the_same_data_gives_the_same_bytes(small: AblationView, tmp_path: Path) -> None:
+    """In this process and in another, whose hashes are seeded otherwise."""
+    paths = write_figure(small, tmp_path / "one")
+    program = (
+        "import sys; from pathlib import Path; from fake_spans import *;"
+        "from repro.report.figures.ablation import view_ablation;"
+        "from repro.report.figures.files import write_figure;"
+        "root = Path(sys.argv[1]);"
+        "view = view_ablation(FIGURE, request(3, 'mnli'), Store(root / 'store'));"
+        "write_figure(view, root / 'two')"
+    )
+    here = Path(__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
+    subprocess.run(
+        [sys.executable, "-c", program, tmp_path],
+        env=environment | {"PYTHONHASHSEED": "7", "MPLBACKEND": "svg"},
+        check=True,
+    )
+    for path in paths:
+        other = tmp_path / "two" / path.relative_to(tmp_path / "one")
+        assert path.read_bytes() == other.read_bytes(), path.suffix
+
+
+def test_no_date_enters_a_picture(small: AblationView) -> None:
+    with styled():
+        pictures = rendered(draw_ablation(small))
+    assert pictures["png"].startswith(b"\x89PNG")
+    assert b"Software" not in pictures["png"][:400]
+    assert b"<dc:date>" not in pictures["svg"]
+    assert b"CreationDate" not in pictures["pdf"]
+
+
+def test_every_file_is_named_and_unchanged_ones_are_left_alone(
+    small: AblationView, tmp_path: Path
+) -> None:
+    paths = write_figure(small, tmp_path)
+    assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json", ".md"]
+    assert [str(path.relative_to(tmp_path)) for path in paths] == as_json(small)["files"]
+    assert as_json(small)["files"][0] == NAME.format(3) + ".mnli.png"
+    before = [path.stat().st_mtime_ns for path in paths]
+    assert [path.stat().st_mtime_ns for path in write_figure(small, tmp_path)] == before
+
+
+def test_a_folder_that_cannot_be_written_names_the_mend(
+    small: AblationView, tmp_path: Path
+) -> None:
+    (tmp_path / "figures").write_text("a file")
+    with pytest.raises(StoreError, match="--out"):
+        write_figure(small, tmp_path)
+
+
+def test_the_csv_holds_every_cell_that_is_drawn(view: AblationView) -> None:
+    lines = list(csv.DictReader(io.StringIO(csv_text(view))))
+    counts = {p.name: sum(line["panel"] == p.name for line in lines) for p in view.panels}
+    assert counts == {"published": 78, "reproduced": 21, "difference": 0, "relative": 21}
+    read = {
+        (line["panel"], int(line["first_layer"]), int(line["last_layer"])): float(line["value"])
+        for line in lines
+    }
+    assert read == {(p.name, *span): value for p in view.panels for span, value in p.grid.items()}
+
+
+def test_the_json_is_what_the_picture_shows(view: AblationView) -> None:
+    document = json.loads(json.dumps(as_json(view), allow_nan=False))
+    assert [panel["name"] for panel in document["panels"]] == [
+        "published", "reproduced", "difference", "relative",
+    ]  # fmt: skip
+    assert document["panels"][2]["absent"] is not None
+    assert document["panels"][2]["cells"] == []
+    cell = document["panels"][1]["cells"][1]
+    assert cell == {"first": 0, "last": 1, "value": pytest.approx(11.0), "one_class": False}
+    assert document["complete"] == "21/21"
+
+
+def test_the_caption_has_an_alternative_text_and_no_tag(view: AblationView) -> None:
+    broken = replace(view, partial="1 of 2 seeds; the rest: failed (error): <module>")
+    text = markdown(broken, "figures/")
+    assert text.startswith("![Heat maps over")
+    assert f"]({NAME.format(6)}.png)" in text
+    assert "&lt;module>" in text
+
+
+def texts_of(view: AblationView) -> tuple[list[str], list[str]]:
+    """Everything that is written, and what is written in the cells of the panel "Reproduced"."""
+    from matplotlib.text import Text
+
+    with styled():
+        drawing = draw_ablation(view)
+        axes = next(a for a in drawing.axes if a.get_title(loc="left") == "Reproduced")
+        cells = [text.get_text() for text in axes.texts]
+        return [text.get_text() for text in drawing.findobj(Text)], cells
+
+
+def test_each_scored_span_is_written_in_its_cell_and_nothing_below_the_diagonal(
+    view: AblationView, drawn: tuple[list[str], list[str]]
+) -> None:
+    _, cells = drawn
+    assert cells == [f"{value:.1f}" for _, value in sorted(view.panels[1].grid.items())]
+
+
+def test_the_picture_says_its_scale_and_why_a_grid_is_absent(
+    drawn: tuple[list[str], list[str]],
+) -> None:
+    words = " ".join(drawn[0]).replace("\n", " ")
+    assert "Smoke scale" in words
+    assert "not comparable with the published numbers" in words
+    assert "The published grid has 12 layers and this encoder 6" in words
+
+
+def test_an_empty_store_is_drawn_with_the_command_that_fills_it(store: Store) -> None:
+    asked = request(layers=6, backbone=None)
+    words = " ".join(texts_of(view_ablation(FIGURE, asked, store))[0]).replace("\n", " ")
+    assert "Not run: python -m repro figure ablation-heatmap --scale smoke" in words
+
+
+def test_published_and_reproduced_share_their_colours(view: AblationView) -> None:
+    published, reproduced = view.panels[:2]
+    colours = one_way([published, reproduced], LOSS)
+    assert colours.low == 0
+    assert colours.high == max(*published.grid.values(), *reproduced.grid.values())
+    gained = Panel("made", "Made", "points", 1, {(0, 0): -3.0})
+    assert (one_way([gained], LOSS).low, one_way([gained], LOSS).high) == (-3, 0)
+
+
+def test_a_difference_of_nothing_is_the_middle_of_the_colours() -> None:
+    colours = both_ways(Panel("made", "Made", "points", 2, {(0, 0): -3.0, (0, 1): 1.0}))
+    assert (colours.map, colours.low, colours.high) == (GAIN_AND_LOSS, -3, 3)
+    assert both_ways(Panel("made", "Made", "points", 1, {})).high > 0
+
+
+@pytest.mark.parametrize(("layers", "inches"), [(6, 2.7), (12, 2.7), (24, 5.0)])
+def test_what_is_written_fits_its_cell_and_can_be_read(layers: int, inches: float) -> None:
+    grid = {(i, j): -10.0 * j - i for i in range(layers) for j in range(i, layers)}
+    written, size = labels(Panel("made", "Made", "points", layers, grid), inches / layers)
+    widest = max(text_ems(text) for text in written.values())
+    assert size >= LEAST
+    assert size * widest <= 72 * inches / layers
+
+
+def test_the_estimated_width_of_a_number_is_the_fonts() -> None:
+    from matplotlib.textpath import TextPath
+
+    with styled():
+        for text in ("0.0", "-17.4", "60.7", "-44"):
+            drawn = TextPath((0, 0), text, size=100).get_extents().width / 100
+            assert drawn <= text_ems(text) <= drawn + 0.2
+
+
+def test_numbers_are_rounded_and_zero_has_no_sign() -> None:
+    assert [rounded(v, 1) for v in (-0.04, 0.0, -0.06, 12.34)] == ["0.0", "0.0", "-0.1", "12.3"]
+    assert [rounded(v, 0) for v in (-0.4, 12.6)] == ["0", "13"]
+
+
+def test_at_most_a_dozen_ticks_stand_on_an_axis() -> None:
+    assert [every(layers) for layers in (1, 6, 12, 13, 24)] == [1, 1, 1, 2, 2]
+
+
+def test_the_ink_is_the_one_that_contrasts_more() -> None:
+    assert ink_on((1.0, 1.0, 1.0, 1.0)) == INK
+    assert ink_on((0.0, 0.0, 0.3)) == PAPER
+    assert ink_on((0.5, 0.5, 0.5)) == INK  # luminance 0.214: 4.0 against 4.0, dark by a hair
