@@ -10,9 +10,17 @@ from run_samples import TINY, changed
 from repro.errors import ReproError, UnknownName
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES, find_table
-from repro.papers.resadapters.tables import ONE, TWO
+from repro.papers.resadapters.tables import ONE, TWO, run_one, run_two
 from repro.papers.tables import Request, Table
-from repro.spec import FullFineTuning, LinearProbe, PipelinedCells, RunSpec, Scale, run_key
+from repro.spec import (
+    FullFineTuning,
+    LinearProbe,
+    PipelinedCells,
+    RunSpec,
+    Scale,
+    SquadTask,
+    run_key,
+)
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
 from repro.spec.identity import flatten, identity_fields
 
@@ -25,7 +33,13 @@ def request(table: Table, scale: Scale = "paper", **changes: Any) -> Request:
 
 
 def run_of(table: Table, variant: str, scale: Scale = "paper", **changes: Any) -> RunSpec:
-    return table.run(variant, request(table, scale, **changes), 0)
+    run = run_one if table is ONE else run_two
+    return run(variant, request(table, scale, **changes), 0)
+
+
+def questions(spec: RunSpec) -> SquadTask:
+    assert isinstance(spec.task, SquadTask)
+    return spec.task
 
 
 def text(row: str) -> float:
@@ -39,7 +53,7 @@ def text(row: str) -> float:
 @pytest.mark.parametrize("variant", CELLS)
 def test_the_paper_scale_has_the_papers_hyperparameters(variant: str) -> None:
     spec = run_of(ONE, variant)
-    method, task, recipe = spec.method, spec.task, spec.recipe
+    method, task, recipe = spec.method, questions(spec), spec.recipe
     assert isinstance(method, PipelinedCells)
     assert recipe.learning_rate == text("learning rate")
     assert recipe.batch_size == text("batch size")
@@ -65,7 +79,8 @@ def test_what_the_paper_leaves_open_is_the_released_codes(variant: str) -> None:
     assert (recipe.schedule, recipe.warmup) == ("constant", 0.0)
     assert (recipe.adam_eps, recipe.weight_decay) == (1e-8, 0.0)
     assert recipe.bias_correction is False
-    assert (spec.task.features, spec.task.stride, spec.task.max_query) == ("legacy", 128, 64)
+    task = questions(spec)
+    assert (task.features, task.stride, task.max_query) == ("legacy", 128, 64)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +175,11 @@ def test_every_field_says_where_its_value_comes_from(
 ) -> None:
     spec = run_of(table, variant, scale, as_released=released)
     parts = {"task": spec.task, "method": spec.method, "recipe": spec.recipe}
+    later = {"recipe.keep", "recipe.decayed"}  # as every run did before there was a choice
     wanted = {
         f"{name}.{field}" for name, part in parts.items() for field in type(part).model_fields
     }
-    assert spec.sources.keys() == wanted | {"backbone"}
+    assert spec.sources.keys() == (wanted - later) | {"backbone"}
     for source in spec.sources.values():
         assert source.citation.strip()
         if scale == "paper" and variant in CELLS:
@@ -248,6 +264,9 @@ def test_an_encoder_whose_depth_does_not_fit_is_refused_when_planned() -> None:
 def test_tables_are_found_in_any_case_and_unknown_ones_name_the_closest() -> None:
     assert find_table("resadapters-1") is ONE
     assert find_table("RESADAPTERS-2") is TWO
-    assert set(TABLES) == {"ResAdapters-1", "ResAdapters-2"}
+    assert find_table("3-SHARED-2").id == "3-shared-2"
+    assert set(TABLES) == {
+        "ResAdapters-1", "ResAdapters-2", "Houlsby-1", "3-shared-1", "3-shared-2",
+    }  # fmt: skip
     with pytest.raises(UnknownName, match="Did you mean ResAdapters-"):
         find_table("ResAdapter-1")

@@ -14,13 +14,12 @@ from fake_results import request, runs_of, store_all, store_result
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
+from repro.report.captions import caption, notes
 from repro.report.render import (
     as_json,
-    caption,
     csv_text,
     json_text,
     markdown,
-    notes,
     number,
     signed,
     with_spread,

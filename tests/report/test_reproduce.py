@@ -146,17 +146,23 @@ def test_the_report_names_command_scale_and_status(store: Store) -> None:
         "Status: incomplete, 0 of 66 cells.",
     ):
         assert part in text.splitlines() or part in text
-    assert "Not asked for yet" not in text
+    assert "Not asked for yet: Houlsby-1, 3-shared-1, 3-shared-2." in text
+
+
+def test_a_report_of_all_tables_names_none_as_absent(store: Store) -> None:
+    for table in TABLES:
+        save_request(store, request(table))
+    assert "Not asked for yet" not in reproduce(store)
 
 
 def test_tables_that_nobody_asked_for_are_named(store: Store) -> None:
     save_request(store, request())
-    assert "Not asked for yet: ResAdapters-2." in reproduce(store)
+    assert "Not asked for yet: ResAdapters-2, Houlsby-1, " in reproduce(store)
 
 
 def test_an_empty_store_gives_a_report_without_tables(store: Store) -> None:
     text = reproduce(store)
-    assert "Not asked for yet: ResAdapters-1, ResAdapters-2." in text
+    assert "Not asked for yet: ResAdapters-1, ResAdapters-2, Houlsby-1, " in text
     assert "##" not in text
 
 
