@@ -8,7 +8,7 @@ from collections.abc import Callable
 import typer
 
 import repro
-from repro.cli import doctor, list_, plan, report, run, show, status, table, why
+from repro.cli import doctor, figure, list_, plan, report, run, show, status, table, why
 from repro.errors import ReproError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "plan": plan.command,
     "run": run.command,
     "table": table.command,
+    "figure": figure.command,
     "report": report.command,
     "status": status.command,
     "why": why.command,

@@ -36,7 +36,11 @@ BackboneOption = Annotated[
 ]
 TasksOption = Annotated[
     str | None,
-    typer.Option(help="Only these tasks of a GLUE table, for example cola,sst2 (default: all)."),
+    typer.Option(
+        "--tasks",
+        "--task",
+        help="Only these tasks of a GLUE table (cola,sst2; default: all); a figure's one task.",
+    ),
 ]
 TrainRowsOption = Annotated[int | None, typer.Option(min=1, help="Cap on training rows.")]
 EvaluationRowsOption = Annotated[int | None, typer.Option(min=1, help="Cap on scored rows.")]

@@ -71,19 +71,19 @@ def statement(said: Statement) -> str:
 def caption(view: AblationView) -> str:
     """What a reader must know of the grids."""
     task, recipe = view.trained.task, view.trained.recipe
-    rows = f"{task.train_rows:,} rows" if task.train_rows else "all rows"
-    data = "rows made from a seed" if task.source == "generated" else GLUE[view.task].title
+    rows = f"{task.train_rows:,}" if task.train_rows else "all"
+    kind = "generated" if task.source == "generated" else "published"
     parts = [
         f"{view.figure.title}.",
         f"{headline(view)}.",
         f"{stamp(view)}.",
-        f"Trained on {rows} of {data}, at most {recipe.epochs} epochs, batch {recipe.batch_size}, "
-        f"rate {recipe.learning_rate:g}, {recipe.precision}; scored on "
+        f"Trained on {rows} {kind} rows, {recipe.epochs} epochs, batch {recipe.batch_size}, rate "
+        f"{recipe.learning_rate:g}, {recipe.precision}; scored on "
         f"{GLUE[view.task].evaluation[0]}.",
         f"Upper row: {view.panels[1].unit}, in the published grid, here, and the difference. "
         "Lower row: change in accuracy, in percent of the intact model's.",
         agreement(view),
-        *(f"Houlsby et al., section 3.6: {statement(said)}" for said in view.statements),
+        f"Houlsby et al., section 3.6: {' '.join(map(statement, view.statements))}",
         f"Spans scored: {view.done}/{view.cells}.",
     ]
     return " ".join(parts)

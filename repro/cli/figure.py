@@ -1,0 +1,71 @@
+"""`figure ID`: trains what is missing, draws the figure, writes it to figures/."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from repro.cli import options as o
+from repro.cli.grouped import grouped
+from repro.cli.scales import choose
+from repro.cli.table import train
+from repro.engine.plan import make_plan
+from repro.errors import INCOMPLETE, RUN_FAILED
+from repro.papers.registry import find_figure
+from repro.report.figures.ablation import AblationView, view_ablation
+from repro.report.figures.files import as_json, write_figure
+from repro.report.figures.text import caption, notes
+from repro.report.render import json_text
+from repro.store.store import Store
+
+
+@grouped
+def command(
+    id: Annotated[str, typer.Argument(help="Figure, for example ablation-heatmap.")],
+    asked: o.Asked,
+    how: o.How,
+    method: Annotated[
+        str | None, typer.Option(help="The model drawn: not-shared, 3-shared, houlsby, ...")
+    ] = None,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, draw only.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
+    json: o.JsonOption = False,
+    out: Annotated[Path, typer.Option(help="Where figures/ is written.")] = Path(),
+    store: o.StoreOption = None,
+) -> None:
+    """Draws published and reproduced numbers side by side; trains the runs that are missing.
+
+    Example: python -m repro figure ablation-heatmap --scale smoke
+    """
+    results, figure = o.open_store(store), find_figure(id)
+    request = choose([figure], asked, results, method)[0]
+    if not no_run:
+        train(request, results, how.execution(asked.backbone), retry=retry)
+    view = view_ablation(figure, request, results)
+    paths = write_figure(view, out)
+    sys.stdout.write(json_text(as_json(view)) if json else as_text(view, paths))
+    raise typer.Exit(exit_code(view, results))
+
+
+def as_text(view: AblationView, paths: Sequence[Path]) -> str:
+    """Caption and notes, and where the picture is."""
+    lines = [
+        f"{view.figure.id}. {caption(view)}",
+        "",
+        *(f"- {note}" for note in notes(view)),
+        "",
+        *(f"Wrote {path}" for path in paths),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def exit_code(view: AblationView, store: Store) -> int:
+    """0 complete, 1 a run failed, 3 runs are missing."""
+    if view.complete:
+        return 0
+    plan = make_plan([view.request], store, o.any_speed())
+    return RUN_FAILED if any(run.state == "failed" for run in plan.runs) else INCOMPLETE
