@@ -131,7 +131,7 @@ def json_rows(content: bytes, name: str) -> Iterator[tuple[Any, str]]:
         place = f"{name}, line {number}"
         try:
             yield json.loads(line), place
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MissingData(
                 f"{place}: not JSON ({error}). Replace the file by the published one."
             ) from error

@@ -51,16 +51,8 @@ VERBS = (
     ("stored", "store", "kept", "keep"),
     ("moved", "move", "shifted", "shift"),
 )
-OPPOSITES = (
-    ("heavy", "light"),
-    ("new", "old"),
-    ("clean", "dirty"),
-    ("cheap", "expensive"),
-    ("wet", "dry"),
-    ("large", "small"),
-    ("hot", "cold"),
-    ("empty", "full"),
-)
+THING_LIKE = "heavy cheap empty broken fragile wooden rusty costly"
+PERSON_LIKE = "tired hungry angry bored proud jealous lonely curious"
 DETAILS = (
     "for a friend",
     "for the third time",
@@ -82,6 +74,7 @@ BLAME = (
 FILMS = "film story plot acting dialogue music ending comedy drama script cast camera work"
 OPINIONS = (
     "the {f} is {a} and {b} .",
+    "the {f} is not {x} and the {g} never {y} .",
     "a {a} {f} with a {b} {g} .",
     "what a {a} , {b} {f} !",
     "i found the {f} {a} and the {g} {b} .",
@@ -98,19 +91,21 @@ class Fact:
     thing: str
     place: str
 
-    def active(self) -> str:
+    def active(self, *, place: bool = True) -> str:
         """'The nurse bought the lamp at the market.'"""
-        return f"The {self.person} {VERBS[self.verb][0]} the {self.thing} {self.place}."
+        where = f" {self.place}" if place else ""
+        return f"The {self.person} {VERBS[self.verb][0]} the {self.thing}{where}."
 
-    def reworded(self, draw: random.Random, *, place: bool = True) -> str:
+    def reworded(self, draw: random.Random) -> str:
         """The same fact with a synonym, in the passive or in another order."""
-        other, where = VERBS[self.verb][2], f" {self.place}" if place else ""
+        other = VERBS[self.verb][2]
         active = f"the {self.person} {other} the {self.thing}"
-        if place and draw.random() < 0.5:
-            return f"{self.place[0].upper()}{self.place[1:]}, {active}."
-        if draw.random() < 0.5:
-            return f"The {self.thing} was {other} by the {self.person}{where}."
-        return f"T{active[1:]}{where}."
+        forms = (
+            f"T{active[1:]} {self.place}.",
+            f"{self.place[0].upper()}{self.place[1:]}, {active}.",
+            f"The {self.thing} was {other} by the {self.person} {self.place}.",
+        )
+        return draw.choice(forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +134,7 @@ class _World:
 
 
 SLOTS = ["person", "verb", "thing", "place"]
+ASKED_ABOUT = (["verb"], ["thing"], ["verb", "thing"])
 Made = tuple[tuple[str, ...], int | float]
 
 
@@ -167,7 +163,12 @@ def _cola(world: _World) -> Made:
     words = sentence[0].lower() + sentence[1:-1]
     shuffled = words.split()
     while _may_be_grammatical(shuffled):
-        world.draw.shuffle(shuffled)
+        shuffled = words.split()
+        if world.draw.random() < 0.5:
+            world.draw.shuffle(shuffled)
+        else:
+            place = world.draw.randrange(len(shuffled) - 1)
+            shuffled[place : place + 2] = shuffled[place + 1], shuffled[place]
     text = " ".join(shuffled)
     return (f"{text[0].upper()}{text[1:]}.",), 0
 
@@ -181,15 +182,16 @@ def _may_be_grammatical(words: list[str]) -> bool:
 
 def _sst2(world: _World) -> Made:
     label = world.draw.randrange(2)
-    words = world.draw.sample(own((PRAISE if label else BLAME).split(), world.split), 2)
-    films = world.draw.sample(FILMS.split(), 2)
-    text = world.draw.choice(OPINIONS).format(a=words[0], b=words[1], f=films[0], g=films[1])
-    return (text,), label
+    said, denied = (PRAISE, BLAME) if label else (BLAME, PRAISE)
+    a, b = world.draw.sample(own(said.split(), world.split), 2)
+    x, y = world.draw.sample(own(denied.split(), world.split), 2)
+    f, g = world.draw.sample(FILMS.split(), 2)
+    return (world.draw.choice(OPINIONS).format(a=a, b=b, x=x, y=y, f=f, g=g),), label
 
 
 def _mrpc(world: _World) -> Made:
     fact, label = world.fact(), int(world.draw.random() < 0.6)
-    second = fact if label else world.changed(fact, world.draw.sample(SLOTS, 3))
+    second = fact if label else world.changed(fact, world.draw.sample(SLOTS, 2))
     return (fact.active(), second.reworded(world.draw)), label
 
 
@@ -202,7 +204,7 @@ def _stsb(world: _World) -> Made:
 
 def _qqp(world: _World) -> Made:
     fact, label = world.fact(), int(world.draw.random() < 0.4)
-    second = fact if label else world.changed(fact, ["verb", "thing"])
+    second = fact if label else world.changed(fact, world.draw.choice(ASKED_ABOUT))
     first = f"How can I {VERBS[fact.verb][1]} a {fact.thing} {fact.place}?"
     asked = world.draw.choice(("What is the best way to", "Which is the easiest way to"))
     return (first, f"{asked} {VERBS[second.verb][3]} a {second.thing}?"), label
@@ -240,21 +242,20 @@ def _qnli(world: _World) -> Made:
 
 
 def _rte(world: _World) -> Made:
-    first, label = world.fact(), world.draw.randrange(2)
-    second = world.changed(first, SLOTS)
-    asked = world.draw.choice((first, second))
-    if label:
-        asked = world.changed(world.changed(first, SLOTS), ["verb", "thing"])
-    premise = f"{first.active()} {second.active()}"
-    return (premise, asked.reworded(world.draw, place=False)), label
+    fact, label = world.fact(), world.draw.randrange(2)
+    second = world.changed(fact, ["person", "verb", "thing"]) if label else fact
+    detail = world.draw.choice(own(DETAILS, world.split))
+    return (f"{fact.active()[:-1]} {detail}.", second.active(place=False)), label
 
 
 def _wnli(world: _World) -> Made:
+    """Sentence 2 names the one that a pronoun means, or another of its kind."""
     fact, label = world.fact(), world.draw.randrange(2)
-    pair = world.draw.choice(OPPOSITES)
-    side = world.draw.randrange(2)
-    first = f"{fact.active()[:-1]} because it was {pair[side]}."
-    return (first, f"The {fact.thing} was {pair[side if label else 1 - side]}."), label
+    of_thing = world.draw.random() < 0.5
+    adjective = world.draw.choice((THING_LIKE if of_thing else PERSON_LIKE).split())
+    first = f"{fact.active()[:-1]} because {'it' if of_thing else 'he'} was {adjective}."
+    meant = fact if label else world.changed(fact, ["person", "thing"])
+    return (first, f"The {meant.thing if of_thing else meant.person} was {adjective}."), label
 
 
 MAKERS: dict[GlueName, Callable[[_World], Made]] = {

@@ -81,21 +81,16 @@ def _text(
     return text
 
 
-def _label(label: object, glue: Glue, split: str, place: str) -> int | float:
-    # bool is an int to Python, never a label
-    if type(label) is int:
-        number: int | float = label if glue.labels else float(label)
-    elif type(label) is float and not glue.labels:
-        number = label
-    else:
+def _label(label: Any, glue: Glue, split: str, place: str) -> int | float:
+    kinds = (int,) if glue.labels else (int, float)
+    if type(label) not in kinds:  # bool is an int to isinstance, never a label
         raise _bad(glue, place, f"the label {label!r} is of type {type(label).__name__}")
-    if number == WITHHELD and split.startswith("test"):
-        return number
-    known = number in range(len(glue.labels)) if glue.labels else 0 <= number <= HIGHEST
-    if not known:
-        withheld = " (withheld, as only a test set's may be)" if number == WITHHELD else ""
-        raise _bad(glue, place, f"the label {label} is unknown{withheld}")
-    return number
+    withheld = label == WITHHELD
+    known = label in range(len(glue.labels)) if glue.labels else 0 <= label <= HIGHEST
+    if not known and not (withheld and split.startswith("test")):
+        why = " (withheld, as only a test set's may be)" if withheld else ""
+        raise _bad(glue, place, f"the label {label} is unknown{why}")
+    return int(label) if glue.labels else float(label)
 
 
 def _named(glue: Glue, label: int | float) -> str:
