@@ -1,16 +1,20 @@
 """AdamW over flat parameters, with rate and clip of each run its own.
 
-The released ResAdapters code uses AdamW of transformers 2.5 without bias correction, which
-torch.optim no longer offers, and one optimizer and one gradient clip a stack.
+torch's fused kernel does the arithmetic, in one pass over memory. The released ResAdapters and
+Houlsby code use AdamW without bias correction, and one gradient clip a stack.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.optim.adamw import adamw
 
 from repro.spec.types import Recipe
 from repro.training.flat import FlatParameters
+
+ENDLESS = 1e9
+"""A step count at which the bias corrections 1 - beta ** count are 1."""
 
 
 class AdamW:
@@ -19,36 +23,53 @@ class AdamW:
     def __init__(self, parameters: FlatParameters, recipes: list[Recipe], steps: int) -> None:
         self.parameters, self.recipe, self.steps = parameters, recipes[0], steps
         device = parameters.values.device
-        self.rate = torch.tensor([r.learning_rate for r in recipes], device=device)[:, None, None]
+        self.rates = [recipe.learning_rate for recipe in recipes]
         limits = [float("inf") if r.clip_norm is None else r.clip_norm for r in recipes]
         self.limit = torch.tensor(limits, device=device)[:, None]
         self.clips = any(r.clip_norm is not None for r in recipes)
         self.spares = self.recipe.decayed == "matrices"
+        self.count = torch.zeros((), device=device)
         self.first = torch.zeros_like(parameters.values)
         self.second = torch.zeros_like(parameters.values)
 
     def step(self, number: int) -> Tensor:
         """Takes step `number` (from 1), clears gradients; returns their norms (runs, stacks)."""
-        gradients, recipe = self.parameters.gradients, self.recipe
+        gradients = self.parameters.gradients
         norms: Tensor = torch.linalg.vector_norm(gradients, dim=2)
         if self.clips:
             gradients.mul_((self.limit / (norms + 1e-6)).clamp_(max=1.0).unsqueeze(2))
-        self.first.lerp_(gradients, 1 - recipe.adam_beta1)
-        self.second.mul_(recipe.adam_beta2).addcmul_(
-            gradients, gradients, value=1 - recipe.adam_beta2
-        )
-        rate = self.rate * scheduled(recipe, number, self.steps)
-        spread = self.second.sqrt()
-        if recipe.bias_correction:
-            rate = rate / (1 - recipe.adam_beta1**number)
-            spread.div_((1 - recipe.adam_beta2**number) ** 0.5)
-        values = self.parameters.values
-        if recipe.weight_decay:
-            shrink = self.rate * scheduled(recipe, number, self.steps) * recipe.weight_decay
-            values.mul_(1 - (shrink * self.parameters.matrices if self.spares else shrink))
-        values.sub_(self.first / spread.add_(recipe.adam_eps) * rate)
+        factor = scheduled(self.recipe, number, self.steps)
+        if len(set(self.rates)) == 1:
+            self._move(slice(None), self.rates[0] * factor, number)
+        else:
+            for run, rate in enumerate(self.rates):
+                self._move(slice(run, run + 1), rate * factor, number)
         gradients.zero_()
         return norms
+
+    def _move(self, runs: slice, rate: float, number: int) -> None:
+        """Moves the parameters of `runs` at one rate."""
+        recipe, values = self.recipe, self.parameters.values[runs]
+        decay = recipe.weight_decay
+        if decay and self.spares:
+            values.mul_(1 - rate * decay * self.parameters.matrices)
+            decay = 0.0
+        adamw(
+            [values],
+            [self.parameters.gradients[runs]],
+            [self.first[runs]],
+            [self.second[runs]],
+            [],
+            [self.count.fill_(number - 1 if recipe.bias_correction else ENDLESS)],
+            fused=True,
+            amsgrad=False,
+            beta1=recipe.adam_beta1,
+            beta2=recipe.adam_beta2,
+            lr=rate,
+            weight_decay=decay,
+            eps=recipe.adam_eps,
+            maximize=False,
+        )
 
 
 def scheduled(recipe: Recipe, number: int, steps: int) -> float:

@@ -140,7 +140,7 @@ def test_full_fine_tuning_moves_every_parameter_it_trains(tmp_path: Path) -> Non
         # a key's bias cancels in the softmax: its gradient is rounding noise around 0
         if "key.bias" not in name:
             assert not torch.equal(moved, value), name
-    assert {"scorer.weight", "scorer.bias"} < stored.keys()
+    assert len(stored) > len(list(encoder.model.named_parameters()))  # and a head
 
 
 # -- micro-batches ---------------------------------------------------------------------------
