@@ -18,7 +18,7 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
     from repro.methods.resadapters.pipelined import Pipelined
     from repro.spec.limits import check_run
     from repro.spec.trained import INSIDE, trained
-    from repro.spec.types import LinearProbe, PipelinedCells
+    from repro.spec.types import AlwaysNull, LinearProbe, PipelinedCells
 
     check_run(spec)
     method, backbone = spec.method, spec.backbone
@@ -29,6 +29,7 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
         return Probe(method, runs, backbone.hidden_size)
     if isinstance(method, INSIDE):
         return Inside(trained(spec), runs, encoder, backbone.name)
+    assert isinstance(method, AlwaysNull), "ablated spans train nothing: their parent's learner is"
     return Null(runs)
 
 

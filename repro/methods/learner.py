@@ -75,7 +75,8 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(1 or copies, tokens, in) -> (copies, tokens, out), copies = runs * stacks."""
-        weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)
+        weight = self.weight.view(-1, *self.weight.shape[-2:])
+        bias = self.bias.view(-1, self.bias.shape[-1])
         if x.shape[0] != weight.shape[0]:
             x = x.expand(weight.shape[0], -1, -1)
         return torch.baddbmm(bias.unsqueeze(1), x, weight)

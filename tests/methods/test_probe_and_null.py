@@ -33,7 +33,7 @@ def test_a_probe_is_the_read_layer_times_weights_plus_bias() -> None:
 def test_always_null_answers_no_question_under_any_protocol() -> None:
     learner = build(run_spec(AlwaysNull()), 3, tiny_encoder(3))
     assert list(learner.parameters()) == []
-    evaluation = tiny_data().evaluation
+    evaluation = tiny_data().scoring
     windows = evaluation.windows
     length = max(len(window.input_ids) for window in windows)
     real = real_tokens([len(window.input_ids) for window in windows], length)

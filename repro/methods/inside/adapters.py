@@ -25,6 +25,9 @@ NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
 }
 
+WITHIN = math.erf(2**0.5)
+"""The share of a normal law within two deviations."""
+
 
 class Adapter(nn.Module):
     """f of `runs` runs; parameters 2 m d + m + d a run."""
@@ -62,14 +65,14 @@ def draw(
 
     `std` is that of the normal law before it is truncated, as TensorFlow's initialiser has it.
     """
+    shape = linear.weight.shape[-2:]
     with torch.no_grad():
-        for run, stream in enumerate(streams):
-            drawn = torch.empty(linear.weight.shape[1:], dtype=torch.float64)
-            if truncated:  # by the inverse of the distribution function; erf(2 / sqrt 2) bounds it
-                bound = math.erf(2**0.5)
-                drawn.uniform_(-bound, bound, generator=stream)
+        for weight, stream in zip(linear.weight.view(-1, *shape), streams, strict=True):
+            drawn = torch.empty(shape, dtype=torch.float64)
+            if truncated:  # by the inverse of the distribution function
+                drawn.uniform_(-WITHIN, WITHIN, generator=stream)
                 drawn = torch.erfinv(drawn) * (std * 2**0.5)
             else:
                 drawn.normal_(0.0, std, generator=stream)
-            linear.weight[run].copy_(drawn)
+            weight.copy_(drawn)
         linear.bias.zero_()

@@ -61,6 +61,10 @@ class Inside(Learner):
                 self._pool = frozen_pooler(encoder.pooler, name)
         self._draws_pooler = encoder.pooler is None
         self.head = Head(runs, hidden, trains.outputs, trains.dense)
+        if trains.copies:  # the axes (runs, stacks) are not there, as in the encoder's parameters
+            for module in (self.pooler, self.head):
+                for parameter in [] if module is None else module.parameters():
+                    parameter.data = parameter.data[0, 0]
 
     # -- what a pass does ---------------------------------------------------------------------
 
