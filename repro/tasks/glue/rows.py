@@ -59,7 +59,9 @@ def _row(row: object, glue: Glue, split: str, place: str) -> Row:
     missing = [f"'{name}'" for name in columns if row.get(name) is None]
     if missing:
         found = ", ".join(map(str, row)) or "nothing"
-        raise _bad(glue, place, f"{' and '.join(missing)} is missing (the row has {found})")
+        are = "is" if len(missing) == 1 else "are"
+        named = " and ".join(missing)
+        raise _bad(glue, place, f"{named} {are} missing or null (the row has {found})")
     idx = row["idx"]
     if type(idx) is not int or idx < 0:
         raise _bad(glue, place, f"'idx' is {idx!r}, not a number of a row")

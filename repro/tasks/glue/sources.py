@@ -22,7 +22,7 @@ HUB_ID = "nyu-mll/glue"
 
 def data_set(name: GlueName | Literal["ax"]) -> DataSet:
     """Where a task's files are."""
-    return DataSet(f"GLUE's {_glue(name).title}", f"glue_{name}", HUB_ID, name)
+    return DataSet(f"{_glue(name).title} (GLUE)", f"glue_{name}", HUB_ID, name)
 
 
 def splits_needed(name: GlueName) -> tuple[str, ...]:
