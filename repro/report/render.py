@@ -31,8 +31,8 @@ def with_spread(summary: Summary | None, digits: int = 1) -> str:
 
 
 def signed(value: float | None, digits: int = 1) -> str:
-    """A difference with its sign."""
-    return GAP if value is None else f"{value:+,.{digits}f}"
+    """A difference with its sign; none of zero."""
+    return GAP if value is None else f"{round(value, digits) + 0.0:+,.{digits}f}"
 
 
 def digits(column: Column) -> int:
