@@ -1,4 +1,4 @@
-"""`report`: writes REPRODUCE.md and tables/ from what is stored. Trains nothing."""
+"""`report`: writes REPRODUCE.md, tables/ and figures/ from what is stored. Trains nothing."""
 
 from __future__ import annotations
 
@@ -10,46 +10,56 @@ import typer
 
 from repro.cli import options as o
 from repro.errors import ReproError
-from repro.papers.registry import TABLES
 from repro.report.counted import copy_counts
+from repro.report.figures.files import FOLDER, write_figure
 from repro.report.files import save_request, saved_requests, write_artefact, write_table
-from repro.report.reproduce import document
-from repro.report.view import TableView, view_table
+from repro.report.reproduce import View, document, view_of
+from repro.report.view import TableView
 from repro.store.store import Store
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="Where REPRODUCE.md and tables/ are written.")] = Path(),
+    out: Annotated[Path, typer.Option(help="Where REPRODUCE.md, tables/, figures/ go.")] = Path(),
     reference: Annotated[
         Path | None,
         typer.Option(help="Also copy spec, result and environment of the runs to this folder."),
     ] = None,
     store: o.StoreOption = None,
 ) -> None:
-    """Writes REPRODUCE.md: each table with its command, scale, status and numbers.
+    """Writes REPRODUCE.md: each table and figure with its command, scale, status and numbers.
 
     Example: python -m repro report --reference runs/reference
     """
     results = o.open_store(store)
-    tables = [r for r in saved_requests(results) if r.table in TABLES]
-    views = [view_table(TABLES[r.table], r, results) for r in tables]
+    views = [view_of(request, results) for request in saved_requests(results)]
     if not views:
         raise ReproError(
-            f"No table was asked for in the store {results.root} yet: there is nothing to report, "
-            "and REPRODUCE.md stays as it is. Name the store with --store, or begin with: "
-            "python -m repro table ResAdapters-1"
+            f"No table or figure was asked for in the store {results.root} yet: there is nothing "
+            "to report, and REPRODUCE.md stays as it is. Name the store with --store, or begin "
+            "with: python -m repro table ResAdapters-1"
         )
-    for view in views:
-        write_table(view, out)
+    paths = [path for view in views for path in write(view, out)]
     write_artefact(out / "REPRODUCE.md", document(views, results))
     if reference is not None:
         save_reference(views, results, reference)
-    print(f"Wrote {out / 'REPRODUCE.md'} and {3 * len(views)} files in {out / 'tables'}.")
+    folders = dict.fromkeys(("tables", FOLDER), 0)
+    for path in paths:
+        folders[path.parent.name] += 1
+    said = [f"{count} files in {out / name}" for name, count in folders.items() if count]
+    print(f"Wrote {' and '.join([str(out / 'REPRODUCE.md'), *said])}.")
 
 
-def save_reference(views: Sequence[TableView], store: Store, folder: Path) -> None:
-    """Copies what the tables' cells need, and the requests, to a small store to commit."""
+def write(view: View, folder: Path) -> list[Path]:
+    """Writes the files of a table or a figure; returns their paths."""
+    if isinstance(view, TableView):
+        return write_table(view, folder)
+    return write_figure(view, folder)
+
+
+def save_reference(views: Sequence[View], store: Store, folder: Path) -> None:
+    """Copies what the cells need, and the requests, to a small store to commit."""
     store.export({key for view in views for key in view.runs}, folder)
     for view in views:
-        copy_counts(view.table, view.request, store, folder)
+        if isinstance(view, TableView):
+            copy_counts(view.table, view.request, store, folder)
         save_request(Store(folder), view.request)

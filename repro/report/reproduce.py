@@ -1,22 +1,38 @@
-"""REPRODUCE.md: the summary, then every table with its command. The same store, the same bytes."""
+"""REPRODUCE.md: the summary, then every table and figure with its command.
+
+The same store, the same bytes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from repro.backbones.describe import LOCAL
-from repro.papers.registry import TABLES
+from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
+from repro.papers.tables import Request
+from repro.report.figures.ablation import AblationView, view_ablation
+from repro.report.figures.files import FOLDER
+from repro.report.figures.files import markdown as figure_markdown
 from repro.report.files import command_line, table_name
 from repro.report.layout import markdown_table
 from repro.report.render import markdown
-from repro.report.view import TableView
+from repro.report.view import TableView, view_table
 from repro.report.words import counted, duration
 from repro.store.store import Store
 
+View = TableView | AblationView
 
-def document(views: Sequence[TableView], store: Store) -> str:
+
+def view_of(request: Request, store: Store) -> View:
+    """The table or figure as it stands."""
+    if request.table in FIGURES:
+        return view_ablation(FIGURES[request.table], request, store)
+    return view_table(TABLES[request.table], request, store)
+
+
+def document(views: Sequence[View], store: Store) -> str:
     """The whole file."""
-    lines = ["# Reproduced tables", "", *_summary(views), ""]
+    lines = ["# Reproduced tables and figures", "", *_summary(views), ""]
     for view in views:
         lines += [
             f"## {table_name(view.request)}",
@@ -25,25 +41,31 @@ def document(views: Sequence[TableView], store: Store) -> str:
             "",
             f"Status: {_status(view)}. {_ran(view, store)}{_folder(view)}",
             "",
-            markdown(view),
+            _body(view),
         ]
     return "\n".join(lines)
 
 
-def _summary(views: Sequence[TableView]) -> list[str]:
-    """One line a table asked for, and the tables that nobody asked for."""
+def _body(view: View) -> str:
+    if isinstance(view, AblationView):
+        return figure_markdown(view, f"{FOLDER}/")
+    return markdown(view)
+
+
+def _summary(views: Sequence[View]) -> list[str]:
+    """One line a table or figure asked for, and those that nobody asked for."""
     rows = [
         [
-            view.table.id,
+            view.request.table,
             view.request.scale,
             view.lead.backbone.name,
             f"{view.done}/{view.cells}",
-            ", ".join(row.row.name for row in view.rows if row.collapsed) or "none",
+            _collapsed(view),
         ]
         for view in views
     ]
-    asked = {view.table.id for view in views}
-    absent = [name for name in TABLES if name not in asked]
+    asked = {view.request.table for view in views}
+    absent = [name for name in ARTEFACTS if name not in asked]
     lines = markdown_table(
         ["Table", "Scale", "Encoder", "Cells reproduced", "Collapsed rows"], rows, left=5
     )
@@ -53,11 +75,18 @@ def _summary(views: Sequence[TableView]) -> list[str]:
     return lines
 
 
-def _status(view: TableView) -> str:
+def _collapsed(view: View) -> str:
+    """The rows of a table whose runs give a constant answer; a figure has no rows."""
+    if isinstance(view, AblationView):
+        return ""
+    return ", ".join(row.row.name for row in view.rows if row.collapsed) or "none"
+
+
+def _status(view: View) -> str:
     return "complete" if view.complete else f"incomplete, {view.done} of {view.cells} cells"
 
 
-def _folder(view: TableView) -> str:
+def _folder(view: View) -> str:
     """What the command leaves open: where a local model's folder is."""
     if view.lead.backbone.id != LOCAL:
         return ""
@@ -66,7 +95,7 @@ def _folder(view: TableView) -> str:
     )
 
 
-def _ran(view: TableView, store: Store) -> str:
+def _ran(view: View, store: Store) -> str:
     """On what the runs were trained, and for how long; jobs are counted once."""
     jobs: dict[tuple[str, ...], tuple[str, float]] = {}
     for key in view.runs:

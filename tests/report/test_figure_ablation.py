@@ -56,7 +56,7 @@ def test_several_seeds_give_the_mean_grid(store: Store) -> None:
     view = view_of(FIGURE, asked, store)
     assert view.panels[1].grid[0, 1] == pytest.approx((11 + 22) / 2)
     assert view.panels[3].grid[0, 1] == pytest.approx(100 * -(5.5 + 11) / 2 / 80)
-    assert len(view.runs) == 2
+    assert (view.drawn, len(view.runs)) == (2, 4)  # each with its parent
     assert (view.done, view.cells, view.complete) == (6, 6, True)
 
 

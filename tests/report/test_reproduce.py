@@ -6,10 +6,12 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import fake_spans
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
-from repro.papers.registry import TABLES
+from repro.cli.report import save_reference
+from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.tables import Request
 from repro.report.files import (
     command_line,
@@ -19,7 +21,7 @@ from repro.report.files import (
     table_name,
     write_table,
 )
-from repro.report.reproduce import document
+from repro.report.reproduce import document, view_of
 from repro.report.view import view_table
 from repro.spec import run_key
 from repro.spec.backbones import KNOWN
@@ -32,8 +34,7 @@ FOLDER_MODEL = KNOWN["minilm-l6"].model_copy(
 
 
 def reproduce(store: Store) -> str:
-    views = [view_table(TABLES[r.table], r, store) for r in saved_requests(store)]
-    return document(views, store)
+    return document([view_of(asked, store) for asked in saved_requests(store)], store)
 
 
 def test_a_request_is_remembered_as_it_was_asked(store: Store) -> None:
@@ -146,12 +147,12 @@ def test_the_report_names_command_scale_and_status(store: Store) -> None:
         "Status: incomplete, 0 of 66 cells.",
     ):
         assert part in text.splitlines() or part in text
-    assert "Not asked for yet: Houlsby-1, 3-shared-1, 3-shared-2." in text
+    assert "Not asked for yet: Houlsby-1, 3-shared-1, 3-shared-2, ablation-heatmap." in text
 
 
-def test_a_report_of_all_tables_names_none_as_absent(store: Store) -> None:
-    for table in TABLES:
-        save_request(store, request(table))
+def test_a_report_of_all_tables_and_figures_names_none_as_absent(store: Store) -> None:
+    for name in ARTEFACTS:
+        save_request(store, request(name))
     assert "Not asked for yet" not in reproduce(store)
 
 
@@ -191,3 +192,31 @@ def test_a_job_of_many_runs_is_counted_once(store: Store) -> None:
     save_request(store, asked)
     assert "120 s" not in reproduce(store)
     assert "2.0 min in 3 jobs" in reproduce(store)  # 30 + 45 + 45 seconds
+
+
+def test_a_figure_stands_in_the_report_with_picture_command_and_caption(store: Store) -> None:
+    asked = fake_spans.request(layers=3, method="houlsby", task="mnli")
+    fake_spans.store_chain(store, asked)
+    save_request(store, asked)
+    text = reproduce(store)
+    name = "ablation-heatmap.smoke.Made-up-L3.mnli.houlsby"
+    for line in (
+        f"## {name}",
+        "    python -m repro figure ablation-heatmap --scale smoke --task mnli --method houlsby "
+        "--backbone Made-up-L3",
+    ):
+        assert line in text.splitlines()
+    assert f"](figures/{name}.png)" in text
+    assert "Spans scored: 6/6." in text
+    assert "| ablation-heatmap | smoke | Made-up-L3 | 6/6" in text
+    assert "Status: complete." in text
+
+
+def test_a_reference_store_brings_back_the_figure(store: Store, tmp_path: Path) -> None:
+    asked = fake_spans.request(layers=3)
+    fake_spans.store_chain(store, asked)
+    view = view_of(asked, store)
+    save_reference([view], store, tmp_path / "reference")
+    copy = Store(tmp_path / "reference")
+    assert saved_requests(copy) == [asked]
+    assert view_of(asked, copy) == view

@@ -62,13 +62,16 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class AblationView:
-    """The figure at one scale. `trained` and `ablated` are the runs of the first seed."""
+    """The figure at one scale. `trained` and `ablated` are the runs of the first seed, `runs` the
+    stored ones behind the grids, those of `drawn` seeds.
+    """
 
     figure: Figure
     request: Request
     trained: RunSpec
     ablated: RunSpec
     runs: tuple[str, ...]
+    drawn: int
     intact: Mapping[str, float]
     published_intact: float | None
     panels: tuple[Panel, Panel, Panel, Panel]
@@ -81,6 +84,11 @@ class AblationView:
     def task(self) -> GlueName:
         """Which task of GLUE."""
         return self.figure.task(self.request)
+
+    @property
+    def lead(self) -> RunSpec:
+        """The run that tells what all share."""
+        return self.trained
 
     @property
     def cells(self) -> int:
@@ -117,7 +125,8 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
         request=request,
         trained=chains[0][0],
         ablated=chains[0][-1],
-        runs=tuple(run.key for run in found),
+        runs=tuple(key for chain in chains for key in map(run_key, chain) if store.read(key)),
+        drawn=len(found),
         intact=_intact(found, task),
         published_intact=100 * (published_intact().value or 0.0) if shown else None,
         panels=panels,

@@ -6,6 +6,7 @@ import csv
 import io
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from repro.report.figures.ablation import AblationView, Panel
 from repro.report.figures.text import alternative, caption, notes
@@ -112,7 +113,7 @@ def csv_text(view: AblationView) -> str:
 
 def markdown(view: AblationView, folder: str = "") -> str:
     """The picture with its caption and notes; `folder` is where the file stands, with a slash."""
-    picture = f"{folder}{table_name(view.request)}.png"
+    picture = quote(f"{folder}{table_name(view.request)}.png")
     lines = [
         f"![{alternative(view)}]({picture})",
         "",

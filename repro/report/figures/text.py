@@ -19,7 +19,7 @@ def headline(view: AblationView) -> str:
 def stamp(view: AblationView) -> str:
     """Scale, encoder, seeds, and whether the published grid is comparable."""
     backbone, seeds = view.trained.backbone, view.request.seeds
-    runs = "seed 0" if seeds == 1 else f"mean of {len(view.runs)} seeds"
+    runs = "seed 0" if seeds == 1 else f"mean of {counted(view.drawn, 'seed')}"
     parts = [
         f"{view.request.scale.capitalize()} scale",
         f"{backbone.name} ({backbone.layers} layers)",
