@@ -23,8 +23,12 @@ from repro.store.store import Store
 FILE = "job.json"
 SHARED = ("epochs", "batch_size", "padding", "order", "precision", "keep")
 """Recipe fields that the members of a job have in common: they take steps together."""
-MOST_INSIDE = 12
-"""Members of a job that train inside the encoder: what a job has trained is stored at its end."""
+MOST_RUNS, MOST_JOINED = 12, 4
+"""Inside the encoder: runs of one method in a job, and runs of several methods.
+
+What a job has trained is stored at its end, and on a GPU only runs of one method are stacked; but a
+job's start costs seconds, so few runs are joined.
+"""
 
 
 class Execution(BaseModel):
@@ -81,12 +85,23 @@ def group_runs(specs: list[RunSpec]) -> list[Job]:
     groups: dict[str, list[RunSpec]] = {}
     for spec in specs:
         groups.setdefault(_group(spec), []).append(spec)
-    return [
-        make_job(members[i : i + size])
-        for members in groups.values()
-        for size in [MOST_INSIDE if has_own_rows(members[0].method) else len(members)]
-        for i in range(0, len(members), size)
-    ]
+    return [make_job(part) for members in groups.values() for part in _parts(members)]
+
+
+def _parts(members: list[RunSpec]) -> list[list[RunSpec]]:
+    """The members as jobs hold them: all together, or by method inside the encoder."""
+    if not has_own_rows(members[0].method):
+        return [members]
+    by_method: dict[str, list[RunSpec]] = {}
+    for spec in members:
+        by_method.setdefault(canonical_json(identity_fields(spec.method)), []).append(spec)
+    parts: list[list[RunSpec]] = []
+    for runs in by_method.values():
+        if parts and len(parts[-1]) + len(runs) <= MOST_JOINED:
+            parts[-1] = parts[-1] + runs
+        else:
+            parts += [runs[i : i + MOST_RUNS] for i in range(0, len(runs), MOST_RUNS)]
+    return parts
 
 
 def split_job(job: Job) -> list[Job]:

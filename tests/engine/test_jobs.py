@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,17 @@ from repro.engine.jobs import (
     write_job,
 )
 from repro.engine.plan import jobs_for
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, Method, RunSpec, run_key
+from repro.spec import (
+    AblatedSpans,
+    AlwaysNull,
+    BottleneckAdapters,
+    FullFineTuning,
+    GlueTask,
+    LinearProbe,
+    Method,
+    RunSpec,
+    run_key,
+)
 from repro.spec.identity import REVISIONS
 from repro.store import Store
 
@@ -164,3 +175,39 @@ def test_a_job_of_another_revision_is_never_continued(
 def test_a_job_file_is_plain_json(store: Store) -> None:
     folder = write_job(store, make_job([run_spec()]), Execution())
     assert set(json.loads((folder / "job.json").read_text())) == {"specs", "execution"}
+
+
+def adapted(size: int, seed: int, **changes: Any) -> RunSpec:
+    method = BottleneckAdapters(
+        placement="houlsby", size=size, nonlinearity="gelu", init_std=0.02, norms="none"
+    )
+    task = GlueTask(name="cola", source="generated", revision="by hand")
+    return run_spec(method, seed, task=task, **changes)
+
+
+def shapes(specs: list[RunSpec]) -> list[list[tuple[int, int]]]:
+    """Each job's runs as (size, seed)."""
+    return [
+        [(spec.method.size, spec.seed) for spec in job.specs]  # type: ignore[union-attr]
+        for job in group_runs(specs)
+    ]
+
+
+def test_few_runs_inside_the_encoder_are_joined_and_many_kept_by_method() -> None:
+    one_seed = [adapted(size, 0) for size in (2, 4, 8)]
+    assert shapes(one_seed) == [[(2, 0), (4, 0), (8, 0)]]
+    three = [adapted(size, seed) for seed in (0, 1, 2) for size in (2, 4)]
+    assert shapes(three) == [[(2, 0), (2, 1), (2, 2)], [(4, 0), (4, 1), (4, 2)]]
+    rates = [adapted(2, s, recipe__learning_rate=r) for s in range(5) for r in (1e-4, 1e-3, 1e-2)]
+    assert [len(job) for job in shapes(rates)] == [12, 3]
+
+
+def test_runs_that_keep_other_epochs_do_not_share_a_job() -> None:
+    assert len(group_runs([adapted(2, 0), adapted(2, 0, recipe__keep="best")])) == 2
+
+
+def test_a_child_is_a_job_of_its_own_after_its_parent() -> None:
+    parent = adapted(2, 0)
+    update = {"method": AblatedSpans(), "parents": {"trained": run_key(parent)}}
+    child = parent.model_copy(update=update)
+    assert [job.specs for job in group_runs([parent, child])] == [(parent,), (child,)]
