@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_glue import store_table
 from fake_results import runs_of, store_result
+from fake_spans import FIGURE, store_chain
 
 from repro.cli.options import Asked, make_request
 from repro.engine.jobs import Execution, make_job, write_job
@@ -29,10 +31,12 @@ def sections() -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def example(section: str) -> Any:
-    found = re.search(r"```json\n(.*?)```", section, re.DOTALL)
-    assert found is not None
-    return json.loads(found.group(1))
+def examples(section: str) -> list[Any]:
+    return [json.loads(text) for text in re.findall(r"```json\n(.*?)```", section, re.DOTALL)]
+
+
+def example_paths(section: str) -> set[str]:
+    return {path for document in examples(section) for path in paths(document)}
 
 
 def documented(section: str) -> set[str]:
@@ -54,7 +58,8 @@ def paths(value: Any, lead: str = "") -> Iterator[str]:
         for name, item in value.items():
             path = f"{lead}.{name}" if lead else name
             yield path
-            yield from paths(item, path)
+            if name != "chosen":  # its names are those of what a sweep sweeps
+                yield from paths(item, path)
     elif isinstance(value, list):
         for item in value:
             yield from paths(item, f"{lead}[]")
@@ -78,11 +83,18 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     store.record_failure(diverged, specs[6], "diverged", "The loss was not finite.", "log")
     write_job(store, make_job(specs[9:]), Execution())
     save_request(store, asked)
+    store_chain(store, make_request(FIGURE, "smoke", Asked()))
+    swept = make_request(TABLES["Houlsby-1"], "smoke", Asked())
+    store_table(store, swept)
     words = {
         "list": ["list"],
         "show": ["show", "ResAdapters-1"],
         "plan": ["plan", "ResAdapters-1", *ASKED],
+        "plan a sweep": ["plan", "Houlsby-1", "--scale", "smoke"],
         "table": ["table", "ResAdapters-1", *ASKED, "--no-run"],
+        "table of a sweep": ["table", "Houlsby-1", "--scale", "smoke", "--no-run"],
+        "table of words": ["table", "3-shared-1", "--scale", "smoke", "--no-run"],
+        "figure": ["figure", FIGURE.id, "--scale", "smoke", "--no-run"],
         "status": ["status"],
         "why": ["why", diverged[:12]],
     }
@@ -93,13 +105,18 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     return verb
 
 
-VERBS = ["list", "show", "plan", "table", "status", "why"]
+BESIDE = {"plan": ["plan a sweep"], "table": ["table of a sweep", "table of words"]}
+"""What else a verb is asked, so that it prints every key that it has."""
+
+
+VERBS = ["list", "show", "plan", "table", "figure", "status", "why"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_documented_keys_are_those_printed(printed: Callable[[str], Any], verb: str) -> None:
-    section = sections()[verb]
-    assert set(paths(example(section))) == set(paths(printed(verb)))
+    documents = [printed(name) for name in (verb, *BESIDE.get(verb, []))]
+    found = {path for document in documents for path in paths(document)}
+    assert example_paths(sections()[verb]) == found
 
 
 @pytest.mark.parametrize("verb", [*VERBS, "doctor"])
@@ -107,9 +124,9 @@ def test_every_key_of_an_example_is_explained(verb: str) -> None:
     """Objects that the table explains by their parts in one line count with their parts."""
     section = sections()[verb]
     words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", section))))
-    unexplained = {path for path in paths(example(section)) if path.split(".")[-1] not in words}
-    assert unexplained == set()
-    known = {path.replace("[]", "") for path in paths(example(section))}
+    found = example_paths(section)
+    assert {path for path in found if path.rpartition(".")[2] not in words} == set()
+    known = {path.replace("[]", "") for path in found}
     assert {name.replace("[]", "") for name in documented(section)} <= known
 
 
