@@ -1,0 +1,163 @@
+"""`--tasks`, and what a GLUE table does where a task has no data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_glue import store_table
+
+from repro.cli.options import Asked, make_request, split_tasks
+from repro.errors import MissingData, ReproError, UnknownName
+from repro.papers.registry import TABLES
+from repro.papers.tables import Request
+from repro.store import Store
+from repro.tasks.glue.generated import DEFAULT_REVISION
+
+Call = Callable[..., Any]
+TABLE = TABLES["3-shared-2"]
+SMOKE = ["--scale", "smoke"]
+
+
+def smoke(**asked: Any) -> Request:
+    return make_request(TABLE, "smoke", Asked(**asked))
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for REPRO_DATA that holds CoLA whole, and only the training rows of RTE."""
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
+    for name, split in (("cola", "train"), ("cola", "validation"), ("rte", "train")):
+        folder = tmp_path / "data" / f"glue_{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with gzip.open(folder / f"{split}.jsonl.gz", "wt") as stream:
+            stream.write(json.dumps({"sentence": "It is.", "label": 1, "idx": 0}) + "\n")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize(
+    ("given", "tasks"),
+    [
+        (None, None),
+        ("cola", ("cola",)),
+        ("sst2,cola", ("cola", "sst2")),  # in GLUE's order
+        (" RTE , cola,rte", ("cola", "rte")),
+    ],
+)
+def test_tasks_are_named_with_commas(given: str | None, tasks: tuple[str, ...] | None) -> None:
+    assert split_tasks(given) == tasks
+
+
+@pytest.mark.parametrize("given", ["colla", "cola,colla", ""])
+def test_an_unknown_task_names_the_closest(given: str) -> None:
+    with pytest.raises(UnknownName, match="no task called"):
+        split_tasks(given)
+    if given:
+        with pytest.raises(UnknownName, match="Did you mean cola"):
+            split_tasks(given)
+
+
+def test_only_the_tasks_asked_for_are_planned(cli: Call) -> None:
+    out = cli("plan", TABLE.id, *SMOKE, "--tasks", "cola,rte", "--json").out
+    names = [run["name"] for run in json.loads(out)["runs"]]
+    assert len(names) == 2 * 4
+    assert all(" on cola, " in name or " on rte, " in name for name in names)
+
+
+def test_a_table_without_the_task_says_what_it_has(cli: Call) -> None:
+    answer = cli("table", TABLE.id, *SMOKE, "--no-run", "--tasks", "wnli")
+    assert answer.code == 2
+    assert "3-shared-2 has none of the tasks wnli. It has: cola, sst2," in answer.err
+    answer = cli("table", "ResAdapters-1", *SMOKE, "--no-run", "--tasks", "cola")
+    assert "ResAdapters-1 has none of the tasks cola. It has: squad2." in answer.err
+
+
+def test_a_table_of_some_tasks_is_complete_and_named_by_them(
+    cli: Call, store: Store, tmp_path: Path
+) -> None:
+    store_table(store, smoke(tasks="cola,rte"))
+    answer = cli("table", TABLE.id, *SMOKE, "--tasks", "rte,cola")
+    assert answer.code == 0, answer.err
+    assert "Tasks: CoLA, RTE only." in answer.out
+    assert "Cells reproduced: 8/8." in answer.out
+    assert "SST-2, MRPC, STS-B, QQP, MNLI(m), MNLI(mm), QNLI: gap, not asked for" in answer.out
+    assert (tmp_path / "tables" / "3-shared-2.smoke.cola-rte.md").read_text() == answer.out
+
+
+def test_the_report_brings_back_a_table_of_some_tasks(
+    cli: Call, store: Store, tmp_path: Path
+) -> None:
+    store_table(store, smoke(tasks="cola,rte"))
+    first = cli("table", TABLE.id, *SMOKE, "--tasks", "cola,rte").out
+    assert cli("report").code == 0
+    text = (tmp_path / "REPRODUCE.md").read_text()
+    command = next(line.split() for line in text.splitlines() if line.startswith("    python"))
+    assert command[-2:] == ["--tasks", "cola,rte"]
+    assert cli(*command[3:]).out == first
+    assert first.strip() in text
+
+
+def test_smoke_scale_is_trained_on_generated_rows() -> None:
+    assert smoke().data_revisions == dict.fromkeys(TABLE.tasks, DEFAULT_REVISION)
+
+
+def test_at_reduced_scale_a_task_without_all_its_files_is_a_gap(data: Path) -> None:
+    asked = make_request(TABLE, "reduced", Asked(tasks="cola,rte"))
+    revision = asked.data_revisions["cola"]
+    assert revision is not None
+    assert revision.startswith("sha256:")
+    assert list(asked.unavailable) == ["rte"]
+    assert "glue_rte/validation" in asked.unavailable["rte"]
+    assert {spec.task.name for spec in TABLE.runs(asked)} == {"cola"}
+
+
+def test_at_reduced_scale_no_task_with_data_is_an_error(data: Path) -> None:
+    with pytest.raises(MissingData, match="glue_rte/validation"):
+        make_request(TABLE, "reduced", Asked(tasks="rte"))
+
+
+def test_at_the_papers_scale_other_rows_are_an_error(data: Path) -> None:
+    with pytest.raises(MissingData, match="published"):
+        make_request(TABLE, "paper", Asked(tasks="cola"))
+
+
+def test_a_setting_of_another_sort_is_still_refused() -> None:
+    with pytest.raises(ReproError, match="learning rate"):
+        smoke(learning_rate=0.0)
+
+
+def test_a_table_of_counts_needs_no_data(cli: Call, tmp_path: Path) -> None:
+    answer = cli("table", "3-shared-1", *SMOKE)
+    assert answer.code == 0
+    assert "Cells reproduced: 12/12." in answer.out
+    assert cli("report").code == 0
+    text = (tmp_path / "REPRODUCE.md").read_text()
+    assert "Status: complete." in text
+    assert answer.out.strip() in text
+
+
+def test_counts_are_kept_for_the_next_table_and_copied_to_a_reference_store(
+    cli: Call, tmp_path: Path
+) -> None:
+    first = cli("table", "3-shared-1", *SMOKE).out
+    assert cli("table", "3-shared-1", *SMOKE, "--no-run").out == first
+    assert cli("report", "--reference", "runs/reference").code == 0
+    for path in (tmp_path / "runs" / "counts").iterdir():
+        path.unlink()
+    assert cli("table", "3-shared-1", *SMOKE, "--no-run").out == first  # from the reference
+    other = cli("table", "3-shared-1", *SMOKE, "--no-run", "--store", "empty")
+    assert other.code == 3
+    assert "gap, not counted" in other.out
+
+
+def test_the_plan_of_a_sweep_counts_its_runs_and_what_is_shared(cli: Call) -> None:
+    out = cli("plan", "Houlsby-1", "--scale", "paper").out
+    # 8 tasks x 3 sizes x 3 rates x 2 epochs x 5 restarts; fine-tuning 8 x 4 rates x 5
+    assert "Adapters (8-256): the best of 720 runs on all tasks, 240 of them shared" in out
+    assert "Adapters (64): the best of 240 runs on all tasks, 240 of them shared" in out
+    assert "BERT-large: the best of 160 runs on all tasks, 0 of them shared" in out
+    assert "880 runs: 0 stored, 880 missing, 0 shared between tables." in out
