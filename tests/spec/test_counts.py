@@ -16,16 +16,27 @@ from tiny_models import tiny_config
 
 from repro.backbones.load import Encoder
 from repro.methods import build
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, PipelinedCells, RunSpec
-from repro.spec.backbones import BERT_BASE, KNOWN, MINILM
+from repro.spec import (
+    AblatedSpans,
+    AlwaysNull,
+    FullFineTuning,
+    GlueTask,
+    LinearProbe,
+    PipelinedCells,
+    RunSpec,
+)
+from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
 from repro.spec.counts import (
+    adapter_parameters,
     bert_parameters,
     cell_parameters,
+    layer_parameters,
     stack_parameters,
     total_parameters,
     trained_parameters,
 )
 
+COLA = GlueTask(name="cola", source="generated", revision="by hand")
 SCRIPT = Path(__file__).parents[3] / "shared" / "methods" / "count_params.py"
 
 
@@ -114,6 +125,26 @@ def meta_encoder(layers: int, hidden: int) -> Encoder:
 
 def real_parameters(model: torch.nn.Module, *, trained_only: bool = False) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad or not trained_only)
+
+
+def test_bert_large_has_its_published_number_of_parameters() -> None:
+    # the library's bert-large-uncased with its pooler; Devlin et al. print 340M
+    assert KNOWN[BERT_LARGE].parameters == 335_141_888
+    assert (KNOWN[BERT_LARGE].layers, KNOWN[BERT_LARGE].hidden_size) == (24, 1024)
+    # Houlsby et al.: 2.1 % is 6.34M of the 24 layers' 302.3M
+    assert 24 * layer_parameters(KNOWN[BERT_LARGE]) == 302_309_376
+
+
+def test_an_adapter_has_the_papers_number_of_parameters() -> None:
+    # 2 m d + m + d: 64 x 768 twice, 64 and 768
+    assert adapter_parameters(64, 768) == 2 * 49_152 + 832 == 99_136
+    assert adapter_parameters(64, 1024) == 132_160
+
+
+def test_a_run_that_only_evaluates_trains_nothing() -> None:
+    spec = run_spec(AblatedSpans(), backbone=KNOWN[BERT_BASE], task=COLA)
+    assert trained_parameters(spec) == 0
+    assert total_parameters(spec) == 109_482_240
 
 
 def test_a_formula_for_bert_equals_the_librarys_model() -> None:

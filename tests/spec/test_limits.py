@@ -7,11 +7,24 @@ import sys
 from pathlib import Path
 
 import pytest
+from inside_samples import adapters
 from run_samples import cells, run_spec
 
 from repro.errors import ReproError
-from repro.spec import LinearProbe, RunSpec
+from repro.spec import (
+    AblatedSpans,
+    AlwaysNull,
+    FullFineTuning,
+    GlueTask,
+    LayerNorms,
+    LinearProbe,
+    Method,
+    RunSpec,
+    TopLayers,
+)
 from repro.spec.limits import check_run
+
+COLA = GlueTask(name="cola", source="generated", revision="by hand")
 
 
 def refusal(spec: RunSpec) -> str:
@@ -54,6 +67,50 @@ def test_a_norm_over_positions_needs_windows_of_one_length() -> None:
 def test_a_probe_of_a_layer_that_is_not_there_is_refused() -> None:
     assert "reads layer 7, and tiny has 6 layers" in refusal(run_spec(LinearProbe(layer=7)))
     check_run(run_spec(LinearProbe(layer=6)))
+
+
+@pytest.mark.parametrize(
+    ("layers", "span", "choices"), [(12, 5, "1, 2, 3, 4, 6, 12"), (6, 4, "1, 2, 3, 6")]
+)
+def test_a_span_that_does_not_divide_the_depth_is_refused(
+    layers: int, span: int, choices: str
+) -> None:
+    said = refusal(run_spec(adapters(span=span), backbone__layers=layers))
+    assert f"tiny has {layers} layers" in said
+    assert f"spans of {span}" in said
+    assert f"Choose a span of {choices} (0 shares nothing)." in said
+
+
+@pytest.mark.parametrize("span", [0, 1, 2, 3, 4, 6, 12])
+def test_a_span_that_divides_the_depth_is_accepted(span: int) -> None:
+    check_run(run_spec(adapters(span=span), backbone__layers=12))
+
+
+def test_more_top_layers_than_there_are_are_refused() -> None:
+    assert "The top 7 layers cannot be trained: tiny has 6." in refusal(
+        run_spec(TopLayers(layers=7))
+    )
+    check_run(run_spec(TopLayers(layers=6)))
+
+
+@pytest.mark.parametrize("method", [cells(), LinearProbe(layer=1), AlwaysNull()])
+def test_a_method_that_answers_with_spans_is_refused_on_a_classification(method: Method) -> None:
+    said = refusal(run_spec(method, task=COLA))
+    assert f"The method '{method.kind}' answers questions with spans, and cola wants" in said
+    assert "bottleneck-adapters" in said
+
+
+@pytest.mark.parametrize(
+    "method", [FullFineTuning(), TopLayers(layers=2), LayerNorms(), adapters()]
+)
+def test_methods_inside_the_encoder_do_both_kinds_of_task(method: Method) -> None:
+    check_run(run_spec(method, task=COLA))
+    check_run(run_spec(method))
+
+
+def test_ablated_spans_need_the_run_that_they_ablate() -> None:
+    assert "parent 'trained'" in refusal(run_spec(AblatedSpans(), task=COLA))
+    check_run(run_spec(AblatedSpans(), task=COLA, parents={"trained": "0" * 64}))
 
 
 def test_planning_imports_neither_torch_nor_data_libraries() -> None:

@@ -16,6 +16,7 @@ from inside_samples import (
     library_states,
     no_dropout,
     plain,
+    split,
 )
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -138,7 +139,8 @@ def layer_by_hand(layer: nn.Module, kind: str, x: Tensor, learner: Inside) -> Te
             middle = middle.clamp(min=0)
         else:
             middle = 0.5 * middle * (1 + torch.erf(middle / math.sqrt(2)))
-        return middle @ module.up.weight[0, 0] + module.up.bias[0, 0]
+        found: Tensor = middle @ module.up.weight[0, 0] + module.up.bias[0, 0]
+        return found
 
     heads = []
     for columns in torch.arange(32).view(4, 8):  # 4 heads of width 8
@@ -180,10 +182,10 @@ def test_a_layer_with_random_adapters_equals_one_by_hand(
     states = learner.start(ROWS, drop)
     found = learner.run_layer(0, states)[0]
     layer = encoder.model.get_submodule(family_of(encoder.model).layers)[0]  # type: ignore[index]
-    rows = states[0].split([9, 4, 1, 7])
+    rows = split(states[0], 9, 4, 1, 7)
     expected = torch.cat([layer_by_hand(layer, kind, row, learner) for row in rows])
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-    assert float((found - states[0]).abs().max()) > 0.1
+    assert not torch.allclose(found, states[0], atol=0.1)
 
 
 # -- which module stands where -----------------------------------------------------------------
@@ -238,7 +240,7 @@ def test_a_near_identity_start_is_near_the_backbone() -> None:
         learner = learner_of(adapters(init_std=std), encoder)
         bare = plain(encoder)
         bare.head.load_state_dict(learner.head.state_dict())
-        gaps.append(float((run(learner) - run(bare)).abs().max()))
+        gaps.append((run(learner) - run(bare)).abs().max().item())
     # f(x) is of the order std^2 sqrt(m d) |x| at each of the 8 slots; logits move by 0.02 of that
     assert gaps[0] < 1e-5
     assert gaps[0] < gaps[1] < gaps[2]
