@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from repro.papers.figures import Figure
+from repro.papers.published import Published
 from repro.papers.tables import Request
 from repro.papers.three_shared.figures import (
     ALL_LAYERS,
@@ -38,14 +39,16 @@ Grid = Mapping[Span, float]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One grid. With a `constant` span off every row gets one class; `absent`: why it is empty."""
+    """One grid. With a `constant` span off every row gets one class (None: nobody says which spans
+    do); `absent`: why the grid is empty.
+    """
 
     name: str
     title: str
     unit: str
     layers: int
     grid: Grid
-    constant: frozenset[Span] = frozenset()
+    constant: frozenset[Span] | None = None
     absent: str = ""
 
 
@@ -119,7 +122,6 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
     constant = frozenset(span for run in found for span in _constant(run, task))
     panels = _panels(task, layers, drops, changes, constant, "" if found else missing)
     correlation, reason = rank_correlation(panels[0], panels[1])
-    shown = published_drops(task)
     return AblationView(
         figure=figure,
         request=request,
@@ -128,7 +130,7 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
         runs=tuple(key for chain in chains for key in map(run_key, chain) if store.read(key)),
         drawn=len(found),
         intact=_intact(found, task),
-        published_intact=100 * (published_intact().value or 0.0) if shown else None,
+        published_intact=percent(published_intact()) if published_drops(task) else None,
         panels=panels,
         correlation=correlation,
         correlation_reason=reason,
@@ -147,6 +149,11 @@ def drop(intact: float, score: float) -> float:
 def relative_change(intact: float, score: float) -> float:
     """Percent gained, as Houlsby et al. define it: negative where switching off hurts."""
     return 100 * (score - intact) / intact
+
+
+def percent(cell: Published) -> float:
+    """A printed share in percent, without the noise of binary fractions."""
+    return round(100 * (cell.value or 0.0), 9)
 
 
 def mean_grid(grids: Sequence[Grid]) -> dict[Span, float]:
@@ -222,7 +229,7 @@ def _panels(
 
 def _published(task: GlueName, unit: str) -> Panel:
     cells = published_drops(task)
-    grid = {span: 100 * (cell.value or 0.0) for span, cell in cells.items()}
+    grid = {span: percent(cell) for span, cell in cells.items()}
     layers = 1 + max((last for _, last in grid), default=-1)
     absent = "" if grid else f"{GLUE[task].title}: nobody printed the numbers of a grid"
     return Panel("published", "Published", unit, layers, grid, absent=absent)

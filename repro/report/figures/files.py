@@ -87,7 +87,7 @@ def _panel_json(panel: Panel) -> dict[str, Any]:
                 "first": span[0],
                 "last": span[1],
                 "value": panel.grid[span],
-                "one_class": span in panel.constant,
+                "one_class": one_class(panel, span),
             }
             for span in shown(panel)
         ],
@@ -99,6 +99,11 @@ def shown(panel: Panel) -> list[Span]:
     return [] if panel.absent else sorted(panel.grid)
 
 
+def one_class(panel: Panel, span: Span) -> bool | None:
+    """Whether every row gets one class; None where nobody says."""
+    return None if panel.constant is None else span in panel.constant
+
+
 def csv_text(view: AblationView) -> str:
     """One cell of one panel a line, layers from 0; `one_class`: all rows get one."""
     out = io.StringIO()
@@ -107,7 +112,7 @@ def csv_text(view: AblationView) -> str:
     for panel in view.panels:
         head = [view.figure.id, view.request.scale, view.task, panel.name, panel.unit]
         for span in shown(panel):
-            writer.writerow([*head, *span, panel.grid[span], span in panel.constant])
+            writer.writerow([*head, *span, panel.grid[span], one_class(panel, span)])
     return out.getvalue()
 
 

@@ -150,7 +150,7 @@ def outline(axes: Axes, panel: Panel) -> None:
     """Marks the spans without whose adapters every row gets one class."""
     from matplotlib.patches import Rectangle
 
-    for first, last in sorted(panel.constant):
+    for first, last in sorted(panel.constant or ()):
         place = (last + 0.06, first + 0.06)
         axes.add_patch(Rectangle(place, 0.88, 0.88, fill=False, ec=MARK, lw=1.2))
 

@@ -1,0 +1,101 @@
+"""`figure`: draws what is stored, says what is missing, stops at mistakes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_spans import FIGURE, store_chain
+
+from repro.cli.options import Asked, make_request
+from repro.papers.tables import Request
+from repro.report.files import saved_requests
+from repro.spec import run_key
+from repro.store import Store
+
+Call = Callable[..., Any]
+DRAW = ["figure", "ablation-heatmap", "--scale", "smoke", "--no-run"]
+
+
+def smoke(method: str | None = None, **asked: Any) -> Request:
+    """A request as `--scale smoke` makes it."""
+    return make_request(FIGURE, "smoke", Asked(**asked), method)
+
+
+def test_a_stored_figure_is_drawn_and_its_files_are_named(
+    cli: Call, store: Store, tmp_path: Path
+) -> None:
+    store_chain(store, smoke())
+    answer = cli(*DRAW)
+    assert answer.code == 0
+    assert "Spans scored: 21/21." in answer.out
+    names = [f"figures/ablation-heatmap.smoke.{e}" for e in ("png", "svg", "pdf", "csv", "json")]
+    for name in names:
+        assert f"Wrote {name}\n" in answer.out
+        assert (tmp_path / name).stat().st_size > 0
+
+
+def test_with_everything_stored_nothing_is_trained_and_the_request_is_remembered(
+    cli: Call, store: Store, tmp_path: Path
+) -> None:
+    asked = smoke(tasks="mnli", method="pfeiffer")
+    store_chain(store, asked)
+    words = ["--task", "mnli", "--method", "pfeiffer", "--json"]
+    answer = cli("figure", "Ablation-Heatmap", "--scale", "smoke", *words)
+    assert (answer.code, answer.err) == (0, "")
+    document = json.loads(answer.out)
+    assert (document["task"], document["method"]) == ("mnli", "pfeiffer")
+    assert saved_requests(store) == [asked]
+    assert document["files"][4] == "figures/ablation-heatmap.smoke.mnli.pfeiffer.json"
+    assert (tmp_path / document["files"][4]).read_text() == answer.out
+
+
+def test_a_figure_without_runs_is_drawn_incomplete(cli: Call) -> None:
+    answer = cli(*DRAW, "--task", "mnli", "--json")
+    assert answer.code == 3
+    document = json.loads(answer.out)
+    assert document["complete"] == "0/21"
+    assert "--scale smoke --task mnli" in document["panels"][1]["absent"]
+    assert document["intact"]["reproduced"] == {}
+
+
+def test_a_failed_run_is_told_by_the_exit_code(cli: Call, store: Store) -> None:
+    trained, _ = FIGURE.chains(smoke(tasks="mnli"))[0]
+    store.record_failure(run_key(trained), trained, "diverged", "Not finite at step 3.", "log")
+    assert cli(*DRAW, "--task", "mnli").code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["figure", "ablation"], "Did you mean ablation-heatmap?"),
+        ([*DRAW, "--method", "full-fine-tuning"], "There is no method"),
+        ([*DRAW, "--method", "3shared"], "Did you mean 3-shared"),
+        ([*DRAW, "--task", "sst2"], "There is no task of this figure called 'sst2'"),
+        ([*DRAW, "--task", "cola,mnli"], "draws one task: cola or mnli"),
+        ([*DRAW, "--task", "colla"], "Did you mean cola"),
+    ],
+)
+def test_mistakes_are_one_sentence_with_the_mend(cli: Call, words: list[str], said: str) -> None:
+    answer = cli(*words)
+    assert answer.code == 2
+    assert said in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_the_report_draws_the_figure_again(cli: Call, store: Store, tmp_path: Path) -> None:
+    store_chain(store, smoke(tasks="mnli"))
+    cli(*DRAW[:-1], "--task", "mnli")
+    before = (tmp_path / "figures" / "ablation-heatmap.smoke.mnli.png").read_bytes()
+    answer = cli("report", "--out", "site")
+    assert answer.code == 0
+    assert answer.out == "Wrote site/REPRODUCE.md and 6 files in site/figures.\n"
+    assert (
+        tmp_path / "site" / "figures" / "ablation-heatmap.smoke.mnli.png"
+    ).read_bytes() == before
+    text = (tmp_path / "site" / "REPRODUCE.md").read_text()
+    command = next(line.split() for line in text.splitlines() if line.startswith("    python"))
+    assert command[3:] == [*DRAW[:-1], "--task", "mnli"]
