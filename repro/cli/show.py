@@ -11,9 +11,10 @@ from repro.cli import options as o
 from repro.errors import MissingData
 from repro.papers.registry import find_table
 from repro.papers.tables import Request, Table
+from repro.report.captions import setting
 from repro.report.layout import text_table
 from repro.report.render import GAP, count, json_text
-from repro.report.words import run_name
+from repro.report.words import counted, run_name
 from repro.spec import RunSpec, run_key
 from repro.spec.counts import trained_parameters
 from repro.spec.identity import flatten, identity_fields
@@ -46,7 +47,7 @@ def command(
     )
     runs = first_runs(table, request)
     document = as_json(table, request, runs)
-    sys.stdout.write(json_text(document) if json else as_text(table, document, runs))
+    sys.stdout.write(json_text(document) if json else as_text(table, request, document, runs))
 
 
 def _with_data(request: Request, table: Table) -> Request:
@@ -114,8 +115,8 @@ def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, An
     }
 
 
-def as_text(table: Table, document: dict[str, Any], runs: list[RunSpec]) -> str:
-    """Published cells, the setting that all runs share, then what differs a run."""
+def as_text(table: Table, request: Request, document: dict[str, Any], runs: list[RunSpec]) -> str:
+    """Published cells, the setting that all runs share, what differs a run, what is swept."""
     columns = [column.name for column in table.columns]
     cells = {(c["row"], c["column"]): c["text"] for c in document["published"]}
     published = [
@@ -128,7 +129,7 @@ def as_text(table: Table, document: dict[str, Any], runs: list[RunSpec]) -> str:
     )
     lines = [
         f"{table.id}: {table.title}",
-        f"Scale {document['scale']}, {document['seeds']} seeds, {scored}.",
+        f"Scale {document['scale']}, {counted(document['seeds'], 'seed')}, {scored}.",
         "",
         "Published:",
         text_table(["row", *columns], published),
@@ -143,7 +144,12 @@ def as_text(table: Table, document: dict[str, Any], runs: list[RunSpec]) -> str:
             f"{run['name'].removesuffix(f', seed {spec.seed}')} ({size} parameters trained):",
         ]
         lines += [_setting(lines_of_run)] if lines_of_run else ["(nothing else)"]
-    return "\n".join([*lines, "", *[f"- {note}" for note in table.notes]]) + "\n"
+    swept = [
+        f"- {row.name}: {setting(table.cell_runs(row, table.scores[0], request), sweep=True)}."
+        for row in table.rows
+        if row.select == "best"
+    ]
+    return "\n".join([*lines, "", *swept, *[f"- {note}" for note in table.notes]]) + "\n"
 
 
 def _apart(

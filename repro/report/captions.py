@@ -79,6 +79,7 @@ def _of_glue(view: TableView) -> list[str]:
         for name in GLUE
         if name in needed and GLUE[name].monitor in METRICS
     }
+    counted = any(row.parameters for row in view.rows)
     named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
     return [
         _scale(view),
@@ -88,6 +89,7 @@ def _of_glue(view: TableView) -> list[str]:
         f"Scored: {scored} rows, {named}{'the others ' if named else ''}by accuracy.",
         f"Reading: {'as released' if request.as_released else 'as published'}.",
         f"Seeds: {request.seeds}.",
+        *[f"Trained parameters: of {view.table.scores[0].name}'s model."] * counted,
     ]
 
 
@@ -102,13 +104,13 @@ def settings(view: TableView) -> str:
     for row in view.rows:
         specs = view.table.cell_runs(row.row, column, view.request)
         sweep = row.row.select == "best"
-        alike.setdefault(_setting(specs, sweep), []).append(row.row.name)
+        alike.setdefault(setting(specs, sweep), []).append(row.row.name)
     if len(alike) == 1:
         return next(iter(alike))
     return "; ".join(f"{', '.join(names)}: {said}" for said, names in alike.items())
 
 
-def _setting(specs: Sequence[RunSpec], sweep: bool) -> str:
+def setting(specs: Sequence[RunSpec], sweep: bool) -> str:
     """3 epochs, batch 32, rate 0.001, fp32; of a sweep all its values and the number of runs."""
     sizes = [getattr(spec.method, "size", None) for spec in specs]
     rates = [f"{spec.recipe.learning_rate:g}" for spec in specs]

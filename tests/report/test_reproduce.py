@@ -81,6 +81,9 @@ def test_a_request_of_another_version_is_left_out(store: Store) -> None:
             request(scale="reduced", backbone=KNOWN["google-bert/bert-base-uncased"]),
             "ResAdapters-1.reduced.BERT-base",
         ),
+        (request("3-shared-2", tasks=("cola", "rte")), "3-shared-2.smoke.cola-rte"),
+        (request("3-shared-2", tasks=("cola",), epochs=1), "3-shared-2.smoke.cola.epochs-1"),
+        (request("3-shared-2", precision="bf16"), "3-shared-2.smoke.bf16"),
     ],
 )
 def test_artefacts_are_named_by_table_scale_encoder_and_reading(asked: Request, name: str) -> None:
@@ -109,6 +112,7 @@ def test_artefacts_are_named_by_table_scale_encoder_and_reading(asked: Request, 
             "ResAdapters-1 --scale smoke --backbone google-bert/bert-base-uncased",
         ),
         (request(backbone=FOLDER_MODEL), "ResAdapters-1 --scale smoke --backbone 'my model'"),
+        (request("3-shared-2", tasks=("cola", "rte")), "3-shared-2 --scale smoke --tasks cola,rte"),
     ],
 )
 def test_the_command_that_a_table_names_asks_for_it_again(asked: Request, words: str) -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from repro.spec import Scale
-from repro.stats.verdicts import Summary, judge, summarise
+from repro.stats.verdicts import Summary, compare, judge, summarise
 
 ONE_RUN = Summary(50.0, None, (50.0,))
 TWO_RUNS = Summary(51.5, 2.1, (50.0, 53.0))
@@ -61,3 +61,35 @@ def test_without_a_margin_several_runs_leave_it_open() -> None:
 @pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
 def test_a_number_that_nobody_published_has_no_verdict(scale: Scale) -> None:
     assert judge(None, ONE_RUN, scale, "") == (None, "the paper has no such number")
+
+
+@pytest.mark.parametrize("found", [ONE_RUN, TWO_RUNS])
+def test_scores_of_other_rows_are_compared_at_no_scale(found: Summary) -> None:
+    elsewhere = "published: test, reproduced: validation"
+    assert judge(50.0, found, "paper", "", elsewhere) == ("NOT COMPARABLE", elsewhere)
+    assert judge(50.0, found, "smoke", "", elsewhere) == (
+        "NOT COMPARABLE",
+        f"smoke scale; {elsewhere}",
+    )
+    assert judge(None, found, "paper", "", elsewhere) == (None, "the paper has no such number")
+    assert judge(50.0, None, "paper", "not run", elsewhere) == ("GAP", "not run")
+
+
+@pytest.mark.parametrize(
+    ("published", "found", "digits", "verdict"),
+    [
+        (1_189_632.0, 1_189_632.0, 0, "MATCH"),
+        (1_189_632.0, 1_189_633.0, 0, "HIGHER"),
+        (1_189_632.0, 1_189_631.0, 0, "LOWER"),
+        (2.1, 2.0984, 1, "MATCH"),  # Houlsby et al., size 64 of BERT-large
+        (1.2, 1.1889, 1, "MATCH"),
+        (2.1, 1.89, 1, "LOWER"),
+        ("Not shared", "Not shared", 0, "MATCH"),
+        ("Not shared", "Shared in each layer", 0, "DIFFERS"),
+        (None, 5.0, 0, None),
+    ],
+)
+def test_what_is_counted_is_compared_to_the_printed_digits(
+    published: float | str | None, found: float | str, digits: int, verdict: str | None
+) -> None:
+    assert compare(published, found, digits)[0] == verdict
