@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from inside_samples import adapters, batch_of, encoder_of, learner_of, no_dropout
 from numpy.typing import NDArray
 from torch import Tensor
 
+from repro.methods.inside.adapters import slots_of
 from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
 from repro.methods.randomness import Dropout
@@ -134,3 +136,31 @@ def test_scores_are_named_by_their_span_and_only_the_split_asked_for_is_kept() -
         "intact", "layers 0-0", "layers 0-1", "layers 1-1",
     ]  # fmt: skip
     assert {(s["split"], s["epoch"], s["n"]) for s in scores} == {("validation_matched", 3, 5)}
+
+
+@pytest.mark.parametrize("changes", [{}, {"placement": "pfeiffer"}, {"norms": "all", "span": 1}])
+def test_a_real_learner_agrees_with_adapters_that_give_nothing(changes: dict[str, Any]) -> None:
+    """The plain way: the span's adapters get an up-projection of 0, then one whole forward pass."""
+    layers, batches = 4, [([2, 0, 1], batch_of([9, 4, 7], 1)), ([3], batch_of([5], 2))]
+    spec = adapters(**changes)
+    encoder = encoder_of("bert", layers)
+    learner = learner_of(spec, encoder).eval()
+    found = score_spans(learner, batches, Kept)
+    slots = slots_of(spec, layers)
+    moved = 0
+    for first, last in all_spans(layers):
+        silenced = learner_of(spec, encoder).eval()
+        with torch.no_grad():
+            for number in {n for layer in range(first, last + 1) for n in slots[layer]}:
+                for parameter in silenced.adapters[number].get_submodule("up").parameters():
+                    parameter.zero_()
+            plain = [(rows, silenced(inputs, no_dropout())[0]) for rows, inputs in batches]
+        kept, intact = found[span_group((first, last))], found[INTACT]
+        assert isinstance(kept, Kept)
+        assert isinstance(intact, Kept)
+        for rows, outputs in plain:
+            for row, expected in zip(rows, outputs.numpy(), strict=True):
+                np.testing.assert_allclose(kept.rows[row], expected, rtol=0, atol=1e-6)
+                assert kept.rows[row].argmax() == expected.argmax()
+                moved += not np.array_equal(kept.rows[row], intact.rows[row])
+    assert moved == len(all_spans(layers)) * 4  # every span changes every example
