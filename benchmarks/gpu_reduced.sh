@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The rows of 3-shared-2 on whole tasks at reduced scale, three seeds, and the heat map on CoLA.
+#
+#     benchmarks/gpu_reduced.sh OUT [options of `repro run`, such as --train-rows 100]
+#
+# Steps of a small encoder are bound by kernel launches, so several processes share the GPU; one that
+# finds a job claimed goes on with the next. OUT gets the artefacts, logs and an exported store.
+set -uo pipefail
+out=$1
+shift
+export REPRO_STORE=$out/store PYTHONUNBUFFERED=1
+mkdir -p "$out"
+began=$SECONDS
+number=0
+for task in sst2 sst2 sst2 cola cola mrpc stsb rte; do
+  number=$((number + 1))
+  timeout "${LIMIT:-460}" python3 -m repro run 3-shared-2 --scale reduced --seeds 3 --tasks "$task" \
+    --threads 1 "$@" > "$out/run-$number-$task.log" 2>&1 &
+done
+wait
+echo "training: $((SECONDS - began)) s"
+python3 -m repro table 3-shared-2 --scale reduced --seeds 3 --tasks cola,sst2,mrpc,stsb,rte \
+  --no-run --out "$out" "$@"
+began=$SECONDS
+timeout 120 python3 -m repro figure ablation-heatmap --scale reduced --out "$out" "$@"
+echo "heat map: $((SECONDS - began)) s"
+python3 - "$out" <<'PYTHON'
+import sys
+from pathlib import Path
+
+from repro.report.files import request_document, saved_requests, table_name
+from repro.store.store import Store
+
+out = Path(sys.argv[1])
+store = Store(out / "store")
+store.export(store.keys(), out / "reference")
+for request in saved_requests(store):
+    Store(out / "reference").save_request(table_name(request), request_document(request))
+seconds = [store.read(key).environment() for key in store.keys()]
+for line in sorted({(e["seconds"], e["device_name"], e.get("tokens_per_second", 0), len(e["members"]), e["peak_memory_bytes"]) for e in seconds}):
+    print(line)
+PYTHON
+tar -C "$out" -czf "$out/reference.tar.gz" reference
