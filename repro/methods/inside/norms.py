@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from repro.methods.inside.packing import Shares
+from repro.methods.inside.passing import Pass
 from repro.methods.learner import LayerNorm
 
 
 class TrainedNorm(LayerNorm):
-    """Stands in place of `norm` in the encoder; `shares` says how the items are shared now."""
+    """Stands in place of `norm` in the encoder."""
 
-    def __init__(self, norm: nn.LayerNorm, runs: int, shares: Callable[[], Shares]) -> None:
+    def __init__(self, norm: nn.LayerNorm, runs: int, now: Pass) -> None:
         super().__init__(runs, 1, norm.normalized_shape[0], norm.eps)
-        self.shares = shares
+        self.now = now
         with torch.no_grad():
             self.weight.copy_(norm.weight)
             self.bias.copy_(norm.bias)
@@ -26,5 +24,5 @@ class TrainedNorm(LayerNorm):
         """(1, items, hidden) -> the same shape."""
         if self.weight.shape[0] == 1:
             return F.layer_norm(x, x.shape[-1:], self.weight[0, 0], self.bias[0, 0], self.eps)
-        shares = self.shares()
+        shares = self.now.shares
         return shares.unstack(super().forward(shares.stack(x)))

@@ -43,7 +43,7 @@ class Packing:
     """One batch: `layout` of all rows (runs x batch, run-major, padded on the right)."""
 
     def __init__(self, layout: Layout, runs: int) -> None:
-        device, length = layout.real.device, layout.real.shape[1]
+        device = layout.real.device
         self.rows, batch = len(layout.lengths), len(layout.lengths) // runs
         own = [layout.lengths[i : i + batch] for i in range(0, self.rows, batch)]
         self.longest = max(layout.lengths)
@@ -51,25 +51,18 @@ class Packing:
         """Of each run's longest row: what it would be padded to alone."""
         self.tokens = Shares([sum(lengths) for lengths in own], device)
         self.firsts = Shares([batch] * runs, device)
-        real = layout.real[:, : self.longest]
         self.full = min(layout.lengths) == self.longest
-        self.kept = torch.arange(real.numel(), device=device)
-        if not self.full:
-            self.kept = self._kept(layout, length)
+        self.kept = _kept(layout, self.longest)
+        """Where the tokens stand in (rows * longest)."""
         self.places = (self.kept % self.longest).unsqueeze(0)  # (1, tokens)
         self.mask: Tensor | None = None  # (rows, 1, 1, longest), -inf on padding
         if not self.full:
-            self.mask = torch.zeros(real.shape, device=device)
-            self.mask = self.mask.masked_fill_(~real, float("-inf"))[:, None, None]
+            padding = ~layout.real[:, : self.longest]
+            nothing = torch.zeros(padding.shape, device=device)
+            self.mask = nothing.masked_fill_(padding, float("-inf"))[:, None, None]
         sizes = torch.tensor(layout.lengths)
-        self.first = (sizes.cumsum(0) - sizes).to(device, non_blocking=True)  # (rows,)
-
-    def _kept(self, layout: Layout, length: int) -> Tensor:
-        """Flat positions of the tokens in (rows, longest); the layout may be longer than that."""
-        kept = layout.kept
-        if kept is None:
-            kept = layout.real.flatten().nonzero().squeeze(1)
-        return kept if length == self.longest else kept // length * self.longest + kept % length
+        self.first = (sizes.cumsum(0) - sizes).to(device, non_blocking=True)
+        """Where in the line of tokens each row begins: (rows,)."""
 
     def ids(self, x: Tensor) -> Tensor:
         """(rows, length) -> (1, tokens)."""
@@ -84,6 +77,16 @@ class Packing:
         """(rows, longest, width) -> (tokens, width)."""
         flat = x.flatten(0, 1)
         return flat if self.full else pick(flat, self.kept)
+
+
+def _kept(layout: Layout, longest: int) -> Tensor:
+    """Flat positions of the real tokens in (rows, longest); the layout may be longer than that."""
+    rows, length = layout.real.shape
+    if min(layout.lengths) == longest:
+        return torch.arange(rows * longest, device=layout.real.device)
+    kept = layout.kept
+    assert kept is not None, "padding is dropped here"
+    return kept if length == longest else kept // length * longest + kept % length
 
 
 def spread(x: Tensor, places: Tensor, size: int) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -12,20 +10,33 @@ from repro.methods.layout import Layout
 from repro.methods.randomness import Dropout, dropped, join
 
 
-@dataclass(slots=True)
 class Pass:
-    """The batch, its dropout, and where the pass stands."""
+    """The batch of a learner, its dropout, and where the pass through the encoder stands.
 
-    packing: Packing
-    dropout: Dropout
-    rate: float
-    layout: Layout
-    narrows: bool = False
-    """This layer goes on with each row's first token only."""
-    narrowed: bool = False
-    """It does so by now."""
-    adapters: bool = True
-    """The adapters of this layer are switched on."""
+    A learner has one, which `begin` turns to the next batch; the hooks hold it, not the learner,
+    so that a learner that is let go of is freed at once.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.packing: Packing
+        self.layout: Layout
+        self.dropout: Dropout
+        self.narrows = False
+        """This layer goes on with each row's first token only."""
+        self.narrowed = False
+        """It does so by now."""
+        self.adapters = True
+        """The adapters of this layer are switched on."""
+
+    def begin(self, layout: Layout, runs: int, dropout: Dropout) -> None:
+        """Another batch: rows of `runs` runs."""
+        self.packing, self.layout, self.dropout = Packing(layout, runs), layout, dropout
+        self.narrows = self.narrowed = False
+
+    def enter(self, *, narrows: bool, adapters: bool) -> None:
+        """The next layer."""
+        self.narrows, self.narrowed, self.adapters = narrows, False, adapters
 
     @property
     def drops(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from inside_samples import (
+    adapters,
     batch_of,
     dropout_of,
     encoder_of,
@@ -142,3 +143,19 @@ def test_a_copy_is_in_fp32_and_what_stays_frozen_is_not_copied() -> None:
         assert parameter.requires_grad == copied, name
         assert (parameter is theirs[name]) != copied, name
     assert nn.Dropout not in {type(m) for m in encoder.model.modules() if getattr(m, "p", 1) == 0}
+
+
+@pytest.mark.parametrize("method", [FullFineTuning(), adapters(norms="all", pooler="trained")])
+def test_bf16_keeps_the_numbers_near_and_the_gradients_in_fp32(method: Any) -> None:
+    exact, short = encoder_of("bert", LAYERS), encoder_of("bert", LAYERS)
+    short.model.to(torch.bfloat16)
+    assert short.pooler is not None
+    short.pooler.to(torch.bfloat16)
+    wide, narrow = learner_of(method, exact), learner_of(method, short)
+    expected = wide(ROWS, dropout_of(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = narrow(ROWS, dropout_of(0))
+    torch.testing.assert_close(found.float(), expected, rtol=0, atol=0.02)
+    torch.autograd.backward(found.float().square().sum())
+    grads = [p.grad for p in narrow.parameters() if p.requires_grad]
+    assert all(g is not None and g.dtype == torch.float32 for g in grads)

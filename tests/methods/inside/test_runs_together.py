@@ -19,7 +19,6 @@ from inside_samples import (
 from torch import Tensor
 from torch.nn import functional as F
 
-from repro.methods.inside.packing import Packing
 from repro.methods.inside.passing import Pass
 from repro.methods.learner import Inputs
 from repro.spec import LayerNorms, Method
@@ -110,12 +109,11 @@ def test_a_run_starts_the_same_alone_and_in_any_group() -> None:
 def passes() -> tuple[Pass, list[Pass]]:
     """Ones go through the dropout of three runs together, and of each alone."""
     batches = [own_batch(run, 0) for run in range(3)]
-    layout = joined(batches).layout
-    together = Pass(Packing(layout, 3), dropout_of(*SEEDS), 0.3, layout)
-    alone = [
-        Pass(Packing(batch.layout, 1), dropout_of(seed), 0.3, batch.layout)
-        for batch, seed in zip(batches, SEEDS, strict=True)
-    ]
+    together = Pass(0.3)
+    together.begin(joined(batches).layout, 3, dropout_of(*SEEDS))
+    alone = [Pass(0.3) for _ in SEEDS]
+    for own, batch, seed in zip(alone, batches, SEEDS, strict=True):
+        own.begin(batch.layout, 1, dropout_of(seed))
     return together, alone
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -116,3 +118,16 @@ def test_learners_of_one_encoder_leave_each_other_alone() -> None:
     assert str(encoder.model.config._attn_implementation) == "sdpa"  # type: ignore[union-attr]
     assert not any(m._forward_hooks for m in encoder.model.modules())
     assert not any(p.requires_grad for p in encoder.model.parameters())
+
+
+@pytest.mark.parametrize("method", [adapters(norms="all"), FullFineTuning()])
+def test_a_learner_that_is_let_go_of_is_freed_at_once(method: Method) -> None:
+    learner = learner_of(method, encoder_of("bert"))
+    learner(batch_of([8, 5]), dropout_of(0)).sum().backward()
+    held = weakref.ref(next(learner.parameters()))
+    gc.disable()
+    try:
+        del learner
+        assert held() is None
+    finally:
+        gc.enable()
