@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder with small good sets of a single-text, a pair and a similarity task."""
     for name in ("sst2", "qqp", "stsb"):
         for split in ("train", "validation"):
-            write_split(tmp_path, name, split, rows(name, 6))  # type: ignore[arg-type]
+            write_split(tmp_path, name, split, rows(name, 6))
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     return tmp_path
 
