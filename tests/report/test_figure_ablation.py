@@ -191,7 +191,7 @@ def test_what_houlsby_et_al_say_stands_beside_what_is_found(store: Store) -> Non
     assert one.reproduced == pytest.approx(100 * 11.5 / 80)
     assert every.reproduced == pytest.approx(80 - 10.5)
     assert every.note == "100.0 % of the rows get the commonest prediction"
-    assert view.panels[1].constant == {(0, 2)}
+    assert view.panels[1].constant == frozenset({(0, 2)})
     assert any(note.startswith("1 span framed") for note in notes(view))
 
 
