@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from repro.backbones.load import Encoder
     from repro.methods.learner import Learner
-    from repro.spec import Method, RunSpec
+    from repro.spec import RunSpec
 
 
 def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
@@ -29,12 +29,7 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
         return Probe(method, runs, backbone.hidden_size)
     if isinstance(method, INSIDE):
         return Inside(trained(spec), runs, encoder, backbone.name)
-    assert isinstance(method, AlwaysNull), "ablated spans train nothing: their parent's learner is"
+    assert isinstance(method, AlwaysNull), (
+        "ablated spans are their parent's learner, switched off in part"
+    )
     return Null(runs)
-
-
-def reads_states(method: Method) -> bool:
-    """Whether the method reads the frozen encoder's states, so that a group shares them."""
-    from repro.spec.types import LinearProbe, PipelinedCells
-
-    return isinstance(method, (PipelinedCells, LinearProbe))

@@ -40,8 +40,6 @@ class Learner(nn.Module):
     """Works on padded positions too, as the released code does."""
     batch_statistics = False
     """Its numbers depend on the whole batch, so a batch is never split into micro-batches."""
-    own_rows = False
-    """The rows of a batch are runs x batch, run-major: each run has rows of its own."""
     stacked = True
     """Its parameters and buffers carry the axes (runs, stacks, ...)."""
     runs: int

@@ -13,11 +13,12 @@ from torch.nn import functional as F
 
 from repro.backbones.load import Encoder
 from repro.errors import ReproError
-from repro.methods import build, reads_states
+from repro.methods import build
 from repro.methods.learner import Learner
 from repro.methods.randomness import Dropout, generator
 from repro.methods.resadapters.pipelined import Pipelined
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, PipelinedCells
+from repro.spec.kinds import reads_states
 
 LAYERS, LENGTHS = 3, [9, 5, 7]
 METHODS: list[Any] = [

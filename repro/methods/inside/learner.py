@@ -32,10 +32,12 @@ from repro.spec.trained import Trained
 
 
 class Inside(Learner):
-    """`runs` runs of what `trains` declares; one run where it copies whole parts of the encoder."""
+    """`runs` runs of what `trains` declares; one run where it copies whole parts of the encoder.
+
+    Each run has rows of its own: those of a batch are runs x batch, run-major.
+    """
 
     reads_states = False
-    own_rows = True
 
     def __init__(self, trains: Trained, runs: int, encoder: Encoder, name: str) -> None:
         super().__init__()

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from repro.methods.inside.learner import Inside
 from repro.spec import FullFineTuning, LayerNorms, Method, TopLayers
+from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
 from repro.training.flat import FlatParameters
 
 D, M, F_, LAYERS = 32, 8, 64, 4  # hidden, bottleneck, feed-forward, depth
@@ -131,3 +132,13 @@ def test_a_learner_that_is_let_go_of_is_freed_at_once(method: Method) -> None:
         assert held() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "method", [adapters(), LayerNorms(), TopLayers(layers=1), FullFineTuning()]
+)
+def test_what_groups_and_jobs_assume_of_a_method_is_so(method: Method) -> None:
+    learner = learner_of(method, encoder_of("bert"))
+    assert has_own_rows(method)
+    assert learner.reads_states == reads_states(method)
+    assert learner.stacked != trains_encoder(method)
