@@ -272,3 +272,24 @@ def test_the_readmes_first_command(run: Run, tmp_path: Path) -> None:
     assert answer.code == 0
     assert "Encoder: MiniLM-L6, 6 layers, frozen." in answer.out
     assert "Cells reproduced: 36/36." in answer.out
+
+
+def test_a_glue_table_is_trained_and_then_answered_without_torch(
+    run: Run, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("glue")
+    words = ["table", "3-shared-2", *SMALL, "--tasks", "rte"]
+    first = run(*words, at=folder)
+    assert first.code == 0, first.err
+    assert "4 of 4 runs are missing" in first.err
+    assert "Cells reproduced: 4/4." in first.out
+    again = run(*words, at=folder, torch=False)
+    assert (again.code, again.err, again.out) == (0, "", first.out)
+    name = "3-shared-2.smoke.tiny.rte.train-rows-24.evaluation-rows-12.epochs-2.json"
+    document = strict(tables(folder)[name].decode())
+    for row in document["rows"]:
+        cells = {cell["column"]: cell for cell in row["cells"]}
+        assert 0 <= cells["RTE"]["reproduced"]["mean"] <= 100
+        assert cells["RTE"]["verdict"] == "NOT COMPARABLE"
+        assert cells["Total"]["reproduced"] is None
+        assert cells["CoLA"]["reason"] == "not asked for (--tasks)"
