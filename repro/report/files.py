@@ -98,12 +98,11 @@ def saved_requests(store: Store) -> list[Request]:
 
 def command_line(request: Request) -> str:
     """The command that asks for this artefact again; a model's folder is named without its path."""
-    drawn = request.table in FIGURES
-    words = ["python", "-m", "repro", "figure" if drawn else "table", request.table]
-    words += ["--scale", request.scale]
+    verb = "figure" if request.table in FIGURES else "table"
+    words = ["python", "-m", "repro", verb, request.table, "--scale", request.scale]
     values = asdict(request)
     if request.tasks is not None:
-        words += ["--task" if drawn else "--tasks", ",".join(request.tasks)]
+        words += ["--tasks", ",".join(request.tasks)]
     if request.method is not None:
         words += ["--method", request.method]
     if request.seeds != ARTEFACTS[request.table].default_seeds[request.scale]:
