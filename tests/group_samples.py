@@ -16,7 +16,7 @@ from torch import Tensor
 
 from repro.backbones.load import Encoder
 from repro.spec import Method, RunSpec
-from repro.tasks.squad2.task import SquadData
+from repro.tasks.data import TaskData
 from repro.training.group import Group, Settings
 from repro.training.optimizer import AdamW
 
@@ -39,7 +39,7 @@ def group_of(
     work: Path,
     *,
     encoder: Encoder | None = None,
-    data: SquadData | None = None,
+    data: TaskData | None = None,
     report: Callable[[dict[str, Any]], None] = lambda event: None,
     **settings: Any,
 ) -> Group:

@@ -9,9 +9,13 @@ from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
 from repro.spec import (
+    AblatedSpans,
     AlwaysNull,
     Backbone,
+    BottleneckAdapters,
     FullFineTuning,
+    GlueTask,
+    LayerNorms,
     LinearProbe,
     Method,
     PipelinedCells,
@@ -19,12 +23,30 @@ from repro.spec import (
     RunSpec,
     Source,
     SquadTask,
+    TopLayers,
 )
 from repro.spec.fields import Spec
 
 Kind = TypeVar("Kind", bound=Spec)
-METHODS: tuple[type[Spec], ...] = (PipelinedCells, LinearProbe, FullFineTuning, AlwaysNull)
-TYPES: tuple[type[Spec], ...] = (RunSpec, Backbone, SquadTask, *METHODS, Recipe, Source)
+METHODS: tuple[type[Spec], ...] = (
+    PipelinedCells,
+    LinearProbe,
+    FullFineTuning,
+    AlwaysNull,
+    TopLayers,
+    LayerNorms,
+    BottleneckAdapters,
+    AblatedSpans,
+)
+TYPES: tuple[type[Spec], ...] = (
+    RunSpec,
+    Backbone,
+    SquadTask,
+    GlueTask,
+    *METHODS,
+    Recipe,
+    Source,
+)
 
 TINY = Backbone(
     id="local",

@@ -42,8 +42,10 @@ TasksOption = Annotated[
         help="Only these tasks of a GLUE table (cola,sst2; default: all); a figure's one task.",
     ),
 ]
-TrainRowsOption = Annotated[int | None, typer.Option(min=1, help="Cap on training rows.")]
-EvaluationRowsOption = Annotated[int | None, typer.Option(min=1, help="Cap on scored rows.")]
+TrainRowsOption = Annotated[int | None, typer.Option(min=0, help="Cap on training rows; 0: none.")]
+EvaluationRowsOption = Annotated[
+    int | None, typer.Option(min=0, help="Cap on scored rows; 0: none.")
+]
 EpochsOption = Annotated[int | None, typer.Option(min=1, help="Epochs instead of the scale's.")]
 RateOption = Annotated[float | None, typer.Option(help="Learning rate instead of the scale's.")]
 BottleneckOption = Annotated[

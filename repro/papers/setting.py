@@ -32,7 +32,7 @@ def assumed(why: str) -> Source:
 
 
 def asked_for(request: Request) -> Setting:
-    """What the user set by hand for data and recipe, whatever the scale says."""
+    """What the user set by hand for data and recipe, whatever the scale says; 0 is no cap."""
     asked = {
         "task.train_rows": request.train_rows,
         "task.evaluation_rows": request.evaluation_rows,
@@ -40,7 +40,7 @@ def asked_for(request: Request) -> Setting:
         "recipe.learning_rate": request.learning_rate,
         "recipe.precision": request.precision,
     }
-    return {k: (v, assumed("asked for")) for k, v in asked.items() if v is not None}
+    return {k: (v or None, assumed("asked for")) for k, v in asked.items() if v is not None}
 
 
 def make_run(

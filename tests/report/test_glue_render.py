@@ -96,7 +96,7 @@ def test_the_caption_of_a_glue_table(store: Store) -> None:
         "Scale: smoke (not comparable with the published numbers).",
         "Encoder: MiniLM-L6, 6 layers.",
         "Training: each task's generated training rows; Full fine-tuning: 3 epochs, batch 16, "
-        "rate 0.0001, fp32; Houlsby (shared in layer), Ours (not shared), Ours (3-shared): 5 "
+        "rate 5e-05, fp32; Houlsby (shared in layer), Ours (not shared), Ours (3-shared): 5 "
         "epochs, batch 16, rate 0.001, fp32.",
         "Scored: validation rows, CoLA by Matthews correlation, MRPC by F1, STS-B by Spearman's "
         "correlation, QQP by F1, the others by accuracy.",

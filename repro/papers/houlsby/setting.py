@@ -67,8 +67,8 @@ ADAPTER_SWEEPS: dict[Scale, Sweep] = {
 
 FINE_TUNING_SWEEPS: dict[Scale, Sweep] = {
     "paper": Sweep((None,), (5e-5, 4e-5, 3e-5, 2e-5), (3,)),
-    "reduced": Sweep((None,), (1e-4,), (3,)),
-    "smoke": Sweep((None,), (1e-4,), (3,)),
+    "reduced": Sweep((None,), (3e-5,), (3,)),
+    "smoke": Sweep((None,), (5e-5,), (3,)),
 }
 """Devlin et al., section 4.1: the best of four rates and several restarts on validation."""
 

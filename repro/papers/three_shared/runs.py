@@ -8,6 +8,8 @@ from repro.papers.tables import Request
 from repro.papers.three_shared.setting import (
     AS_RELEASED,
     KEEP,
+    LARGE,
+    LARGE_ROWS,
     METHODS,
     RECIPE,
     SMALL,
@@ -15,9 +17,11 @@ from repro.papers.three_shared.setting import (
 )
 from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE
+from repro.spec.glue import GLUE
 
 FINE_TUNED = ("full-fine-tuning", "top-layers")
 """Variants that train weights of BERT: at BERT's own rate."""
+LARGE_TASKS = {name for name, facts in GLUE.items() if facts.rows["train"] > LARGE_ROWS}
 
 
 def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
@@ -27,7 +31,7 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     "3-shared", and beside them "houlsby" (the real one), "pfeiffer", "top-layers", "layer-norms".
     """
     backbone = encoder(request, BERT_BASE, code("bert-base-uncased"))
-    setting = METHODS[variant] | _recipe(variant, request)
+    setting = METHODS[variant] | _recipe(variant, task, request)
     if variant == "pfeiffer":
         reduced = max(1, backbone[0].hidden_size // 16)
         setting = setting | {"method.size": (reduced, code("AdapterHub: reduction factor 16"))}
@@ -38,7 +42,9 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     return glue_run(request, task, seed, backbone, setting | bottleneck(request))
 
 
-def _recipe(variant: str, request: Request) -> Setting:
+def _recipe(variant: str, task: str, request: Request) -> Setting:
     if variant in FINE_TUNED:
-        return KEEP | SMALL_FINE_TUNING.get(request.scale, {})
-    return RECIPE | SMALL.get(request.scale, {})
+        recipe = KEEP | SMALL_FINE_TUNING.get(request.scale, {})
+    else:
+        recipe = RECIPE | SMALL.get(request.scale, {})
+    return recipe | LARGE if request.scale == "reduced" and task in LARGE_TASKS else recipe
