@@ -12,7 +12,7 @@ export REPRO_STORE=$out/store PYTHONUNBUFFERED=1
 mkdir -p "$out"
 began=$SECONDS
 number=0
-for task in sst2 sst2 sst2 cola cola mrpc stsb rte; do
+for task in sst2 sst2 sst2 sst2 sst2 sst2 cola cola cola mrpc mrpc stsb stsb rte; do
   number=$((number + 1))
   timeout "${LIMIT:-460}" python3 -m repro run 3-shared-2 --scale reduced --seeds 3 --tasks "$task" \
     --threads 1 "$@" > "$out/run-$number-$task.log" 2>&1 &
