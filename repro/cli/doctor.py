@@ -43,6 +43,7 @@ def command(
         check("smoke data", lambda: o.find_data("smoke")),
         check("reduced data", lambda: o.find_data("reduced") or "not local: from the hub"),
         check("paper data", lambda: o.find_data("paper") or "not local: from the hub"),
+        check("GLUE data", _glue),
         check("minilm-l6", _minilm),
         check("speed", lambda: _measure(results, chosen, threads)),
     ]
@@ -66,6 +67,18 @@ def check(what: str, look: Callable[[], str | None]) -> dict[str, Any]:
 def _store(store: Store) -> str:
     store.check_writable()
     return f"{store.root}, {len(store.keys())} runs"
+
+
+def _glue() -> str:
+    """Which tasks lie in the local folder, whole or in part; the hub has all."""
+    from repro.spec.glue import GLUE
+    from repro.tasks.glue.sources import data_revision, unavailable
+
+    absent = [reason for name in GLUE if (reason := unavailable("reduced", name))]
+    here = [name for name in GLUE if not unavailable("reduced", name)]
+    local = [name for name in here if data_revision("reduced", name) is not None]
+    found = f"local: {', '.join(local)}" if local else "not local: from the hub"
+    return "; ".join([found, *absent])
 
 
 def _minilm() -> str:
@@ -109,7 +122,7 @@ def measure_speed(device: Any) -> Speed:
     layout = Layout.of(mask, keep_padding=False)
     states = [layout.pack(state) for state in encoder.states(ids, mask, types)]
     cohort = Cohort([0], [spec], encoder, device, steps=1)
-    inputs, targets = Inputs(ids, mask, types, layout, states), torch.ones(2, batch).long()
+    inputs, targets = Inputs(ids, mask, types, layout, states), torch.ones(1, batch, 2).long()
     training = timed(lambda: cohort.accumulate(inputs, targets.to(device), 1.0), device)
     flops = encoder_flops(spec, length) * batch * length / encoding
     own, moved = method_cost(spec, length)
