@@ -105,3 +105,21 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
     monkeypatch.setattr(AdamW, "step", watching)
     return record
+
+
+def same(found: Tensor, expected: Tensor) -> None:
+    """To 1e-5 of the largest number."""
+    scale = float(expected.abs().max())
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5 * scale)
+
+
+def compare(watched: Watched, together: Group, alone: list[Group], steps: int) -> None:
+    """Losses and gradients of every member, over the first steps."""
+    for member, own in enumerate(alone):
+        pairs = zip(watched.of(together, member), watched.of(own, 0), strict=True)
+        for found, expected in list(pairs)[:steps]:
+            same(found, expected)
+        for loss, expected_loss in list(zip(losses(together, member), losses(own), strict=True))[
+            :steps
+        ]:
+            assert loss == pytest.approx(expected_loss, rel=1e-5)

@@ -44,7 +44,9 @@ def ablate(
     def tell(done: int) -> None:
         report({"event": "evaluation", "epoch": epoch, "batch": done, "batches": len(batches)})
 
-    found = score_spans(learner, _inputs(batches, data, device), data.collector, tell)
+    bf16 = trained.recipe.precision == "bf16"
+    with torch.autocast(device.type, torch.bfloat16, enabled=bf16):  # as the run was scored
+        found = score_spans(learner, _inputs(batches, data, device), data.collector, tell)
     return list(span_scores(found, GLUE[trained.task.name].evaluation[0], epoch))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from group_samples import FIVE_ROWS, Watched, group_of, losses, spec_of, trained, watched
+from group_samples import FIVE_ROWS, Watched, compare, group_of, losses, spec_of, trained, watched
 from run_samples import cells
 from tiny_models import tiny_bert, tiny_data, tiny_encoder
 from torch import Tensor
@@ -23,24 +23,6 @@ from repro.training.group import Group
 
 __all__ = ["watched"]
 STEPS_AN_EPOCH = -(-len(tiny_data().training) // 4)
-
-
-def same(found: Tensor, expected: Tensor) -> None:
-    """To 1e-5 of the largest number."""
-    scale = float(expected.abs().max())
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5 * scale)
-
-
-def compare(watched: Watched, together: Group, alone: list[Group], steps: int) -> None:
-    """Losses and gradients of every member, over the first steps."""
-    for member, own in enumerate(alone):
-        pairs = zip(watched.of(together, member), watched.of(own, 0), strict=True)
-        for found, expected in list(pairs)[:steps]:
-            same(found, expected)
-        for loss, expected_loss in list(zip(losses(together, member), losses(own), strict=True))[
-            :steps
-        ]:
-            assert loss == pytest.approx(expected_loss, rel=1e-5)
 
 
 def test_five_rows_trained_in_one_group_agree_with_five_trained_alone(

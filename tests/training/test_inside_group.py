@@ -3,56 +3,19 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from group_samples import Watched, group_of, losses, remains, trained, watched
-from run_samples import run_spec
-from test_group import compare
-from tiny_models import minilm_tokenizer
+from group_samples import Watched, compare, group_of, losses, remains, watched
+from inside_groups import adapters, data_of, inside_group, inside_spec
 
-from repro.spec import BottleneckAdapters, FullFineTuning, GlueTask, LayerNorms, Method, RunSpec
-from repro.tasks.data import TaskData
-from repro.tasks.glue.task import load_glue
+from repro.spec import FullFineTuning, LayerNorms
 from repro.training import cohort as cohort_module
 from repro.training.checkpoint import read_artefact
-from repro.training.group import Group
 
 __all__ = ["watched"]
-
-
-def task_of(name: str = "cola") -> GlueTask:
-    revision = "seed=0,train=60,validation=20"
-    return GlueTask.model_validate({"name": name, "source": "generated", "revision": revision})
-
-
-@lru_cache
-def data_of(name: str = "cola") -> TaskData:
-    return load_glue(task_of(name), minilm_tokenizer())
-
-
-def adapters(size: int = 4, **changes: Any) -> BottleneckAdapters:
-    fields: dict[str, Any] = {
-        "placement": "houlsby",
-        "size": size,
-        "nonlinearity": "gelu",
-        "init_std": 0.02,
-        "norms": "all",
-        "pooler": "trained",
-    }
-    return BottleneckAdapters(**(fields | changes))
-
-
-def spec_of(method: Method, seed: int = 0, name: str = "cola", **changes: Any) -> RunSpec:
-    own: dict[str, Any] = {"backbone__layers": 3, "task": task_of(name)}
-    return run_spec(method, seed, **(own | changes))
-
-
-def group(specs: list[RunSpec], work: Path, **options: Any) -> Group:
-    return trained(specs, work, data=data_of(specs[0].task.name), **options)
 
 
 @pytest.mark.parametrize("placement", ["houlsby", "pfeiffer"])
@@ -60,18 +23,20 @@ def test_seeds_and_sizes_in_one_group_agree_with_each_run_alone(
     placement: Any, tmp_path: Path, watched: Watched
 ) -> None:
     specs = [
-        spec_of(adapters(size, placement=placement), seed) for seed in (0, 1, 2) for size in (4, 8)
+        inside_spec(adapters(size, placement=placement), seed)
+        for seed in (0, 1, 2)
+        for size in (4, 8)
     ]
-    together = group(specs, tmp_path / "all")
+    together = inside_group(specs, tmp_path / "all")
     assert together.steps >= 12
     assert any(len(cohort.members) > 1 for cohort in together.cohorts)
-    alone = [group([spec], tmp_path / str(n)) for n, spec in enumerate(specs)]
+    alone = [inside_group([spec], tmp_path / str(n)) for n, spec in enumerate(specs)]
     compare(watched, together, alone, steps=12)
     assert len({tuple(losses(together, member)) for member in range(6)}) == 6
 
 
 def test_seeds_read_batches_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    specs = [spec_of(LayerNorms(pooler="trained"), seed) for seed in (0, 1)]
+    specs = [inside_spec(LayerNorms(pooler="trained"), seed) for seed in (0, 1)]
     made = group_of(specs, tmp_path, data=data_of())
     seen: list[list[list[int]]] = []
     [cohort] = made.cohorts
@@ -100,14 +65,16 @@ def test_seeds_read_batches_of_their_own(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_regression_learns_numbers(tmp_path: Path) -> None:
-    spec = spec_of(adapters(), name="stsb", recipe__epochs=4)
-    found = losses(group([spec], tmp_path))
+    spec = inside_spec(adapters(), name="stsb", recipe__epochs=4)
+    found = losses(inside_group([spec], tmp_path))
     assert sum(found[-10:]) < sum(found[:10])
 
 
 def test_the_best_epoch_is_kept_and_scored_from_what_is_stored(tmp_path: Path) -> None:
-    spec = spec_of(adapters(), recipe__epochs=5, recipe__keep="best", recipe__learning_rate=3e-3)
-    made = group([spec], tmp_path)
+    spec = inside_spec(
+        adapters(), recipe__epochs=5, recipe__keep="best", recipe__learning_rate=3e-3
+    )
+    made = inside_group([spec], tmp_path)
     [member] = made.members
     by_epoch = [
         made.data.monitor([s for s in member.scores if s["epoch"] == epoch])
@@ -129,8 +96,8 @@ def test_the_best_epoch_is_kept_and_scored_from_what_is_stored(tmp_path: Path) -
 
 
 def test_a_group_of_seeds_that_is_cut_continues_byte_for_byte(tmp_path: Path) -> None:
-    specs = [spec_of(adapters(), seed, recipe__keep="best") for seed in (0, 1)]
-    whole = group(specs, tmp_path / "whole")
+    specs = [inside_spec(adapters(), seed, recipe__keep="best") for seed in (0, 1)]
+    whole = inside_group(specs, tmp_path / "whole")
 
     class Cut(Exception):
         pass
@@ -140,15 +107,15 @@ def test_a_group_of_seeds_that_is_cut_continues_byte_for_byte(tmp_path: Path) ->
             raise Cut
 
     with pytest.raises(Cut):
-        group(specs, tmp_path / "cut", report=report, checkpoint_steps=4)
-    assert remains(group(specs, tmp_path / "cut", checkpoint_steps=4)) == remains(whole)
+        inside_group(specs, tmp_path / "cut", report=report, checkpoint_steps=4)
+    assert remains(inside_group(specs, tmp_path / "cut", checkpoint_steps=4)) == remains(whole)
 
 
 def test_a_checkpoint_remembers_which_runs_were_stacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    specs = [spec_of(adapters(), seed) for seed in (0, 1)]
-    together = group(specs, tmp_path)
+    specs = [inside_spec(adapters(), seed) for seed in (0, 1)]
+    together = inside_group(specs, tmp_path)
     monkeypatch.setitem(cohort_module.STACKED_TOKENS, "cpu", 1)
     assert [c.members for c in group_of(specs, tmp_path, data=data_of()).cohorts] == [[0, 1]]
     assert [c.members for c in together.cohorts] == [[0, 1]]
@@ -157,7 +124,7 @@ def test_a_checkpoint_remembers_which_runs_were_stacked(
 
 
 def test_full_fine_tuning_trains_the_pooler_too(tmp_path: Path) -> None:
-    made = group([spec_of(FullFineTuning(), name="sst2")], tmp_path)
+    made = inside_group([inside_spec(FullFineTuning(), name="sst2")], tmp_path)
     tensors = read_artefact(made.artefact(made.members[0]))
     assert any("pooler" in name for name in tensors)
     assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
