@@ -17,7 +17,8 @@ from torch import Tensor
 from repro.backbones.load import Encoder
 from repro.spec import Method, RunSpec
 from repro.tasks.data import TaskData
-from repro.training.group import Group, Settings
+from repro.training.group import Group
+from repro.training.member import Settings
 from repro.training.optimizer import AdamW
 
 FIVE_ROWS: tuple[Method, ...] = (

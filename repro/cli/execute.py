@@ -17,6 +17,7 @@ from repro.engine.plan import Plan, make_plan
 from repro.errors import ReproError
 from repro.papers.tables import Request
 from repro.report.words import counted, duration, run_name, size
+from repro.spec.counts import trained_parameters
 from repro.store.store import Store
 
 PLAIN_SECONDS = 30.0
@@ -41,7 +42,7 @@ def train_missing(
     plan = make_plan(requests, store, speed, retry_failed=retry)
     if not plan.jobs:
         return []
-    store.check_writable(needed_bytes=200_000_000)
+    store.check_writable(needed_bytes=disk_needed(plan))
     store.sweep()
     announce(plan)
     try:
@@ -52,6 +53,16 @@ def train_missing(
     learn_speed(outcomes, store, kind)
     tell_failures(outcomes)
     return outcomes
+
+
+def disk_needed(plan: Plan) -> int:
+    """Bytes that training may write: all artefacts, and the largest job's checkpoint.
+
+    That holds values and two moments in fp32 beside the one that it replaces.
+    """
+    sizes = [[trained_parameters(spec) for spec in job.specs] for job in plan.jobs]
+    artefacts = sum(4 * sum(job) for job in sizes)
+    return 100_000_000 + artefacts + 24 * max((sum(job) for job in sizes), default=0)
 
 
 def tell_failures(outcomes: Sequence[Outcome]) -> None:

@@ -159,5 +159,5 @@ def sweep_jobs(store: Store) -> None:
 
 
 def is_stored(store: Store, job: Job) -> bool:
-    """Whether every member has its result."""
-    return all(store.state(key) == "done" for key in job.keys)
+    """Whether every member has its result, with all that a child may need of it."""
+    return all(store.is_whole(key) for key in job.keys)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from repro.engine.jobs import Execution, Job, is_stored, split_job, write_job
 from repro.engine.worker import Exit
 from repro.errors import StoreError
-from repro.spec import PipelinedCells
+from repro.spec import AblatedSpans, PipelinedCells
 from repro.store.result import FailureKind
 from repro.store.store import Store
 
@@ -127,7 +127,8 @@ class LocalExecutor:
         if len(job.specs) > 1:
             return split_job(job)
         size = execution.micro_batch or job.lead.recipe.batch_size
-        splittable = not isinstance(job.lead.method, PipelinedCells)  # batch statistics
+        whole = (PipelinedCells, AblatedSpans)  # batch statistics; nothing is accumulated
+        splittable = not isinstance(job.lead.method, whole)
         if splittable and size > 1:
             return execution.model_copy(update={"micro_batch": size // 2})
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from repro.engine.cost import Estimate, Speed, estimate
 from repro.engine.jobs import Job, group_runs, unfinished_jobs
@@ -59,6 +59,7 @@ def make_plan(
             if request.table not in tables.setdefault(key, []):
                 tables[key].append(request.table)
     runs = tuple(_planned(key, spec, tables[key], store) for key, spec in specs.items())
+    runs = _with_weights(runs, store)
     wanted = [run.spec for run in runs if _wanted(run, retry_failed)]
     return Plan(runs, tuple(jobs_for(wanted, store)), speed)
 
@@ -68,6 +69,17 @@ def _planned(key: str, spec: RunSpec, tables: list[str], store: Store) -> Planne
     # A process killed right after it stored a result leaves the old failure beside it.
     failure = store.failure(key) if state == "failed" else None
     return PlannedRun(key, spec, state, tuple(tables), failure)
+
+
+def _with_weights(runs: tuple[PlannedRun, ...], store: Store) -> tuple[PlannedRun, ...]:
+    """A parent of a missing run is missing, too, where only its scores are stored."""
+    needed = {key for run in runs if run.state != "done" for key in run.spec.parents.values()}
+    return tuple(
+        replace(run, state="missing")
+        if run.key in needed and run.state == "done" and not store.is_whole(run.key)
+        else run
+        for run in runs
+    )
 
 
 def jobs_for(wanted: list[RunSpec], store: Store) -> list[Job]:

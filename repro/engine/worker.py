@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from repro.backbones.load import Encoder
     from repro.tasks.data import TaskData
-    from repro.training.group import Group, Member
+    from repro.training.group import Group
+    from repro.training.member import Member
 
 PR_SET_PDEATHSIG = 1
 ADAPTER = "adapter.safetensors"
@@ -72,7 +73,7 @@ def main(arguments: list[str]) -> int:
     with store.claim([run_key(spec) for spec in file.specs]) as held:
         if len(held) < len(file.specs):
             return Exit.CLAIMED_ELSEWHERE
-        if all(store.state(key) == "done" for key in held):  # by another process, just before
+        if all(store.is_whole(key) for key in held):  # by another process, just before
             return Exit.DONE
         return guarded(store, folder, file)
 
@@ -116,7 +117,8 @@ def train(store: Store, folder: Path, file: JobFile) -> None:
     """Loads, trains, evaluates and stores every member of the job."""
     from repro.backbones.load import load_encoder
     from repro.tasks import load_task
-    from repro.training.group import Group, Settings
+    from repro.training.group import Group
+    from repro.training.member import Settings
 
     execution, lead = file.execution, file.specs[0]
     device = prepare_torch(
@@ -161,7 +163,10 @@ def ablate_parent(
     began = time.monotonic()
     epoch = parent.result.selected_epoch or parent.last_epoch
     tensors = read_artefact(parent.path / ADAPTER)
-    scores = ablate(parent.spec, tensors, epoch, encoder, data, device, report)
+    try:
+        scores = ablate(parent.spec, tensors, epoch, encoder, data, device, report)
+    except FloatingPointError as problem:
+        raise ReproError(f"With adapters switched off, {problem}.") from problem
     result = Result(
         key=run_key(spec),
         parameters_trained=0,
@@ -184,7 +189,7 @@ def keep(
     store: Store, group: Group, member: Member, machine: dict[str, Any], execution: Execution
 ) -> None:
     """Stores one member's result, or why it has none."""
-    if store.state(member.key) == "done":
+    if store.is_whole(member.key):
         return
     if member.diverged_at is not None:
         message = f"The loss was not finite at step {member.diverged_at}."

@@ -60,7 +60,7 @@ class Dropout:
 
 def dropped(x: Tensor, keep: Tensor, rate: float) -> Tensor:
     """`x` where `keep`, scaled so that its mean stays; 0 elsewhere."""
-    return x * keep.to(x.dtype).mul_(1.0 / (1.0 - rate))
+    return (x * keep).mul_(1.0 / (1.0 - rate))
 
 
 def join(parts: Sequence[Tensor]) -> Tensor:

@@ -31,6 +31,14 @@ def assumed(why: str) -> Source:
     return Source(origin="assumed", citation=why)
 
 
+def borrowed(setting: Setting, why: str, origins: tuple[str, ...] = ("paper", "code")) -> Setting:
+    """The same values for a model that their source does not speak of: assumed, with `why`."""
+    return {
+        path: (value, assumed(f"{why}: {source.citation}") if source.origin in origins else source)
+        for path, (value, source) in setting.items()
+    }
+
+
 def asked_for(request: Request) -> Setting:
     """What the user set by hand for data and recipe, whatever the scale says; 0 is no cap."""
     asked = {

@@ -75,8 +75,15 @@ class Store:
             self._shelf.set_aside(key, "the run that it was made from has another result now")
             run = None
         for shelf in self._fallbacks:
-            run = run or shelf.peek(key, verify=verify)
+            older = None if run is not None else shelf.peek(key, verify=verify)
+            if older is not None and not self._outlived(older):
+                run = older
         return run
+
+    def is_whole(self, key: str) -> bool:
+        """Whether the run is stored with its weights: an exported copy has none."""
+        run = self.read(key)
+        return run is not None and not run.partial
 
     def _outlived(self, run: StoredRun) -> bool:
         """Whether a parent is stored here with another result than `run` used."""

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
 from repro.spec import GlueTask, RunSpec
 from repro.spec.glue import GLUE
 from repro.tasks.data import TaskData
-from repro.training.batches import collate, length_sorted
+from repro.training.batches import collate, length_sorted, placed
 from repro.training.cohort import Cohort
 from repro.training.group import EVALUATION_TOKENS
 from repro.training.spans import score_spans, span_scores
@@ -55,9 +54,4 @@ def _inputs(
 ) -> Iterator[tuple[list[int], Inputs]]:
     """Each batch of evaluation examples with its indices."""
     for indices in batches:
-        batch = collate([data.evaluation[i] for i in indices], data.pad_id)
-        layout = Layout.of(batch.attention_mask, keep_padding=False).to(device)
-        ids, mask, types = (
-            tensor.to(device) for tensor in (batch.input_ids, batch.attention_mask, batch.type_ids)
-        )
-        yield indices, Inputs(ids, mask, types, layout, [])
+        yield indices, placed(collate([data.evaluation[i] for i in indices], data.pad_id), device)

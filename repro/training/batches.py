@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from repro.methods.layout import Layout
+from repro.methods.learner import Inputs
 from repro.methods.randomness import stream_seed
 from repro.spec.identity import canonical_json, identity_fields
 from repro.spec.types import RunSpec
@@ -60,6 +62,16 @@ def collate(examples: Sequence[Example], pad_id: int, length: int | None = None)
     if targets.is_floating_point():
         targets = targets.float()
     return Batch(ids, mask, types, targets)
+
+
+def placed(batch: Batch, device: torch.device, *, keep_padding: bool = False) -> Inputs:
+    """The batch on `device` as a learner reads it, without states."""
+    layout = Layout.of(batch.attention_mask, keep_padding=keep_padding).to(device)
+    ids, mask, types = (
+        tensor.to(device, non_blocking=True)
+        for tensor in (batch.input_ids, batch.attention_mask, batch.type_ids)
+    )
+    return Inputs(ids, mask, types, layout, [])
 
 
 def length_sorted(examples: Sequence[Example], tokens: int) -> list[list[int]]:

@@ -8,7 +8,6 @@ one is the ordinary case.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -32,14 +31,6 @@ STACKED_TOKENS = {"cpu": 1024, "cuda": 16_384}
 
 A CPU's cores are busy at that size; on a GPU stacking hides the launches of kernels.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class StepLosses:
-    """What one step says of each run: tensors (runs,), and gradient norms (runs, stacks)."""
-
-    loss: Tensor
-    norm: Tensor
 
 
 class Cohort:

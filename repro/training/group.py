@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,43 +22,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
 from repro.spec import RunSpec, run_key
 from repro.store.atomic import write_json
 from repro.tasks.data import Collector, Example, TaskData
-from repro.training.batches import Batch, collate, epoch_order, length_sorted
+from repro.training.batches import Batch, collate, epoch_order, length_sorted, placed
 from repro.training.checkpoint import Checkpoint, HistoryFile, read_artefact, write_artefact
 from repro.training.cohort import Cohort, cohorts_of
+from repro.training.member import Member, Settings
 from repro.training.states import FrozenStates, worth_keeping
 
 Report = Callable[[dict[str, Any]], None]
 EVALUATION_TOKENS = {"cpu": 4096, "cuda": 65536}
 """Padded tokens of an evaluation batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a group is executed; nothing here changes what a run is."""
-
-    device: torch.device
-    checkpoint_seconds: float = 60.0
-    checkpoint_steps: int | None = None
-    micro_batch: int | None = None
-
-
-@dataclass(slots=True)
-class Member:
-    """One run of the group as it stands."""
-
-    spec: RunSpec
-    key: str
-    history: HistoryFile
-    scores: list[dict[str, Any]] = field(default_factory=list)
-    diverged_at: int | None = None
-    kept: int | None = None
-    """The epoch whose weights are kept, where that is not simply the last."""
-    best: float | None = None
 
 
 class Group:
@@ -188,7 +164,7 @@ class Group:
                 rows = [example for spec in cohort.specs for example in part[spec.seed]]
                 batch = self._collate(rows)
                 targets = batch.targets.view(len(cohort.specs), -1, *batch.targets.shape[1:])
-                yield cohort, self._placed(batch, keep_padding=False), self._on_device(targets)
+                yield cohort, placed(batch, self.settings.device), self._on_device(targets)
 
     def _shared_inputs(
         self, cohorts: list[Cohort], examples: list[Example]
@@ -198,23 +174,12 @@ class Group:
             reading = [c for c in cohorts if c.learner.keeps_padding == keep_padding]
             if batch is None or not reading:
                 continue
-            inputs = self._placed(batch, keep_padding=keep_padding)
+            inputs = placed(batch, self.settings.device, keep_padding=keep_padding)
             if any(cohort.learner.reads_states for cohort in reading):
                 states = self.states.packed(examples, batch, inputs.layout)
                 inputs = replace(inputs, states=states)
             for cohort in reading:
                 yield cohort, inputs, self._on_device(batch.targets.unsqueeze(0))
-
-    def _placed(self, batch: Batch, *, keep_padding: bool) -> Inputs:
-        """The batch on the device, without states."""
-        layout = Layout.of(batch.attention_mask, keep_padding=keep_padding)
-        return Inputs(
-            self._on_device(batch.input_ids),
-            self._on_device(batch.attention_mask),
-            self._on_device(batch.type_ids),
-            layout.to(self.settings.device),
-            [],
-        )
 
     def _on_device(self, tensor: Tensor) -> Tensor:
         return tensor.to(self.settings.device, non_blocking=True)

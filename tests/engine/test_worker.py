@@ -26,7 +26,8 @@ from repro.engine.worker import Exit, collapsed
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, run_key
 from repro.store import Store, staging
 from repro.training.checkpoint import HistoryFile
-from repro.training.group import Group, Member
+from repro.training.group import Group
+from repro.training.member import Member
 
 Event = dict[str, Any]
 Train = Callable[..., int]

@@ -173,3 +173,22 @@ def test_a_depth_that_three_does_not_divide_is_refused_when_planned() -> None:
     with pytest.raises(ReproError, match="4 layers"):
         run("3-shared", "smoke", backbone=four)
     run("not-shared", "smoke", backbone=four)
+
+
+TENSORFLOW_ONLY = (
+    "recipe.adam_eps",
+    "recipe.weight_decay",
+    "recipe.clip_norm",
+    "recipe.bias_correction",
+    "method.pooler",
+    "method.init_std",
+)
+
+
+@pytest.mark.parametrize("field", TENSORFLOW_ONLY)
+def test_the_released_code_speaks_of_its_own_two_models_only(field: str) -> None:
+    # methods/not_shared_3shared: "not shared" is likely another code base's model
+    for variant in ("shared-in-layer", "3-shared"):
+        assert run(variant).sources[field].origin == "code"
+    assert run("not-shared").sources[field].origin == "assumed"
+    assert run("layer-norms").sources["recipe.epochs"].origin == "assumed"

@@ -1,7 +1,8 @@
 """What stands on the encoder: BERT's pooler, an optional dense layer, and the output layer.
 
 A classifier reads tanh(W h + b) of the first token (Devlin et al. 2019, section 3.2; the pooler),
-a span scorer every token's state. Output layers start as BERT's do: N(0, 0.02), bias 0.
+a span scorer every token's state. Output layers start at N(0, 0.02), bias 0, and compute in fp32
+whatever the rest does: rounded outputs would tie.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from repro.methods.inside.adapters import draw
 from repro.methods.learner import Linear
 
 STD = 0.02
-"""Devlin et al. 2019, released code: `initializer_range`."""
+"""BERT's `initializer_range`; a normal law, as the transformers library draws it, not truncated."""
 
 Drop = Callable[[Tensor], Tensor]
 
@@ -55,7 +56,8 @@ class Head(nn.Module):
         """(runs, items, hidden) -> (runs, items, outputs)."""
         if self.dense is not None:
             x = torch.tanh(self.dense(drop(x)))
-        scores: Tensor = self.scorer(drop(x))
+        with torch.autocast(x.device.type, enabled=False):
+            scores: Tensor = self.scorer(drop(x.float()))
         return scores
 
     def initialise(self, streams: list[torch.Generator]) -> None:

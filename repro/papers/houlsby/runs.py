@@ -10,7 +10,6 @@ from repro.papers.houlsby.setting import (
     ADAPTER_SWEEPS,
     ADAPTERS,
     AS_RELEASED,
-    BERT_LARGE,
     FINE_TUNING_SWEEPS,
     RECIPE,
     SWEPT,
@@ -19,6 +18,7 @@ from repro.papers.houlsby.setting import (
 from repro.papers.setting import Setting, assumed, paper
 from repro.papers.tables import Column, Request, Row, Score
 from repro.spec import RunSpec, Scale
+from repro.spec.backbones import BERT_LARGE
 
 SMALL: dict[Scale, Setting] = {
     "paper": {},

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from repro.papers.setting import Setting, assumed, code, paper
 from repro.spec import Scale
 
-BERT_LARGE = "google-bert/bert-large-uncased"
-"""The encoder of its Table 1."""
-
 ADAPTERS: Setting = {
     "method.kind": ("bottleneck-adapters", paper("section 2.1")),
     "method.placement": ("houlsby", paper("Figure 2")),

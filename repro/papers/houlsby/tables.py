@@ -15,7 +15,7 @@ SEEDS: dict[Scale, int] = {"paper": 5, "reduced": 1, "smoke": 1}
 
 
 def share(spec: RunSpec, counted: Mapping[str, int]) -> float:
-    """What a task adds, in percent of the encoder's layers: the printed 2.1 % counts adapters
+    """What a task adds, in percent of the encoder's layers: the printed share counts adapters
     only, and neither embeddings nor pooler."""
     method, encoder = spec.method, spec.backbone
     if not isinstance(method, BottleneckAdapters):

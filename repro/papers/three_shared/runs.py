@@ -11,7 +11,8 @@ from repro.papers.three_shared.setting import (
     LARGE,
     LARGE_ROWS,
     METHODS,
-    RECIPE,
+    OWN_RECIPE,
+    RECIPES,
     SMALL,
     SMALL_FINE_TUNING,
 )
@@ -46,5 +47,5 @@ def _recipe(variant: str, task: str, request: Request) -> Setting:
     if variant in FINE_TUNED:
         recipe = KEEP | SMALL_FINE_TUNING.get(request.scale, {})
     else:
-        recipe = RECIPE | SMALL.get(request.scale, {})
+        recipe = RECIPES.get(variant, OWN_RECIPE) | SMALL.get(request.scale, {})
     return recipe | LARGE if request.scale == "reduced" and task in LARGE_TASKS else recipe

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from repro.papers import glue
 from repro.papers.houlsby import setting as houlsby
-from repro.papers.setting import Setting, assumed, code, paper
+from repro.papers.setting import Setting, assumed, borrowed, code, paper
 
 SHARED: Setting = {
     "method.kind": ("bottleneck-adapters", paper("section 5.2")),
@@ -24,7 +24,10 @@ SHARED: Setting = {
     "method.dropout": (0.1, code("before the classifier, and BERT's own")),
 }
 
-NOT_SHARED: Setting = SHARED | {
+OTHERS = "as the report's other models"
+"""The released code has shared-in-layer and 3-shared only; its values are assumed for the rest."""
+
+NOT_SHARED: Setting = borrowed(SHARED, OTHERS, ("code",)) | {
     "method.span": (0, paper("Table 1: not shared")),
     "method.norms": ("encoder", paper("Table 1 and section 6.2")),
     "method.head": ("two-layer", paper("Table 1: two classifiers; the count fits no other head")),
@@ -37,8 +40,10 @@ TODAY: Setting = {
 }
 """What --as-released changes in the two models of the released code."""
 
-PFEIFFER: Setting = SHARED | {
+PFEIFFER: Setting = borrowed(SHARED, OTHERS) | {
     "method.placement": ("pfeiffer", assumed("a model of ours; AdapterHub's pfeiffer")),
+    "method.norms": ("none", code("AdapterHub: layer norms stay frozen")),
+    "method.init_std": (0.02, code("AdapterHub: N(0, 0.02)")),
     "method.span": (0, code("AdapterHub: no sharing")),
     "method.nonlinearity": ("relu", code("AdapterHub: pfeiffer")),
     "method.init": ("normal", code("AdapterHub: N(0, 0.02)")),
@@ -85,7 +90,15 @@ RECIPE: Setting = {
     "recipe.decayed": ("all", assumed("nothing is decayed")),
     "recipe.clip_norm": (None, code("no clipping")),
 }
-"""Of the adapters' rows, and of the layer norms'."""
+"""Of shared-in-layer and 3-shared."""
+
+RECIPES: dict[str, Setting] = {
+    "shared-in-layer": RECIPE,
+    "3-shared": RECIPE,
+    "not-shared": borrowed(RECIPE, OTHERS, ("code",)),
+}
+OWN_RECIPE: Setting = borrowed(RECIPE, OTHERS)
+"""Of the models of ours."""
 
 KEEP: Setting = {"recipe.keep": ("best", assumed("selected as the adapters' rows are"))}
 """Of the rows that are fine-tuned."""

@@ -1,0 +1,35 @@
+"""One run of a group as it stands, and how the group is executed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from repro.spec import RunSpec
+from repro.training.checkpoint import HistoryFile
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a group is executed; nothing here changes what a run is."""
+
+    device: torch.device
+    checkpoint_seconds: float = 60.0
+    checkpoint_steps: int | None = None
+    micro_batch: int | None = None
+
+
+@dataclass(slots=True)
+class Member:
+    """One run of the group as it stands."""
+
+    spec: RunSpec
+    key: str
+    history: HistoryFile
+    scores: list[dict[str, Any]] = field(default_factory=list)
+    diverged_at: int | None = None
+    kept: int | None = None
+    """The epoch whose weights are kept, where that is not simply the last."""
+    best: float | None = None

@@ -1,0 +1,61 @@
+"""A run that another is made from is needed with its weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store_samples import files_of, result_of
+
+from repro.cli import options as o
+from repro.engine.jobs import is_stored, make_job
+from repro.engine.plan import make_plan
+from repro.papers.registry import find_artefact
+from repro.spec import run_key
+from repro.store import Store, render
+
+REQUEST = o.make_request(find_artefact("ablation-heatmap"), "smoke", o.Asked())
+
+
+def states(store: Store) -> list[str]:
+    """Of the trained run and of its child."""
+    return [run.state for run in make_plan([REQUEST], store, o.any_speed()).runs]
+
+
+def test_a_parent_of_which_only_scores_are_stored_is_trained_for_a_missing_child(
+    tmp_path: Path,
+) -> None:
+    parent, _ = find_artefact("ablation-heatmap").runs(REQUEST)
+    whole = Store(tmp_path / "whole")
+    whole.write(run_key(parent), parent, files_of(run_key(parent)))
+    assert states(whole) == ["done", "missing"]
+    whole.export([run_key(parent)], tmp_path / "reference")
+    copied = Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])
+    assert copied.state(run_key(parent)) == "done"
+    assert states(copied) == ["missing", "missing"]
+    assert not is_stored(copied, make_job([parent]))
+
+
+def test_scores_alone_will_do_once_the_child_is_stored(tmp_path: Path) -> None:
+    parent, child = find_artefact("ablation-heatmap").runs(REQUEST)
+    whole = Store(tmp_path / "whole")
+    whole.write(run_key(parent), parent, files_of(run_key(parent)))
+    found = whole.read(run_key(parent))
+    assert found is not None
+    result = result_of(run_key(child)).model_copy(update={"parents": {"trained": found.digest}})
+    whole.write(run_key(child), child, {"result.json": render(result)})
+    whole.export([run_key(parent), run_key(child)], tmp_path / "reference")
+    assert states(Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])) == ["done", "done"]
+
+
+def test_a_child_behind_is_not_read_once_its_parent_was_trained_anew(tmp_path: Path) -> None:
+    parent, child = find_artefact("ablation-heatmap").runs(REQUEST)
+    old = Store(tmp_path / "reference")
+    old.write(run_key(parent), parent, files_of(run_key(parent)))
+    found = old.read(run_key(parent))
+    assert found is not None
+    result = result_of(run_key(child)).model_copy(update={"parents": {"trained": found.digest}})
+    old.write(run_key(child), child, {"result.json": render(result)})
+    store = Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])
+    assert states(store) == ["done", "done"]
+    store.write(run_key(parent), parent, files_of(run_key(parent), value=60.0))
+    assert states(store) == ["done", "missing"]
