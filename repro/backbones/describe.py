@@ -13,6 +13,8 @@ import json
 import os
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from repro.errors import MissingModel, ReproError, UnknownName
 from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION
 from repro.spec.counts import bert_parameters
@@ -65,19 +67,25 @@ def describe_folder(folder: Path) -> Backbone:
             config["max_position_embeddings"],
             config["type_vocab_size"],
         )
+        return Backbone(
+            id=LOCAL,
+            revision=f"sha256:{folder_digest(folder)}",
+            layers=config["num_hidden_layers"],
+            hidden_size=config["hidden_size"],
+            intermediate_size=config["intermediate_size"],
+            parameters=parameters,
+            name=folder.resolve().name,
+        )
+    except ValidationError as problem:
+        wrong = problem.errors()[0]
+        raise ReproError(
+            f"{folder / 'config.json'} is no configuration of a BERT: {wrong['loc'][0]} is "
+            f"{wrong['input']!r}. {wrong['msg']}."
+        ) from problem
     except (ValueError, KeyError, TypeError) as problem:
         raise ReproError(
             f"{folder / 'config.json'} is no configuration of a BERT: {problem}."
         ) from problem
-    return Backbone(
-        id=LOCAL,
-        revision=f"sha256:{folder_digest(folder)}",
-        layers=config["num_hidden_layers"],
-        hidden_size=config["hidden_size"],
-        intermediate_size=config["intermediate_size"],
-        parameters=parameters,
-        name=folder.resolve().name,
-    )
 
 
 def folder_digest(folder: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import sys
 import time
@@ -11,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from repro.cli import options as o
-from repro.engine.cost import Speed, encoder_flops, method_cost, store_speed
+from repro.engine.cost import ASSUMED, Speed, encoder_flops, method_cost, store_speed
 from repro.errors import ReproError
 from repro.report.layout import text_table
 from repro.report.render import json_text
@@ -23,6 +24,8 @@ PACKAGES = (
 )  # fmt: skip
 SECONDS = 2.0
 """How long each of the two speeds is measured."""
+BUSY = 0.75
+"""Load for each core above which a measured speed says little about the machine."""
 
 
 def command(
@@ -93,12 +96,21 @@ def _measure(store: Store, device: str, threads: int | None) -> str:
 
     prepare_process(deterministic=False)
     where = prepare_torch(device, threads=threads, deterministic=False, tf32=False)
+    busy = load() if where.type == "cpu" else 0.0
     speed = measure_speed(where)
-    store_speed(store.root, where.type, speed)
-    return (
+    found = (
         f"{speed.device}: encoder {speed.flops / 1e9:,.0f} GFLOP/s, cells "
         f"{speed.bytes / 1e9:,.1f} GB/s"
     )
+    if busy > BUSY * (os.cpu_count() or 1):
+        return f"{found}; not kept: the machine is busy (load {busy:.1f}), ask again when it is not"
+    store_speed(store.root, where.type, speed)
+    return found
+
+
+def load() -> float:
+    """Processes that wanted to run in the last minute, on average; 0 where nobody counts."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def measure_speed(device: Any) -> Speed:
@@ -127,7 +139,8 @@ def measure_speed(device: Any) -> Speed:
     flops = encoder_flops(spec, length) * batch * length / encoding
     own, moved = method_cost(spec, length)
     rest = max(training - 3 * own * batch * length / flops, 0.2 * training)
-    return Speed(flops, moved * batch * length / rest, device_name(device), True)
+    layer = ASSUMED[device.type].layer
+    return Speed(flops, moved * batch * length / rest, device_name(device), True, layer)
 
 
 def timed(action: Callable[[], Any], device: Any) -> float:

@@ -24,9 +24,11 @@ from repro.spec import (
     RunSpec,
     SquadTask,
     TopLayers,
+    canonical_json,
 )
 from repro.spec.counts import pooler_parameters, trained_parameters
 from repro.spec.glue import GLUE
+from repro.spec.identity import identity_fields
 from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
@@ -59,11 +61,13 @@ class Speed:
     """Memory traffic of the cells, per second."""
     device: str
     measured: bool
+    layer: float = 0.0
+    """Seconds that a layer takes at least in a step of training: launches of kernels."""
 
 
 ASSUMED = {
-    "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False),
-    "cuda": Speed(3.6e14, 3.0e12, "one H100 at 45% of its bf16 peak", False),
+    "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False, layer=5e-4),
+    "cuda": Speed(3.6e14, 3.0e12, "one H100 at 45% of its bf16 peak", False, layer=3e-3),
 }
 
 
@@ -125,8 +129,24 @@ def estimate(job: Job, speed: Speed) -> Estimate:
         own, moved = method_cost(spec, length)
         flops += own * (training_passes(spec) * trained + scored)
         traffic += moved * (trained + scored / 3)
-    seconds = flops / speed.flops + traffic / speed.bytes
+    seconds = flops / speed.flops + traffic / speed.bytes + launching(job, speed)
     return Estimate(seconds, memory(job, length * padded))
+
+
+def launching(job: Job, speed: Speed) -> float:
+    """Seconds below which the steps of a job do not fall, however little they compute.
+
+    On a GPU the runs of one method launch their kernels together.
+    """
+    steps = job.lead.recipe.epochs * -(-examples(job.lead)[0] // job.lead.recipe.batch_size)
+    methods = {canonical_json(identity_fields(spec.method)) for spec in trained_specs(job)}
+    return steps * job.lead.backbone.layers * speed.layer * len(methods)
+
+
+def trained_specs(job: Job) -> list[RunSpec]:
+    """The members that take steps."""
+    idle = (AlwaysNull, AblatedSpans)
+    return [spec for spec in job.specs if not isinstance(spec.method, idle)]
 
 
 def training_passes(spec: RunSpec) -> float:
@@ -208,9 +228,14 @@ def _is_speed(document: dict[str, Any]) -> bool:
 
 def calibrated(jobs: list[tuple[Job, float]], speed: Speed, device_name: str) -> Speed:
     """The speed at which the model's estimate meets the seconds that these jobs took."""
-    predicted = sum(estimate(job, speed).seconds for job, _ in jobs)
     taken = sum(seconds for _, seconds in jobs)
+    launched = sum(launching(job, speed) for job, _ in jobs)
+    predicted = sum(estimate(job, speed).seconds for job, _ in jobs)
+    computed = predicted - launched
     if predicted <= 0 or taken <= 0:  # runs that train nothing say nothing about the machine
         return speed
-    factor = predicted / taken
-    return Speed(speed.flops * factor, speed.bytes * factor, device_name, True)
+    if computed > 0 and taken > 2 * launched:
+        factor = computed / (taken - launched)
+        return Speed(speed.flops * factor, speed.bytes * factor, device_name, True, speed.layer)
+    layer = speed.layer * taken / predicted
+    return Speed(speed.flops, speed.bytes, device_name, True, layer)

@@ -154,7 +154,7 @@ def ablate_parent(
     from repro.training.ablation import ablate
     from repro.training.checkpoint import read_artefact
 
-    parent = store.read(spec.parents["trained"])
+    parent = store.read(spec.parents["trained"], verify=True)
     if parent is None or ADAPTER not in parent.files:
         raise ReproError(
             f"The run {spec.parents['trained'][:12]}, whose adapters are to be switched off, has "

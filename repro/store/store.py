@@ -81,8 +81,8 @@ class Store:
         return run
 
     def is_whole(self, key: str) -> bool:
-        """Whether the run is stored with its weights: an exported copy has none."""
-        run = self.read(key)
+        """Whether the run is stored with its weights, undamaged: an exported copy has none."""
+        run = self.read(key, verify=True)
         return run is not None and not run.partial
 
     def _outlived(self, run: StoredRun) -> bool:

@@ -18,6 +18,12 @@ Call = Callable[..., Any]
 SPEED = Speed(2.5e11, 1.25e10, "this machine", True)
 
 
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else runs here while the tests do."""
+    monkeypatch.setattr(doctor, "load", lambda: 0.0)
+
+
 @pytest.fixture
 def no_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "measure_speed", lambda device: SPEED)
@@ -103,3 +109,14 @@ def test_the_speed_is_really_measured_and_stored(
     assert speed.measured
     assert 1e8 < speed.flops < 1e14  # a multiple of what one core does, either way
     assert 1e6 < speed.bytes < 1e13
+
+
+@pytest.mark.usefixtures("no_measuring")
+def test_a_speed_measured_on_a_busy_machine_is_told_and_not_kept(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "load", lambda: 1e6)
+    found = checks(cli, "--device", "cpu")["speed"]["found"]
+    assert "250 GFLOP/s" in found
+    assert "not kept: the machine is busy" in found
+    assert not stored_speed(tmp_path / "runs", "cpu").measured

@@ -10,7 +10,14 @@ from run_samples import TASK, cells, run_spec
 from repro.engine import cost
 from repro.engine.cost import Speed, calibrated, estimate, examples, store_speed, stored_speed
 from repro.engine.jobs import Job, make_job
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
+from repro.spec import (
+    AlwaysNull,
+    BottleneckAdapters,
+    FullFineTuning,
+    GlueTask,
+    LinearProbe,
+    RunSpec,
+)
 from repro.store import Store
 from repro.store.atomic import write_json
 
@@ -172,3 +179,23 @@ def test_a_store_that_is_a_file_has_no_measured_speed(store: Store) -> None:
 def test_what_is_stored_is_what_speed_holds(store: Store) -> None:
     write_json(store.root / "calibration.json", {"cpu": asdict(SPEED)})
     assert stored_speed(store.root, "cpu") == SPEED
+
+
+def test_a_gpus_steps_take_their_launches_and_a_measured_job_teaches_which_bound_holds() -> None:
+    task = GlueTask(name="cola", source="generated", revision="seed=0,train=64,validation=8")
+    method = BottleneckAdapters(
+        placement="houlsby", size=4, nonlinearity="gelu", init_std=0.02, norms="none"
+    )
+    specs = [run_spec(method, seed, task=task, recipe__batch_size=4) for seed in (0, 1)]
+    job = make_job(specs)
+    # 64 rows in batches of 4, 2 epochs: 32 steps of 6 layers, two seeds of one method at once
+    bound = Speed(1e30, 1e30, "endless", False, layer=0.5)
+    assert estimate(job, bound).seconds == pytest.approx(32 * 6 * 0.5)
+    learnt = calibrated([(job, 48.0)], bound, "measured")
+    assert learnt.layer == pytest.approx(0.25)
+    assert estimate(job, learnt).seconds == pytest.approx(48.0)
+    slow = Speed(1e6, 1e30, "slow", False, layer=1e-3)
+    taken = 3 * estimate(job, slow).seconds
+    assert estimate(job, calibrated([(job, taken)], slow, "measured")).seconds == pytest.approx(
+        taken
+    )

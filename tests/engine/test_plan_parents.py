@@ -59,3 +59,15 @@ def test_a_child_behind_is_not_read_once_its_parent_was_trained_anew(tmp_path: P
     assert states(store) == ["done", "done"]
     store.write(run_key(parent), parent, files_of(run_key(parent), value=60.0))
     assert states(store) == ["done", "missing"]
+
+
+def test_weights_that_were_damaged_are_trained_again(tmp_path: Path) -> None:
+    parent, _ = find_artefact("ablation-heatmap").runs(REQUEST)
+    store = Store(tmp_path, warn=lambda line: None)
+    folder = store.write(run_key(parent), parent, files_of(run_key(parent)))
+    weights = folder / "adapter.safetensors"
+    weights.chmod(0o644)
+    weights.write_bytes(weights.read_bytes()[::-1])
+    assert store.state(run_key(parent)) == "done"  # sizes are right
+    assert states(store) == ["missing", "missing"]
+    assert any((tmp_path / "quarantine").iterdir())
