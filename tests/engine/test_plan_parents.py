@@ -10,7 +10,7 @@ from repro.cli import options as o
 from repro.engine.jobs import is_stored, make_job
 from repro.engine.plan import make_plan
 from repro.papers.registry import find_artefact
-from repro.spec import run_key
+from repro.spec import RunSpec, run_key
 from repro.store import Store, render
 
 REQUEST = o.make_request(find_artefact("ablation-heatmap"), "smoke", o.Asked())
@@ -19,6 +19,17 @@ REQUEST = o.make_request(find_artefact("ablation-heatmap"), "smoke", o.Asked())
 def states(store: Store) -> list[str]:
     """Of the trained run and of its child."""
     return [run.state for run in make_plan([REQUEST], store, o.any_speed()).runs]
+
+
+def both_stored(store: Store) -> tuple[RunSpec, RunSpec]:
+    """The trained run and its child, with results in `store`."""
+    parent, child = find_artefact("ablation-heatmap").runs(REQUEST)
+    store.write(run_key(parent), parent, files_of(run_key(parent)))
+    found = store.read(run_key(parent))
+    assert found is not None
+    result = result_of(run_key(child)).model_copy(update={"parents": {"trained": found.digest}})
+    store.write(run_key(child), child, {"result.json": render(result)})
+    return parent, child
 
 
 def test_a_parent_of_which_only_scores_are_stored_is_trained_for_a_missing_child(
@@ -36,25 +47,14 @@ def test_a_parent_of_which_only_scores_are_stored_is_trained_for_a_missing_child
 
 
 def test_scores_alone_will_do_once_the_child_is_stored(tmp_path: Path) -> None:
-    parent, child = find_artefact("ablation-heatmap").runs(REQUEST)
     whole = Store(tmp_path / "whole")
-    whole.write(run_key(parent), parent, files_of(run_key(parent)))
-    found = whole.read(run_key(parent))
-    assert found is not None
-    result = result_of(run_key(child)).model_copy(update={"parents": {"trained": found.digest}})
-    whole.write(run_key(child), child, {"result.json": render(result)})
+    parent, child = both_stored(whole)
     whole.export([run_key(parent), run_key(child)], tmp_path / "reference")
     assert states(Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])) == ["done", "done"]
 
 
 def test_a_child_behind_is_not_read_once_its_parent_was_trained_anew(tmp_path: Path) -> None:
-    parent, child = find_artefact("ablation-heatmap").runs(REQUEST)
-    old = Store(tmp_path / "reference")
-    old.write(run_key(parent), parent, files_of(run_key(parent)))
-    found = old.read(run_key(parent))
-    assert found is not None
-    result = result_of(run_key(child)).model_copy(update={"parents": {"trained": found.digest}})
-    old.write(run_key(child), child, {"result.json": render(result)})
+    parent, _ = both_stored(Store(tmp_path / "reference"))
     store = Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])
     assert states(store) == ["done", "done"]
     store.write(run_key(parent), parent, files_of(run_key(parent), value=60.0))
