@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from repro.errors import UnknownName
+from repro.errors import ReproError, UnknownName
 from repro.papers.figures import Figure
 from repro.papers.houlsby import tables as houlsby
 from repro.papers.resadapters import tables as resadapters
@@ -27,7 +27,12 @@ Kind = TypeVar("Kind")
 
 
 def find_table(given: str) -> Table:
-    """The table called `given`, in any case; an unknown id names the closest ones."""
+    """The table called `given`, in any case; an unknown id names the closest ones, a figure's the
+    verb that draws it.
+    """
+    for name in FIGURES:
+        if name.lower() == given.lower():
+            raise ReproError(f"{name} is a figure, not a table: python -m repro figure {name}.")
     return _find("table", given, TABLES)
 
 

@@ -76,9 +76,9 @@ def _summary(views: Sequence[View]) -> list[str]:
 
 
 def _collapsed(view: View) -> str:
-    """The rows of a table whose runs give a constant answer; a figure has no rows."""
+    """The rows of a table whose runs give a constant answer; of a figure, its intact model."""
     if isinstance(view, AblationView):
-        return ""
+        return "intact model" if view.collapsed else "none"
     return ", ".join(row.row.name for row in view.rows if row.collapsed) or "none"
 
 

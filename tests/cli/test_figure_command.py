@@ -58,7 +58,7 @@ def test_a_figure_without_runs_is_drawn_incomplete(cli: Call) -> None:
     assert answer.code == 3
     document = json.loads(answer.out)
     assert document["complete"] == "0/21"
-    assert "--scale smoke --task mnli" in document["panels"][1]["absent"]
+    assert "--scale smoke --tasks mnli" in document["panels"][1]["absent"]
     assert document["intact"]["reproduced"] == {}
 
 
@@ -72,6 +72,11 @@ def test_a_failed_run_is_told_by_the_exit_code(cli: Call, store: Store) -> None:
     ("words", "said"),
     [
         (["figure", "ablation"], "Did you mean ablation-heatmap?"),
+        (["show", "Ablation-heatmap"], "is a figure, not a table: python -m repro figure ablation"),
+        (
+            ["table", "ablation-heatmap"],
+            "is a figure, not a table: python -m repro figure ablation",
+        ),
         ([*DRAW, "--method", "full-fine-tuning"], "There is no method"),
         ([*DRAW, "--method", "3shared"], "Did you mean 3-shared"),
         ([*DRAW, "--task", "sst2"], "There is no task of this figure called 'sst2'"),
@@ -98,4 +103,4 @@ def test_the_report_draws_the_figure_again(cli: Call, store: Store, tmp_path: Pa
     ).read_bytes() == before
     text = (tmp_path / "site" / "REPRODUCE.md").read_text()
     command = next(line.split() for line in text.splitlines() if line.startswith("    python"))
-    assert command[3:] == [*DRAW[:-1], "--task", "mnli"]
+    assert command[3:] == [*DRAW[:-1], "--tasks", "mnli"]

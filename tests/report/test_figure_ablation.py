@@ -16,7 +16,7 @@ from repro.errors import UnknownName
 from repro.papers.three_shared.figures import published_drops, published_intact
 from repro.report.figures.ablation import Panel, drop, rank_correlation, relative_change
 from repro.report.figures.ablation import view_ablation as view_of
-from repro.report.figures.text import alternative, caption, notes
+from repro.report.figures.text import alternative, aside, caption, notes, stamp
 from repro.spec import AblatedSpans, run_key
 from repro.spec.spans import Span
 from repro.store import Store
@@ -35,6 +35,7 @@ def test_the_figures_arithmetic_is_the_papers() -> None:
     assert drop(60.8, 57.8) == pytest.approx(3.0)
     assert relative_change(80.0, 78.0) == pytest.approx(-2.5)
     assert relative_change(80.0, 82.0) == pytest.approx(2.5)
+    assert relative_change(0.0, 2.0) is None
 
 
 def test_grids_by_hand(store: Store) -> None:
@@ -193,6 +194,84 @@ def test_what_houlsby_et_al_say_stands_beside_what_is_found(store: Store) -> Non
     assert every.note == "100.0 % of the rows get the commonest prediction"
     assert view.panels[1].constant == frozenset({(0, 2)})
     assert any(note.startswith("1 span framed") for note in notes(view))
+
+
+def no_accuracy(seed: int, metric: str, span: Span | None) -> float:
+    """The intact model of seed 1 gets no row right."""
+    if seed == 1 and metric == "accuracy" and span is None:
+        return 0.0
+    return by_place(seed, metric, span)
+
+
+def test_a_change_relative_to_nothing_is_undefined_and_says_why(store: Store) -> None:
+    asked = request(layers=3, seeds=2)
+    for seed in (0, 1):
+        store_chain(store, asked, seed, no_accuracy)
+    view = view_of(FIGURE, asked, store)
+    relative = view.panels[3]
+    why = "no change in percent: the intact model's accuracy is 0"
+    assert (relative.grid, relative.undefined) == ({}, dict.fromkeys(view.panels[1].grid, why))
+    assert view.complete  # every span is scored
+    assert f"6 spans undefined: {why}." in notes(view)
+    assert f"adapters of one layer off: 2 %; here: {why}." in caption(view)
+    assert f"Relative change in accuracy: {why}" in alternative(view)
+
+
+def one_class(seed: int, metric: str, span: Span | None) -> float:
+    """The model of seed 0 gives every row one class, whatever is switched off."""
+    constant = {"matthews": 0.0, "accuracy": 68.0, "majority_share": 100.0}
+    return constant[metric] if seed == 0 else by_place(seed, metric, span)
+
+
+def test_a_collapsed_intact_model_is_said(store: Store) -> None:
+    asked = request(layers=3)
+    store_chain(store, asked, value=one_class)
+    view = view_of(FIGURE, asked, store)
+    said = "The intact model predicts one class: its spans say nothing about adapters."
+    assert view.collapsed == 1
+    assert said in caption(view)
+    assert said in notes(view)
+    assert said in dict(aside(view))["Intact model"]
+    assert view.statements[0].reproduced == 0
+    assert "one layer off: 2 %; here: 0.0 %" in caption(view)
+
+
+def test_of_several_seeds_the_collapsed_ones_are_counted(store: Store) -> None:
+    asked = request(layers=3, seeds=2)
+    for seed in (0, 1):
+        store_chain(store, asked, seed, one_class)
+    assert notes(view_of(FIGURE, asked, store))[0].startswith(
+        "The intact model of 1 of 2 seeds predicts one class"
+    )
+
+
+def test_a_model_that_tells_rows_apart_is_not_called_collapsed(store: Store) -> None:
+    store_chain(store, request())
+    view = view_of(FIGURE, request(), store)
+    assert view.collapsed == 0
+    assert "predicts one class" not in caption(view)
+
+
+def test_the_seeds_behind_the_mean_are_counted(store: Store) -> None:
+    asked = request(seeds=3)
+    said = ["none of 3 seeds", "1 of 3 seeds", "mean of 2 of 3 seeds", "mean of 3 seeds"]
+    for seed, words in enumerate(said):
+        assert f"(3 layers) · {words} ·" in stamp(view_of(FIGURE, asked, store))
+        if seed < 3:
+            store_chain(store, asked, seed)
+
+
+def test_one_epoch_is_one_epoch(store: Store) -> None:
+    assert " rows, 1 epoch, batch" in caption(view_of(FIGURE, request(epochs=1), store))
+    assert " rows, 2 epochs, batch" in caption(view_of(FIGURE, request(epochs=2), store))
+
+
+def test_statements_of_a_paper_say_that_another_models_adapters_are_drawn(store: Store) -> None:
+    other, same = (
+        view_of(FIGURE, request(method=method), store) for method in ("pfeiffer", "houlsby")
+    )
+    assert "section 3.6, of their own adapters; here: pfeiffer: Largest" in caption(other)
+    assert "section 3.6: Largest" in caption(same)
 
 
 def test_the_alternative_text_names_the_extremes(store: Store) -> None:

@@ -6,29 +6,35 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from fake_spans import FIGURE, request, store_chain
+from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
 from repro.report.figures.ablation import AblationView, Panel, view_ablation
 from repro.report.figures.files import as_json, csv_text, markdown, write_figure
-from repro.report.figures.heatmap import both_ways, draw_ablation, every, labels, one_way, rounded
+from repro.report.figures.heatmap import about_zero, draw_ablation, every, fill, labels
 from repro.report.figures.style import (
-    GAIN_AND_LOSS,
+    GAIN,
     INK,
     LEAST,
     LOSS,
     PAPER,
+    blank,
     ink_on,
     rendered,
     styled,
     text_ems,
 )
+from repro.report.figures.text import rounded
+from repro.report.render import json_text
+from repro.spec.spans import Span
 from repro.store import Store
 
 NAME = "figures/ablation-heatmap.smoke.Made-up-L{}"
@@ -126,8 +132,43 @@ def test_the_json_is_what_the_picture_shows(view: AblationView) -> None:
     assert document["panels"][2]["absent"] is not None
     assert document["panels"][2]["cells"] == []
     cell = document["panels"][1]["cells"][1]
-    assert cell == {"first": 0, "last": 1, "value": pytest.approx(11.0), "one_class": False}
+    value = {"value": pytest.approx(11.0), "undefined": None}
+    assert cell == {"first": 0, "last": 1, "one_class": False} | value
     assert document["complete"] == "21/21"
+
+
+def test_an_undefined_cell_is_null_in_json_empty_in_csv_and_blank_in_the_picture(
+    store: Store,
+) -> None:
+    asked = request(layers=3)
+
+    def value(seed: int, metric: str, span: Span | None) -> float:
+        return 0.0 if metric == "accuracy" else by_place(seed, metric, span)
+
+    store_chain(store, asked, value=value)
+    view = view_ablation(FIGURE, asked, store)
+    relative = json.loads(json.dumps(as_json(view), allow_nan=False))["panels"][3]
+    why = "no change in percent: the intact model's accuracy is 0"
+    assert [(c["value"], c["undefined"]) for c in relative["cells"]] == [(None, why)] * 6
+    lines = [x for x in csv.DictReader(io.StringIO(csv_text(view))) if x["panel"] == "relative"]
+    assert [line["value"] for line in lines] == [""] * 6
+    words = " ".join(texts_of(view)[0]).replace("\n", " ")
+    assert "No change in percent: the intact model's accuracy is 0" in words
+
+
+def test_no_zero_has_a_sign(store: Store) -> None:
+    """A score of -0.0, no change at all, and changes too small for what is printed."""
+    asked = request(layers=3)
+
+    def value(seed: int, metric: str, span: Span | None) -> float:
+        small = 0.01 if span == (0, 1) else 0.0
+        return -0.0 - small if metric == "matthews" else 50.0 - small
+
+    store_chain(store, asked, value=value)
+    view = view_ablation(FIGURE, asked, store)
+    words = " ".join([*texts_of(view)[0], markdown(view)])
+    assert not re.search(r"-0\.0(?!\d)", words)
+    assert not re.search(r"-0\.0\b", json_text(as_json(view)) + csv_text(view))
 
 
 def test_the_caption_has_an_alternative_text_and_no_tag(view: AblationView) -> None:
@@ -171,19 +212,44 @@ def test_an_empty_store_is_drawn_with_the_command_that_fills_it(store: Store) ->
     assert "Not run: python -m repro figure ablation-heatmap --scale smoke" in words
 
 
+def made(grid: dict[Span, float]) -> Panel:
+    return Panel("made", "Made", "points", 1 + max((j for _, j in grid), default=0), grid)
+
+
 def test_published_and_reproduced_share_their_colours(view: AblationView) -> None:
     published, reproduced = view.panels[:2]
-    colours = one_way([published, reproduced], LOSS)
-    assert colours.low == 0
-    assert colours.high == max(*published.grid.values(), *reproduced.grid.values())
-    gained = Panel("made", "Made", "points", 1, {(0, 0): -3.0})
-    assert (one_way([gained], LOSS).low, one_way([gained], LOSS).high) == (-3, 0)
+    colours = about_zero(LOSS, published, reproduced)
+    assert colours.farthest == max(*published.grid.values(), *reproduced.grid.values())
+    assert about_zero(LOSS, made({(0, 0): -3.0, (0, 1): 1.0})).farthest == 3
+    assert about_zero(LOSS, made({})).farthest > 0
 
 
-def test_a_difference_of_nothing_is_the_middle_of_the_colours() -> None:
-    colours = both_ways(Panel("made", "Made", "points", 2, {(0, 0): -3.0, (0, 1): 1.0}))
-    assert (colours.map, colours.low, colours.high) == (GAIN_AND_LOSS, -3, 3)
-    assert both_ways(Panel("made", "Made", "points", 1, {})).high > 0
+def shades(grid: dict[Span, float], map: str) -> dict[Span, tuple[float, float, float]]:
+    """Red, green and blue of each cell as it is drawn."""
+    panel = made(grid)
+    with styled():
+        axes = blank(3.0, 3.0).add_subplot()
+        fill(axes, panel, about_zero(map, panel), 2.0)
+        spans = sorted(grid)
+        colours = axes.collections[0].to_rgba(np.array([grid[span] for span in spans]))
+        return {span: tuple(colour[:3]) for span, colour in zip(spans, colours, strict=True)}
+
+
+@pytest.mark.parametrize("map", [LOSS, GAIN])
+def test_no_change_is_the_lightest_colour_and_a_gain_is_no_loss(map: str) -> None:
+    flat = shades({(0, 0): 0.0, (0, 1): 0.0, (1, 1): 0.0}, map)
+    found = shades({(0, 0): 0.0, (0, 1): -40.0, (1, 1): 5.0}, map)
+    assert set(flat.values()) == {found[0, 0]}
+    assert min(found[0, 0]) > 0.95
+    assert all(sum(found[span]) < sum(found[0, 0]) for span in ((0, 1), (1, 1)))
+
+
+def test_what_hurts_has_one_hue_in_every_panel() -> None:
+    """Purple holds more blue than red, orange more red than blue."""
+    lost = shades({(0, 0): 7.0}, LOSS)[0, 0], shades({(0, 0): -7.0}, GAIN)[0, 0]
+    gained = shades({(0, 0): -7.0}, LOSS)[0, 0], shades({(0, 0): 7.0}, GAIN)[0, 0]
+    assert all(blue > red for red, _, blue in lost)
+    assert all(red > blue for red, _, blue in gained)
 
 
 @pytest.mark.parametrize(("layers", "inches"), [(6, 2.7), (12, 2.7), (24, 5.0)])

@@ -206,7 +206,7 @@ def test_a_figure_stands_in_the_report_with_picture_command_and_caption(store: S
     name = "ablation-heatmap.smoke.Made-up-L3.mnli.houlsby"
     for line in (
         f"## {name}",
-        "    python -m repro figure ablation-heatmap --scale smoke --task mnli --method houlsby "
+        "    python -m repro figure ablation-heatmap --scale smoke --tasks mnli --method houlsby "
         "--backbone Made-up-L3",
     ):
         assert line in text.splitlines()

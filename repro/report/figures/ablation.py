@@ -33,6 +33,7 @@ PROTOCOL = "glue"
 RELATIVE = "accuracy"
 """Houlsby et al. draw the change in this metric, relative to the intact model's."""
 MAJORITY = "majority_share"
+NO_SHARE = "no change in percent: the intact model's accuracy is 0"
 NAMES = {"matthews": "Matthews correlation", "accuracy": "accuracy"}
 Grid = Mapping[Span, float]
 
@@ -40,7 +41,7 @@ Grid = Mapping[Span, float]
 @dataclass(frozen=True, slots=True)
 class Panel:
     """One grid. With a `constant` span off every row gets one class (None: nobody says which spans
-    do); `absent`: why the grid is empty.
+    do); `absent`: why the grid is empty; `undefined`: spans without a number, each with its reason.
     """
 
     name: str
@@ -50,11 +51,21 @@ class Panel:
     grid: Grid
     constant: frozenset[Span] | None = None
     absent: str = ""
+    undefined: Mapping[Span, str] = field(default_factory=dict)
+
+    @property
+    def blank(self) -> str:
+        """Why nothing can be drawn; empty where something can."""
+        if self.grid:
+            return ""
+        return self.absent or next(iter(self.undefined.values()), "no span has a number")
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What Houlsby et al. say, its number in percent, and that number here (None: not scored)."""
+    """What Houlsby et al. say, its number in percent, and that number here (None: not scored, or
+    undefined for the reason that is the note).
+    """
 
     text: str
     published: float
@@ -66,7 +77,8 @@ class Statement:
 @dataclass(frozen=True, slots=True)
 class AblationView:
     """The figure at one scale. `trained` and `ablated` are the runs of the first seed, `runs` the
-    stored ones behind the grids, those of `drawn` seeds.
+    stored ones behind the grids, those of `drawn` seeds; the intact models of `collapsed` seeds
+    give every row one class.
     """
 
     figure: Figure
@@ -75,6 +87,7 @@ class AblationView:
     ablated: RunSpec
     runs: tuple[str, ...]
     drawn: int
+    collapsed: int
     intact: Mapping[str, float]
     published_intact: float | None
     panels: tuple[Panel, Panel, Panel, Panel]
@@ -119,8 +132,9 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
     layers = chains[0][0].backbone.layers
     drops = mean_grid([_grid(run, task, GLUE[task].monitor, drop) for run in found])
     changes = mean_grid([_grid(run, task, RELATIVE, relative_change) for run in found])
+    undefined = _undefined(found, task)
     constant = frozenset(span for run in found for span in _constant(run, task))
-    panels = _panels(task, layers, drops, changes, constant, "" if found else missing)
+    panels = _panels(task, layers, drops, changes, constant, undefined, "" if found else missing)
     correlation, reason = rank_correlation(panels[0], panels[1])
     return AblationView(
         figure=figure,
@@ -129,12 +143,13 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
         ablated=chains[0][-1],
         runs=tuple(key for chain in chains for key in map(run_key, chain) if store.read(key)),
         drawn=len(found),
+        collapsed=_scores(found, task, MAJORITY, INTACT).count(100.0),
         intact=_intact(found, task),
         published_intact=percent(published_intact()) if published_drops(task) else None,
         panels=panels,
         correlation=correlation,
         correlation_reason=reason,
-        statements=_statements(task, found, layers, changes),
+        statements=_statements(task, found, layers, changes, NO_SHARE if undefined else ""),
         partial=f"{len(found)} of {len(keys)} seeds; the rest: {missing}"
         if found and len(found) < len(keys)
         else "",
@@ -146,9 +161,12 @@ def drop(intact: float, score: float) -> float:
     return intact - score
 
 
-def relative_change(intact: float, score: float) -> float:
-    """Percent gained, as Houlsby et al. define it: negative where switching off hurts."""
-    return 100 * (score - intact) / intact
+def relative_change(intact: float, score: float) -> float | None:
+    """Percent gained, as Houlsby et al. define it: negative where switching off hurts.
+
+    None, undefined, where the intact model's score is 0.
+    """
+    return 100 * (score - intact) / intact if intact else None
 
 
 def percent(cell: Published) -> float:
@@ -179,20 +197,26 @@ def rank_correlation(one: Panel, other: Panel) -> tuple[float | None, str]:
 
 def _score(run: StoredRun, task: GlueName, metric: str, group: str) -> float | None:
     score = run.score(GLUE[task].evaluation[0], PROTOCOL, metric, group, run.last_epoch)
-    return None if score is None else score.value
+    return None if score is None else score.value + 0.0  # a zero without a sign
 
 
 def _grid(
-    run: StoredRun, task: GlueName, metric: str, change: Callable[[float, float], float]
+    run: StoredRun, task: GlueName, metric: str, change: Callable[[float, float], float | None]
 ) -> dict[Span, float]:
-    """What each span changes; (intact, score) -> change."""
+    """What each span changes, where that is defined; (intact, score) -> change."""
     intact = _score(run, task, metric, INTACT)
     scores = {s: _score(run, task, metric, span_group(s)) for s in _spans(run)}
     return {
-        span: change(intact, score)
+        span: value
         for span, score in scores.items()
-        if intact is not None and score is not None
+        if intact is not None and score is not None and (value := change(intact, score)) is not None
     }
+
+
+def _undefined(found: Sequence[StoredRun], task: GlueName) -> dict[Span, str]:
+    """The spans whose relative change is undefined for a seed, and so is their mean."""
+    without = [run for run in found if _score(run, task, RELATIVE, INTACT) == 0]
+    return {span: NO_SHARE for run in without for span in _spans(run)}
 
 
 def _constant(run: StoredRun, task: GlueName) -> list[Span]:
@@ -210,6 +234,7 @@ def _panels(
     drops: Grid,
     changes: Grid,
     constant: frozenset[Span],
+    undefined: Mapping[Span, str],
     missing: str,
 ) -> tuple[Panel, Panel, Panel, Panel]:
     """Published, reproduced, their difference; and the relative change, which nobody printed."""
@@ -223,7 +248,7 @@ def _panels(
     title = "Reproduced minus published"
     difference = Panel("difference", title, "difference, points", layers, both, absent=absent)
     title, unit = "Relative change in accuracy", "change, percent of the intact model's accuracy"
-    relative = Panel("relative", title, unit, layers, changes, constant, missing)
+    relative = Panel("relative", title, unit, layers, changes, constant, missing, undefined)
     return published, reproduced, difference, relative
 
 
@@ -264,6 +289,7 @@ def _statements(
     found: Sequence[StoredRun],
     layers: int,
     changes: Grid,
+    undefined: str,
 ) -> tuple[Statement, ...]:
     """What Houlsby et al. say of one layer and of all layers, beside what is found here."""
     single = [value for (i, j), value in changes.items() if i == j]
@@ -273,7 +299,8 @@ def _statements(
     return (
         Statement(
             "Largest relative drop in accuracy with the adapters of one layer off",
-            one.value or 0.0, -min(single) if single else None, one.source,
+            one.value or 0.0, 0.0 - min(single) if single else None, one.source,
+            undefined,
         ),
         Statement(
             f"Accuracy on {GLUE[task].title} with all adapters off, said to be the majority class",

@@ -55,7 +55,11 @@ def as_json(view: AblationView) -> dict[str, Any]:
         "method": view.figure.method(view.request),
         "encoder": view.trained.backbone.name,
         "caption": caption(view),
-        "intact": {"reproduced": dict(view.intact), "published": view.published_intact},
+        "intact": {
+            "reproduced": dict(view.intact),
+            "published": view.published_intact,
+            "collapsed": view.collapsed,
+        },
         "panels": [_panel_json(panel) for panel in view.panels],
         "rank_correlation": {"value": view.correlation, "reason": view.correlation_reason},
         "statements": [
@@ -86,7 +90,8 @@ def _panel_json(panel: Panel) -> dict[str, Any]:
             {
                 "first": span[0],
                 "last": span[1],
-                "value": panel.grid[span],
+                "value": panel.grid.get(span),
+                "undefined": panel.undefined.get(span),
                 "one_class": one_class(panel, span),
             }
             for span in shown(panel)
@@ -95,8 +100,8 @@ def _panel_json(panel: Panel) -> dict[str, Any]:
 
 
 def shown(panel: Panel) -> list[Span]:
-    """The spans that a panel draws, by first layer, then by last."""
-    return [] if panel.absent else sorted(panel.grid)
+    """The spans that a panel has, with a number or undefined, by first layer, then by last."""
+    return [] if panel.absent else sorted({*panel.grid, *panel.undefined})
 
 
 def one_class(panel: Panel, span: Span) -> bool | None:
@@ -105,14 +110,16 @@ def one_class(panel: Panel, span: Span) -> bool | None:
 
 
 def csv_text(view: AblationView) -> str:
-    """One cell of one panel a line, layers from 0; `one_class`: all rows get one."""
+    """One cell of one panel a line, layers from 0; `one_class`: all rows get one. An undefined
+    value is empty.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for panel in view.panels:
         head = [view.figure.id, view.request.scale, view.task, panel.name, panel.unit]
         for span in shown(panel):
-            writer.writerow([*head, *span, panel.grid[span], one_class(panel, span)])
+            writer.writerow([*head, *span, panel.grid.get(span), one_class(panel, span)])
     return out.getvalue()
 
 

@@ -2,7 +2,8 @@
 
 Upper row: published, reproduced, their difference, the first two in one scale of colours. Lower
 row: the relative change in accuracy, and what Houlsby et al. say of it. The first layer that is
-switched off is on y, the last one on x, so the lower triangle is no span and stays empty.
+switched off is on y, the last one on x, so the lower triangle is no span and stays empty. In every
+panel no change is the lightest colour, and a loss has the same hue.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from repro.report.figures.ablation import AblationView, Panel
 from repro.report.figures.style import (
     BASE,
     GAIN,
-    GAIN_AND_LOSS,
     LEAST,
     LOSS,
     MARK,
@@ -27,7 +27,7 @@ from repro.report.figures.style import (
     ink_on,
     text_ems,
 )
-from repro.report.figures.text import aside, headline, stamp
+from repro.report.figures.text import aside, headline, rounded, stamp
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -42,11 +42,10 @@ MARGINS = 0.65
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """A map and its ends."""
+    """A map, and how far it reaches to either side of 0, its lightest colour."""
 
     map: str
-    low: float
-    high: float
+    farthest: float
 
 
 def draw_ablation(view: AblationView) -> Drawing:
@@ -59,39 +58,32 @@ def draw_ablation(view: AblationView) -> Drawing:
     grid = drawing.add_gridspec(2, 6, height_ratios=[1.0, 1.3])
     published, reproduced, difference, relative = view.panels
     side = width / 3 - MARGINS
-    drops = one_way([published, reproduced], LOSS)
+    drops = about_zero(LOSS, published, reproduced)
     left, middle = (drawing.add_subplot(grid[0, place]) for place in (slice(2), slice(2, 4)))
     fill(left, published, drops, side)
     fill(middle, reproduced, drops, side)
     add_bar(drawing, [left, middle], reproduced.unit)
     right = drawing.add_subplot(grid[0, 4:])
-    fill(right, difference, both_ways(difference), side)
+    fill(right, difference, about_zero(LOSS, difference), side)
     add_bar(drawing, [right], difference.unit)
     below = drawing.add_subplot(grid[1, :3])
-    fill(below, relative, one_way([relative], GAIN), 1.3 * side)
+    fill(below, relative, about_zero(GAIN, relative), 1.3 * side)
     add_bar(drawing, [below], relative.unit)
     write(drawing.add_subplot(grid[1, 3:]), aside(view))
     return drawing
 
 
-def one_way(panels: list[Panel], map: str) -> Colours:
-    """From 0, or beyond it, to the farthest value of these panels."""
-    values = [0.0, *(value for panel in panels for value in panel.grid.values())]
-    low, high = min(values), max(values)
-    return Colours(map, low, high if high > low else low + 1.0)
-
-
-def both_ways(panel: Panel) -> Colours:
-    """As far to either side of 0."""
-    farthest = max((abs(value) for value in panel.grid.values()), default=0.0) or 1.0
-    return Colours(GAIN_AND_LOSS, -farthest, farthest)
+def about_zero(map: str, *panels: Panel) -> Colours:
+    """Colours that reach the farthest value of these panels."""
+    values = [abs(value) for panel in panels for value in panel.grid.values()]
+    return Colours(map, max(values, default=0.0) or 1.0)
 
 
 def fill(axes: Axes, panel: Panel, colours: Colours, side: float) -> None:
     """Draws one grid on `axes`, about `side` inches wide, or writes why there is none."""
     axes.set_title(panel.title, loc="left")
-    if panel.absent:
-        frame(axes, panel.absent)
+    if panel.blank:
+        frame(axes, panel.blank)
         return
     import numpy as np
     import seaborn
@@ -99,13 +91,15 @@ def fill(axes: Axes, panel: Panel, colours: Colours, side: float) -> None:
     layers = panel.layers
     values = np.full((layers, layers), np.nan)
     texts = np.full((layers, layers), "", dtype=object)
+    ticks = every(layers)
     written, size = labels(panel, side / layers)
     for span, value in panel.grid.items():
         values[span], texts[span] = value, written[span]
     seaborn.heatmap(
-        values, mask=np.isnan(values), vmin=colours.low, vmax=colours.high, cmap=colours.map,
-        annot=texts, fmt="", annot_kws={"size": size}, linewidths=0.5, linecolor=PAPER,
-        square=True, cbar=False, xticklabels=every(layers), yticklabels=every(layers), ax=axes,
+        values, mask=np.isnan(values), vmin=-colours.farthest, vmax=colours.farthest,
+        cmap=colours.map, annot=texts, fmt="", annot_kws={"size": size}, linewidths=0.5,
+        linecolor=PAPER, square=True, cbar=False, xticklabels=ticks, yticklabels=ticks,
+        ax=axes,
     )  # fmt: skip
     for text in axes.texts:
         column, row = text.get_position()
@@ -134,11 +128,6 @@ def labels(panel: Panel, inches: float) -> tuple[dict[Any, str], float]:
         if size >= LEAST:
             break
     return texts, size
-
-
-def rounded(value: float, decimals: int) -> str:
-    """A number without a sign on zero."""
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def every(layers: int) -> int:

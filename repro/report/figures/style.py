@@ -21,8 +21,10 @@ BASE, SMALL, LEAST = 9.0, 7.5, 5.5
 INK, QUIET, PAPER = "#222222", "#666666", "white"
 MARK = "#D55E00"
 """What must be seen on any colour: vermillion of Okabe and Ito's palette."""
-LOSS, GAIN, GAIN_AND_LOSS = "YlGnBu", "YlGnBu_r", "PuOr_r"
-"""Colour maps that hold for colour-blind readers: a loss is dark, and one about a centre."""
+LOSS, GAIN = "PuOr", "PuOr_r"
+"""Colour maps that hold for colour-blind readers, of what is lost and of what is gained: nearly
+white at 0, a loss is purple, a gain orange.
+"""
 EMS = {".": 0.32, "-": 0.36}
 """Widths in this font as a share of its size; a digit's is 0.64."""
 

@@ -19,15 +19,20 @@ def headline(view: AblationView) -> str:
 def stamp(view: AblationView) -> str:
     """Scale, encoder, seeds, and whether the published grid is comparable."""
     backbone, seeds = view.trained.backbone, view.request.seeds
-    runs = "seed 0" if seeds == 1 else f"mean of {counted(view.drawn, 'seed')}"
     parts = [
         f"{view.request.scale.capitalize()} scale",
         f"{backbone.name} ({backbone.layers} layers)",
-        runs,
+        "seed 0" if seeds == 1 else _seeds(view.drawn, seeds),
     ]
     if view.request.scale != "paper":
         parts.append("not comparable with the published numbers")
     return " · ".join(parts)
+
+
+def _seeds(drawn: int, asked: int) -> str:
+    """mean of 3 seeds, mean of 2 of 3 seeds, 1 of 3 seeds, none of 3 seeds."""
+    of = f"{drawn or 'none'} of " if drawn < asked else ""
+    return f"{'mean of ' if drawn > 1 else ''}{of}{counted(asked, 'seed')}"
 
 
 def aside(view: AblationView) -> list[tuple[str, list[str]]]:
@@ -36,7 +41,7 @@ def aside(view: AblationView) -> list[tuple[str, list[str]]]:
     found.append(("Published and reproduced grid", [agreement(view)]))
     if view.statements:
         says = [statement(said) for said in view.statements]
-        found.append(("Houlsby et al. 2019, section 3.6", says))
+        found.append((f"Houlsby et al. 2019, section 3.6{_of_whom(view)}", says))
     if view.panels[1].constant:
         found.append(("Framed", [CONSTANT]))
     return [(heading, sentences) for heading, sentences in found if sentences]
@@ -47,25 +52,46 @@ CONSTANT = "Every row gets one class, so that Matthews' correlation is 0."
 
 def intact(view: AblationView) -> list[str]:
     """The scores with every adapter on."""
-    found = [f"{NAMES[name]} {value:.1f}" for name, value in view.intact.items()]
+    found = [f"{NAMES[name]} {rounded(value)}" for name, value in view.intact.items()]
     lines = [f"Here: {', '.join(found)}."] if found else []
     if view.published_intact is not None:
-        lines.append(f"Published: {NAMES['matthews']} {view.published_intact:.1f}.")
-    return lines
+        lines.append(f"Published: {NAMES['matthews']} {rounded(view.published_intact)}.")
+    return lines + collapsed(view)
+
+
+def collapsed(view: AblationView) -> list[str]:
+    """That an intact model gives a constant answer, where one does."""
+    if not view.collapsed:
+        return []
+    seeds = view.request.seeds
+    of = f" of {view.collapsed} of {counted(view.drawn, 'seed')}" if seeds > 1 else ""
+    return [f"The intact model{of} predicts one class: its spans say nothing about adapters."]
 
 
 def agreement(view: AblationView) -> str:
     """How alike the two grids are, or why that cannot be said."""
     if view.correlation is None:
         return f"No rank correlation: {view.correlation_reason}."
-    return f"Spearman rank correlation {view.correlation:.2f}, {view.correlation_reason}."
+    return f"Spearman rank correlation {rounded(view.correlation, 2)}, {view.correlation_reason}."
 
 
 def statement(said: Statement) -> str:
     """What they say, and what is found here."""
-    here = "not run" if said.reproduced is None else f"{said.reproduced:.1f} %"
-    note = f" ({said.note})" if said.note else ""
+    if said.reproduced is None:
+        return f"{said.text}: {said.published:g} %; here: {said.note or 'not run'}."
+    here, note = f"{rounded(said.reproduced)} %", f" ({said.note})" if said.note else ""
     return f"{said.text}: {said.published:g} %; here: {here}{note}."
+
+
+def _of_whom(view: AblationView) -> str:
+    """Whose adapters they speak of, where others are drawn."""
+    drawn = view.figure.method(view.request)
+    return "" if drawn == "houlsby" else f", of their own adapters; here: {drawn}"
+
+
+def rounded(value: float, decimals: int = 1) -> str:
+    """A number without a sign on zero."""
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def caption(view: AblationView) -> str:
@@ -77,13 +103,14 @@ def caption(view: AblationView) -> str:
         f"{view.figure.title}.",
         f"{headline(view)}.",
         f"{stamp(view)}.",
-        f"Trained on {rows} {kind} rows, {recipe.epochs} epochs, batch {recipe.batch_size}, rate "
-        f"{recipe.learning_rate:g}, {recipe.precision}; scored on "
+        f"Trained on {rows} {kind} rows, {counted(recipe.epochs, 'epoch')}, batch "
+        f"{recipe.batch_size}, rate {recipe.learning_rate:g}, {recipe.precision}; scored on "
         f"{GLUE[view.task].evaluation[0]}.",
         f"Upper row: {view.panels[1].unit}, in the published grid, here, and the difference. "
         "Lower row: change in accuracy, in percent of the intact model's.",
+        *collapsed(view),
         agreement(view),
-        f"Houlsby et al., section 3.6: {' '.join(map(statement, view.statements))}",
+        f"Houlsby et al., section 3.6{_of_whom(view)}: {' '.join(map(statement, view.statements))}",
         f"Spans scored: {view.done}/{view.cells}.",
     ]
     return " ".join(parts)
@@ -91,10 +118,7 @@ def caption(view: AblationView) -> str:
 
 def alternative(view: AblationView) -> str:
     """What stands in the picture, for who cannot see it."""
-    drawn = [
-        f"{panel.title}: {panel.absent}" if panel.absent else f"{panel.title}: {_ends(panel.grid)}"
-        for panel in view.panels
-    ]
+    drawn = [f"{panel.title}: {panel.blank or _ends(panel.grid)}" for panel in view.panels]
     return (
         "Heat maps over the first (y) and the last (x) layer whose adapters are switched off. "
         f"{'. '.join(drawn)}."
@@ -102,21 +126,23 @@ def alternative(view: AblationView) -> str:
 
 
 def _ends(grid: Grid) -> str:
-    if not grid:
-        return "no span has a number"
     least, most = min(grid, key=lambda s: grid[s]), max(grid, key=lambda s: grid[s])
     return (
-        f"from {grid[least]:.1f} (layers {least[0]} to {least[1]}) "
-        f"to {grid[most]:.1f} (layers {most[0]} to {most[1]})"
+        f"from {rounded(grid[least])} (layers {least[0]} to {least[1]}) "
+        f"to {rounded(grid[most])} (layers {most[0]} to {most[1]})"
     )
 
 
 def notes(view: AblationView) -> list[str]:
     """What is undefined or missing, and what holds for the figure at every scale."""
-    found = []
+    found = collapsed(view)
     framed = view.panels[1].constant
     if framed:
         found.append(f"{counted(len(framed), 'span')} framed: {CONSTANT}")
+    undefined = view.panels[3].undefined
+    if undefined:
+        reasons = "; ".join(sorted(set(undefined.values())))
+        found.append(f"{counted(len(undefined), 'span')} undefined: {reasons}.")
     if view.partial:
         found.append(f"{view.partial.removesuffix('.')}.")
     return found + list(view.figure.notes)
