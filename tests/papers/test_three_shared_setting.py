@@ -14,10 +14,17 @@ from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import AS_RELEASED, METHODS
 from repro.spec import BottleneckAdapters, GlueTask, RunSpec, Scale
 from repro.spec.backbones import BERT_BASE, KNOWN, MINILM
+from repro.spec.counts import trained_parameters
 from repro.spec.glue import GLUE
 from repro.spec.identity import flatten, identity_fields
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
+EVERY = [
+    (variant, scale)
+    for variant in METHODS
+    for scale in SCALES
+    if scale == "paper" or variant not in ("4-shared", "12-shared")  # MiniLM has 6 layers
+]
 MODELS = ("shared-in-layer", "not-shared", "3-shared")
 
 
@@ -87,8 +94,7 @@ def test_a_pfeiffer_adapter_is_a_sixteenth_as_wide_as_the_encoder() -> None:
     assert adapters(run("pfeiffer", "smoke")).size == 24
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("variant", METHODS)
+@pytest.mark.parametrize(("variant", "scale"), EVERY)
 def test_as_released_is_the_code_after_the_report(variant: str, scale: Scale) -> None:
     """Layer norms trained and 1e-3, in the models of the TensorFlow code; Houlsby's own 1e-3."""
     changed = differences(run(variant, scale), run(variant, scale, as_released=True))
@@ -107,8 +113,7 @@ def test_fine_tuning_is_berts_own() -> None:
     assert recipe.bias_correction is False
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("variant", METHODS)
+@pytest.mark.parametrize(("variant", "scale"), EVERY)
 def test_every_field_says_where_its_value_comes_from(variant: str, scale: Scale) -> None:
     for released in (False, True):
         spec = run(variant, scale, as_released=released)
@@ -192,3 +197,18 @@ def test_the_released_code_speaks_of_its_own_two_models_only(field: str) -> None
         assert run(variant).sources[field].origin == "code"
     assert run("not-shared").sources[field].origin == "assumed"
     assert run("layer-norms").sources["recipe.epochs"].origin == "assumed"
+
+
+@pytest.mark.parametrize("span", [2, 4, 6, 12])
+def test_n_shared_has_one_module_for_n_layers_and_is_a_model_of_ours(span: int) -> None:
+    spec = run(f"{span}-shared")
+    assert adapters(spec).span == span
+    # 12 / n modules of 2 m d + m + d = 99,136 parameters, and a classifier of 2 x (768 + 1)
+    assert trained_parameters(spec) == 12 // span * 99_136 + 2 * 769
+    assert spec.sources["method.span"].origin == "assumed"
+
+
+@pytest.mark.parametrize("span", [4, 12])
+def test_a_span_that_does_not_divide_the_depth_is_refused(span: int) -> None:
+    with pytest.raises(ReproError, match="1, 2, 3, 6"):
+        run(f"{span}-shared", "smoke")

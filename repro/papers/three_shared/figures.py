@@ -10,11 +10,12 @@ from repro.papers.published import Published, load_published
 from repro.papers.setting import assumed, paper
 from repro.papers.tables import Request
 from repro.papers.three_shared.runs import run_of
+from repro.papers.three_shared.setting import SHARED_OVER
 from repro.spec import AblatedSpans, RunSpec, run_key
 from repro.spec.spans import Span
 from repro.spec.types import GlueName
 
-ADAPTERS = ("not-shared", "shared-in-layer", "3-shared", "houlsby", "pfeiffer")
+ADAPTERS = ("not-shared", "shared-in-layer", "3-shared", "houlsby", "pfeiffer", *SHARED_OVER)
 DRAWN: GlueName = "cola"
 """The one task whose grid the report draws."""
 

@@ -29,7 +29,8 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     """The run of a model of the report on a GLUE task ("cola").
 
     Variants: "full-fine-tuning", "shared-in-layer" (the report's "Houlsby"), "not-shared",
-    "3-shared", and beside them "houlsby" (the real one), "pfeiffer", "top-layers", "layer-norms".
+    "3-shared", and beside them "2-shared", "4-shared", "6-shared", "12-shared", "houlsby" (the real
+    one), "pfeiffer", "top-layers", "layer-norms".
     """
     backbone = encoder(request, BERT_BASE, code("bert-base-uncased"))
     setting = METHODS[variant] | _recipe(variant, task, request)

@@ -49,6 +49,13 @@ PFEIFFER: Setting = borrowed(SHARED, OTHERS) | {
     "method.init": ("normal", code("AdapterHub: N(0, 0.02)")),
 }
 
+SHARED_OVER: dict[str, Setting] = {
+    f"{span}-shared": borrowed(SHARED, OTHERS)
+    | {"method.span": (span, assumed("a model of ours: other spans than three"))}
+    for span in (2, 4, 6, 12)
+}
+"""n-shared for the n that divide the depth of BERT-base, three apart."""
+
 METHODS: dict[str, Setting] = {
     "full-fine-tuning": glue.FINE_TUNING,
     "shared-in-layer": SHARED | {"method.span": (1, paper("Table 1: shared in each layer"))},
@@ -56,6 +63,7 @@ METHODS: dict[str, Setting] = {
     "3-shared": SHARED | {"method.span": (3, paper("Table 1: three consecutive layers"))},
     "houlsby": houlsby.ADAPTERS,
     "pfeiffer": PFEIFFER,
+    **SHARED_OVER,
     "top-layers": glue.FINE_TUNING
     | {
         "method.kind": ("top-layers", assumed("a model of ours; Houlsby et al., section 3.4")),
