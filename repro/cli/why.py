@@ -41,18 +41,22 @@ def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> tuple[str,
     """The one run whose key begins with `given`, among stored, requested and default ones."""
     known = dict(stored)
     requests = saved_requests(store)
+    barred: dict[str, None] = {}
     for scale in o.SCALES:
         for artefact in ARTEFACTS.values():
             try:
                 requests.append(o.make_request(artefact, scale, o.Asked()))
-            except MissingData:
-                continue  # a scale whose data is not here has no runs to look through
+            except MissingData as lack:  # that scale has no runs to look through
+                barred[f" Not looked through for lack of data: {lack}"] = None
     for request in requests:
         known |= {run_key(spec): spec for spec in ARTEFACTS[request.table].runs(request)}
     found = [key for key in known if key.startswith(given.lower())]
     if len(found) != 1:
         problem = "No run's key begins" if not found else f"{len(found)} runs' keys begin"
-        raise ReproError(f"{problem} with '{given}'. `python -m repro plan` lists the runs.")
+        unseen = "" if found else "".join(barred)
+        raise ReproError(
+            f"{problem} with '{given}'. `python -m repro plan` lists the runs.{unseen}"
+        )
     return found[0], known[found[0]]
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.errors import MissingData, ReproError
+from repro.errors import MissingData
 
 FOLDER_VARIABLE = "REPRO_DATA"
 SUFFIXES = (".jsonl.gz", ".jsonl")
@@ -35,11 +35,20 @@ class DataSet:
 
 
 def local_file(data: DataSet, split: str) -> Path | None:
-    """The split's file under $REPRO_DATA, if there is one."""
+    """The split's file under $REPRO_DATA, if there is one.
+
+    Raises MissingData where $REPRO_DATA is set and no folder: a mistyped one is not the hub's data.
+    """
     root = os.environ.get(FOLDER_VARIABLE)
     if not root:
         return None
-    names = (Path(root).expanduser() / data.folder / f"{split}{suffix}" for suffix in SUFFIXES)
+    folder = Path(root).expanduser()
+    if not folder.is_dir():
+        raise MissingData(
+            f"{FOLDER_VARIABLE} is {root}, and there is no such folder. Set it to the folder that "
+            f"holds {data.folder}, or unset it to use {data.hub_id} from the hub."
+        )
+    names = (folder / data.folder / f"{split}{suffix}" for suffix in SUFFIXES)
     return next((path for path in names if path.is_file()), None)
 
 
@@ -52,7 +61,7 @@ def absent_splits(data: DataSet, splits: Sequence[str]) -> list[str]:
 def local_paths(data: DataSet, splits: Sequence[str]) -> dict[str, Path]:
     """The local file of every split; empty where the folder has none of them.
 
-    Raises MissingData for a folder that holds only some of the splits.
+    Raises MissingData for a folder that holds only some of the splits, or that is none.
     """
     found = {split: local_file(data, split) for split in splits}
     paths = {split: path for split, path in found.items() if path is not None}
@@ -70,12 +79,12 @@ def local_paths(data: DataSet, splits: Sequence[str]) -> dict[str, Path]:
 
 
 def local_content(data: DataSet, path: Path) -> bytes:
-    """The file's decompressed bytes; raises ReproError for a damaged or unreadable file."""
+    """The file's decompressed bytes; raises MissingData for a damaged or unreadable file."""
     try:
         content = path.read_bytes()
         return gzip.decompress(content) if path.suffix == ".gz" else content
     except (OSError, EOFError, zlib.error) as error:
-        raise ReproError(
+        raise MissingData(
             f"{path} cannot be read ({error}). Copy the file again, or unset {FOLDER_VARIABLE} to "
             f"use {data.hub_id} from the hub."
         ) from error

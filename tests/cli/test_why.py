@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,3 +114,20 @@ def test_runs_of_the_default_requests_are_known_before_anything_is_stored(
     answer = cli("why", runs[0]["key"][:12])
     assert answer.code == 0
     assert "missing" in answer.out
+
+
+def test_damaged_data_of_another_table_hides_no_run(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key = run_key(runs_of(asked_for(store))[0])
+    for split in ("train", "validation"):
+        path = tmp_path / "data" / "glue_cola" / f"{split}.jsonl.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"no gzip")
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
+    assert cli("why", key[:12]).code == 0
+    assert cli("status").code == 0
+    answer = cli("why", "zzz")
+    assert answer.code == 2
+    assert answer.err.count("Not looked through for lack of data: ") == 1
+    assert "glue_cola/train.jsonl.gz cannot be read" in answer.err

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from glue_samples import row, rows, task, write_lines, write_split
 
-from repro.errors import MissingData, ReproError
+from repro.errors import MissingData
 from repro.spec.glue import GLUE
 from repro.spec.types import GlueName
 from repro.tasks.glue.rows import checked
@@ -146,7 +146,9 @@ def test_a_damaged_gzip_is_refused(folder: Path, damage: str) -> None:
     flipped = bytearray(content)
     flipped[len(content) // 2] ^= 0xFF
     path.write_bytes({"cut": content[:-9], "flipped": bytes(flipped), "no gzip": b"rows"}[damage])
-    with pytest.raises(ReproError, match=r"train\.jsonl\.gz cannot be read .* Copy the file again"):
+    with pytest.raises(
+        MissingData, match=r"train\.jsonl\.gz cannot be read .* Copy the file again"
+    ):
         data_revision("reduced", "sst2")
 
 

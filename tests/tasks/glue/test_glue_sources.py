@@ -13,7 +13,7 @@ import pytest
 from glue_samples import row, rows, task, write_split
 
 from repro.errors import MissingData, ReproError
-from repro.spec import GlueTask
+from repro.spec import GlueTask, Scale
 from repro.spec.types import GlueName
 from repro.tasks.glue.generated import DEFAULT_REVISION, generate
 from repro.tasks.glue.rows import Row
@@ -157,6 +157,18 @@ def test_why_a_task_has_no_data_fits_in_a_table(
     assert unavailable("smoke", "mnli") is None
 
 
+@pytest.mark.parametrize("scale", ["paper", "reduced"])
+def test_a_data_folder_that_is_not_there_is_not_taken_for_the_hub(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, scale: Scale
+) -> None:
+    monkeypatch.setenv("REPRO_DATA", str(folder / "mistyped"))
+    with pytest.raises(MissingData, match=r"REPRO_DATA is .*mistyped, and there is no such folder"):
+        data_revision(scale, "rte")
+    with pytest.raises(MissingData, match="holds glue_rte, or unset it to use nyu-mll/glue"):
+        unavailable(scale, "rte")
+    assert unavailable("smoke", "rte") is None
+
+
 def test_paper_scale_takes_the_published_set_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +199,7 @@ def test_data_planned_from_a_folder_that_is_gone_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = local("rte")
+    (folder / "elsewhere").mkdir()
     monkeypatch.setenv("REPRO_DATA", str(folder / "elsewhere"))
     with pytest.raises(MissingData, match="Set REPRO_DATA to the folder that was planned with"):
         task_rows(planned)

@@ -130,6 +130,7 @@ def test_data_planned_from_a_folder_that_is_gone_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = _local(BOTH)
+    (folder / "elsewhere").mkdir()
     monkeypatch.setenv("REPRO_DATA", str(folder / "elsewhere"))
     with pytest.raises(MissingData, match=r"Set REPRO_DATA to the folder that was planned with"):
         training_questions(planned)
@@ -168,7 +169,7 @@ def test_missing_data_names_the_file_the_folder_the_hub_id_and_the_mend(
 def test_a_truncated_file_is_an_error_with_a_mend(folder: Path) -> None:
     path = folder / "squad_v2" / "validation.jsonl.gz"
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ReproError, match=r"validation\.jsonl\.gz cannot be read .* Copy the file"):
+    with pytest.raises(MissingData, match=r"validation\.jsonl\.gz cannot be read .* Copy the file"):
         data_revision("reduced", ("validation",))
 
 
