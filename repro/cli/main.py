@@ -10,6 +10,7 @@ import typer
 import repro
 from repro.cli import doctor, figure, list_, plan, report, run, show, status, table, why
 from repro.errors import ReproError
+from repro.spec.backbones import KNOWN
 
 app = typer.Typer(
     name="repro",
@@ -31,8 +32,10 @@ VERBS: dict[str, Callable[..., None]] = {
     "why": why.command,
     "doctor": doctor.command,
 }
+BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
+"""Below the options, whose column is too narrow for an id of the hub."""
 for name, verb in VERBS.items():
-    app.command(name)(verb)
+    app.command(name, epilog=BACKBONES if "backbone" in verb.__annotations__ else None)(verb)
 
 
 @app.callback(invoke_without_command=True)

@@ -30,9 +30,12 @@ ScaleOption = Annotated[
 StoreOption = Annotated[
     Path | None, typer.Option(help="Folder of results (default: $REPRO_STORE, else runs).")
 ]
-SeedsOption = Annotated[int | None, typer.Option(min=1, help="Runs a row (default: the table's).")]
+SeedsOption = Annotated[
+    int | None, typer.Option(min=1, max=1000, help="Runs a row (default: the table's).")
+]
 BackboneOption = Annotated[
-    str | None, typer.Option(help="minilm-l6, a hub id, or a folder with a BERT-family model.")
+    str | None,
+    typer.Option(help="minilm-l6, a hub id (see below), or a folder with a BERT-family model."),
 ]
 TasksOption = Annotated[
     str | None,
@@ -46,12 +49,16 @@ TrainRowsOption = Annotated[int | None, typer.Option(min=0, help="Cap on trainin
 EvaluationRowsOption = Annotated[
     int | None, typer.Option(min=0, help="Cap on scored rows; 0: none.")
 ]
-EpochsOption = Annotated[int | None, typer.Option(min=1, help="Epochs instead of the scale's.")]
+EpochsOption = Annotated[
+    int | None, typer.Option(min=1, max=10_000, help="Epochs instead of the scale's.")
+]
 RateOption = Annotated[float | None, typer.Option(help="Learning rate instead of the scale's.")]
 BottleneckOption = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Width of cells or adapters (ResAdapters: 80 and 136 are its 3M and 7M)."
+        min=1,
+        max=100_000,
+        help="Width of cells or adapters (ResAdapters: 80 and 136 are its 3M and 7M).",
     ),
 ]
 PrecisionOption = Annotated[str | None, typer.Option(help="fp32 or bf16, instead of the scale's.")]
@@ -120,7 +127,7 @@ def open_store(given: Path | None) -> Store:
 
 def check_scale(given: str) -> Scale | None:
     """The scale, None for auto; an unknown one names the choices."""
-    if given == "auto":
+    if given.lower() == "auto":
         return None
     for scale in SCALES:
         if scale == given.lower():
@@ -144,7 +151,7 @@ def make_request(
 ) -> Request:
     """The request at this scale; looks for the data, loads nothing. `method`: which a figure draws.
 
-    Raises MissingData where no task of the artefact has data here.
+    Raises MissingData where the artefact's data cannot be had; see `with_data`.
     """
     if asked.precision not in (None, "fp32", "bf16"):
         raise UnknownName("precision", str(asked.precision), ["fp32", "bf16"])
@@ -171,13 +178,15 @@ def make_request(
 def with_data(request: Request, artefact: Artefact) -> Request:
     """The request with the data found for what it trains on.
 
-    At the reduced scale a task without data is a gap; raises MissingData where none has any, at
-    the paper's scale where one has none or other rows than the published ones.
+    At the reduced scale a task that lacks files is a gap; raises MissingData where all lack some,
+    for a damaged file, and at the paper's scale for other rows than the published ones. Raises
+    ReproError for a task that the artefact does not have.
     """
     needed = artefact.needed(request)
-    if request.tasks and not needed:
+    lacking = [task for task in request.tasks or () if task not in artefact.tasks]
+    if lacking:
         raise ReproError(
-            f"{artefact.id} has none of the tasks {', '.join(request.tasks)}. It has: "
+            f"{artefact.id} has no task {' or '.join(lacking)}. It has: "
             f"{', '.join(artefact.tasks) or 'no task at all'}."
         )
     if "squad2" in needed:

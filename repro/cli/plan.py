@@ -12,6 +12,7 @@ import typer
 from repro.cli import options as o
 from repro.cli.grouped import grouped
 from repro.cli.scales import choose
+from repro.cli.tasks import gap_lines, unavailable
 from repro.engine.cost import estimate, stored_speed
 from repro.engine.plan import Plan, PlannedRun, make_plan
 from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
@@ -99,6 +100,7 @@ def as_text(plan: Plan, requests: Sequence[Request]) -> str:
         f"{row['shared']} of them shared with other rows."
         for row in sweeps(requests)
     ]
+    lines += gap_lines(requests)
     total = plan.estimate()
     shared = sum(len(run.tables) > 1 for run in plan.runs)
     how = "measured on" if plan.speed.measured else "assuming"
@@ -123,6 +125,7 @@ def as_json(plan: Plan, requests: Sequence[Request]) -> dict[str, Any]:
     jobs = {key: job.id for job in plan.jobs for key in job.keys}
     return {
         "scale": requests[0].scale,
+        "unavailable": unavailable(requests),
         "sweeps": sweeps(requests),
         "runs": [
             {

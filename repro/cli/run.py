@@ -9,6 +9,7 @@ import typer
 from repro.cli import options as o
 from repro.cli.grouped import grouped
 from repro.cli.scales import choose
+from repro.cli.tasks import gap_lines
 from repro.engine.jobs import sweep_jobs
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
@@ -44,6 +45,8 @@ def command(
     plan = make_plan(requests, results, o.any_speed())
     done = len(plan.runs) - len(plan.missing)
     print(f"{done} of {len(plan.runs)} runs are stored in {results.root}.")
+    for line in gap_lines(requests):
+        print(line)
     failed = sum(run.state == "failed" for run in plan.runs)
     if failed:
         print(f"{failed} failed: `python -m repro status` says why, --retry tries diverged ones.")

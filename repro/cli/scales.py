@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from repro.cli.options import SCALES, Asked, check_scale, has_gpu, make_request
+from repro.cli.tasks import narrowed
 from repro.engine.cost import stored_speed
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingData
@@ -18,36 +19,55 @@ from repro.store.store import Store
 def choose(
     artefacts: Sequence[Artefact], asked: Asked, store: Store, method: str | None = None
 ) -> list[Request]:
-    """The requests at the scale asked for, or at the chosen one, explained by a line on stderr."""
-    scale = check_scale(asked.scale)
+    """The requests at the scale asked for, or at the chosen one, explained by a line on stderr.
+
+    A larger scale that was not considered, because its data cannot be had, has a line of its own;
+    so has what `--tasks` leaves out of several artefacts.
+    """
+    pairs, scale = narrowed(artefacts, asked), check_scale(asked.scale)
     if scale is not None:
-        return [make_request(artefact, scale, asked, method) for artefact in artefacts]
-    scale, why, requests = _automatic(artefacts, asked, store, method)
+        return _at(scale, pairs, method)
+    found, barred = _considered(pairs, method)
+    scale, why = _chosen(found, asked.budget, store)
     print(f"Scale: {scale} ({why}).", file=sys.stderr)
-    return requests
+    for other, problem in barred.items():
+        if SCALES.index(other) < SCALES.index(scale):
+            print(f"Not {other}: {problem}", file=sys.stderr)
+    return found[scale]
 
 
-def _automatic(
-    artefacts: Sequence[Artefact], asked: Asked, store: Store, method: str | None
-) -> tuple[Scale, str, list[Request]]:
-    speed = stored_speed(store.root, "cuda" if has_gpu() else "cpu")
-    plans: dict[Scale, tuple[list[Request], Plan]] = {}
+def _at(scale: Scale, pairs: Sequence[tuple[Artefact, Asked]], method: str | None) -> list[Request]:
+    return [make_request(artefact, scale, own, method) for artefact, own in pairs]
+
+
+def _considered(
+    pairs: Sequence[tuple[Artefact, Asked]], method: str | None
+) -> tuple[dict[Scale, list[Request]], dict[Scale, str]]:
+    """The requests at each scale, largest first, and why a scale has none."""
+    found: dict[Scale, list[Request]] = {}
+    barred: dict[Scale, str] = {}
     for scale in SCALES:
         try:
-            requests = [make_request(artefact, scale, asked, method) for artefact in artefacts]
-        except MissingData:
-            continue  # the local data is not the whole published set: no paper scale from it
-        plans[scale] = requests, make_plan(requests, store, speed)
-    for scale, (requests, plan) in plans.items():
+            found[scale] = _at(scale, pairs, method)
+        except MissingData as problem:
+            barred[scale] = str(problem)
+    return found, barred
+
+
+def _chosen(found: dict[Scale, list[Request]], budget: float, store: Store) -> tuple[Scale, str]:
+    """A scale, and why it is chosen."""
+    speed = stored_speed(store.root, "cuda" if has_gpu() else "cpu")
+    plans: dict[Scale, Plan] = {
+        scale: make_plan(requests, store, speed) for scale, requests in found.items()
+    }
+    for scale, plan in plans.items():
         if not plan.missing:
-            return scale, "all its runs are stored", requests
+            return scale, "all its runs are stored" if plan.runs else "nothing is to be trained"
     if has_gpu() and "paper" in plans:
-        requests, plan = plans["paper"]
-        return "paper", f"a GPU is here; about {duration(plan.estimate().seconds)}", requests
-    for scale, (requests, plan) in plans.items():
+        return "paper", f"a GPU is here; about {duration(plans['paper'].estimate().seconds)}"
+    for scale, plan in plans.items():
         seconds = plan.estimate().seconds
-        if seconds <= asked.budget * 3600:
-            fits = f"about {duration(seconds)} of the budget of {asked.budget:g} h"
-            return scale, f"the largest that fits: {fits}", requests
-    requests, plan = plans["smoke"]
-    return "smoke", "the smallest; none fits the budget", requests
+        if seconds <= budget * 3600:
+            fits = f"about {duration(seconds)} of the budget of {budget:g} h"
+            return scale, f"the largest that fits: {fits}"
+    return "smoke", "the smallest; none fits the budget"

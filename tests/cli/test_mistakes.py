@@ -117,6 +117,9 @@ def test_a_format_that_there_is_not(says: Call) -> None:
         (["table", "ResAdapters-1", "--seeds", "0"], "--seeds"),
         (["table", "ResAdapters-1", "--seeds", "three"], "--seeds"),
         (["table", "ResAdapters-1", "--epochs", "-2"], "--epochs"),
+        (["plan", "ResAdapters-1", "--epochs", "10001"], "--epochs"),
+        (["plan", "ResAdapters-1", "--bottleneck", "100004"], "--bottleneck"),
+        (["plan", "ResAdapters-1", "--seeds", "1001"], "--seeds"),
     ],
 )
 def test_a_misspelt_command_line(says: Call, words: list[str], contains: str) -> None:

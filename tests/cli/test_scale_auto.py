@@ -110,7 +110,38 @@ def test_without_the_papers_data_its_scale_is_not_chosen(
     monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("repro.cli.scales.has_gpu", lambda: True)
     store_speed(store.root, "cuda", QUICK)
-    assert chosen(cli("plan", "ResAdapters-1")).startswith("Scale: reduced")
+    answer = cli("plan", "ResAdapters-1")
+    assert chosen(answer).startswith("Scale: reduced")
+    assert answer.err.splitlines()[1].startswith("Not paper: ")
+    assert "but not train.jsonl.gz" in answer.err.splitlines()[1]
+
+
+def test_a_data_folder_that_is_not_there_is_said(
+    cli: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRO_DATA", "mistyped")
+    why = "REPRO_DATA is mistyped, and there is no such folder. Set it to the folder that holds"
+    answer = cli("plan", "ResAdapters-1")
+    assert chosen(answer).startswith("Scale: smoke")
+    assert [line.partition(": ")[0] for line in answer.err.splitlines()[1:]] == [
+        "Not paper", "Not reduced",
+    ]  # fmt: skip
+    assert answer.err.count(why) == 2
+    refused = cli("plan", "ResAdapters-1", "--scale", "reduced")
+    assert (refused.code, refused.out) == (2, "")
+    assert why in refused.err
+    assert cli("plan", "ResAdapters-1", "--scale", "smoke").err == ""
+
+
+def test_a_table_that_trains_nothing_has_no_stored_runs(cli: Call) -> None:
+    answer = cli("table", "3-shared-1", "--no-run")
+    assert chosen(answer) == "Scale: paper (nothing is to be trained)."
+    assert answer.code == 3
+
+
+@pytest.mark.parametrize("scale", ["AUTO", "Auto"])
+def test_auto_in_any_case(cli: Call, scale: str) -> None:
+    assert chosen(cli("plan", "ResAdapters-1", "--scale", scale))
 
 
 def test_a_scale_that_is_asked_for_is_taken_without_a_word(cli: Call, store: Store) -> None:

@@ -71,9 +71,63 @@ def test_only_the_tasks_asked_for_are_planned(cli: Call) -> None:
 def test_a_table_without_the_task_says_what_it_has(cli: Call) -> None:
     answer = cli("table", TABLE.id, *SMOKE, "--no-run", "--tasks", "wnli")
     assert answer.code == 2
-    assert "3-shared-2 has none of the tasks wnli. It has: cola, sst2," in answer.err
+    assert "3-shared-2 has no task wnli. It has: cola, sst2," in answer.err
+    answer = cli("table", TABLE.id, *SMOKE, "--no-run", "--tasks", "cola,wnli")
+    assert answer.code == 2
+    assert "3-shared-2 has no task wnli. It has: cola, sst2," in answer.err
     answer = cli("table", "ResAdapters-1", *SMOKE, "--no-run", "--tasks", "cola")
-    assert "ResAdapters-1 has none of the tasks cola. It has: squad2." in answer.err
+    assert "ResAdapters-1 has no task cola. It has: squad2." in answer.err
+
+
+def test_of_all_tables_and_figures_those_with_the_task_are_planned(cli: Call) -> None:
+    answer = cli("plan", *SMOKE, "--tasks", "cola,rte", "--json")
+    assert answer.code == 0
+    assert answer.err.splitlines() == [
+        "Left out: ResAdapters-1, which has squad2.",
+        "Left out: ResAdapters-2, which has squad2.",
+        "Left out: 3-shared-1, which has no task.",
+        "Left out: ablation-heatmap's rte, which it does not have.",
+    ]
+    runs = json.loads(answer.out)["runs"]
+    assert {table for run in runs for table in run["tables"]} == {
+        "Houlsby-1", "3-shared-2", "ablation-heatmap",
+    }  # fmt: skip
+    drawn = [run["name"] for run in runs if run["tables"] == ["ablation-heatmap"]]
+    assert drawn
+    assert all(" on cola, " in name for name in drawn)
+
+
+def test_a_figure_is_left_out_where_several_of_its_tasks_are_asked_for(cli: Call) -> None:
+    answer = cli("plan", "3-shared-2", "ablation-heatmap", *SMOKE, "--tasks", "cola,mnli")
+    assert answer.code == 0
+    assert answer.err == "Left out: ablation-heatmap, which draws one task: cola or mnli.\n"
+
+
+def test_run_trains_what_has_the_task_and_remembers_no_more(cli: Call, store: Store) -> None:
+    store_table(store, smoke(tasks="cola"))
+    answer = cli("run", "ResAdapters-1", TABLE.id, *SMOKE, "--tasks", "cola")
+    assert answer.code == 0
+    assert answer.err == "Left out: ResAdapters-1, which has squad2.\n"
+    assert answer.out == "4 of 4 runs are stored in runs.\n"
+    assert list(store.requests()) == ["3-shared-2.smoke.cola"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plan", "--tasks", "cola,wnli"], "None of ResAdapters-1, "),
+        (["plan", "--tasks", "cola,wnli"], " has a task wnli."),
+        (["run", "3-shared-1", "ResAdapters-1", "--tasks", "rte"], "has a task rte."),
+        (
+            ["plan", "ablation-heatmap", "3-shared-1", "--tasks", "cola,mnli"],
+            "Nothing of that can be done. Left out: ablation-heatmap, which draws one task: cola",
+        ),
+    ],
+)
+def test_tasks_that_leave_nothing_are_refused(cli: Call, words: list[str], said: str) -> None:
+    answer = cli(*words, *SMOKE)
+    assert answer.code == 2
+    assert said in answer.err
 
 
 def test_a_table_of_some_tasks_is_complete_and_named_by_them(
@@ -113,6 +167,27 @@ def test_at_reduced_scale_a_task_without_all_its_files_is_a_gap(data: Path) -> N
     assert list(asked.unavailable) == ["rte"]
     assert "glue_rte/validation" in asked.unavailable["rte"]
     assert {spec.task.name for spec in TABLE.runs(asked)} == {"cola"}
+
+
+def test_plan_and_run_say_which_tasks_are_gaps(cli: Call, data: Path, store: Store) -> None:
+    words = [TABLE.id, "--scale", "reduced", "--tasks", "cola,rte"]
+    reason = "glue_rte/validation is not in $REPRO_DATA"
+    assert f"RTE is a gap: {reason}." in cli("plan", *words).out.splitlines()
+    planned = json.loads(cli("plan", *words, "--json").out)
+    assert planned["unavailable"] == {"rte": reason}
+    store_table(store, make_request(TABLE, "reduced", Asked(tasks="cola,rte")))
+    assert cli("run", *words).out.splitlines() == [
+        "4 of 4 runs are stored in runs.",
+        f"RTE is a gap: {reason}.",
+    ]
+
+
+def test_a_damaged_file_is_an_error_that_names_it(cli: Call, data: Path) -> None:
+    damaged = data / "glue_cola" / "train.jsonl.gz"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    answer = cli("table", TABLE.id, "--scale", "reduced", "--tasks", "cola", "--no-run")
+    assert answer.code == 2
+    assert f"{damaged} cannot be read" in answer.err
 
 
 def test_at_reduced_scale_no_task_with_data_is_an_error(data: Path) -> None:
