@@ -33,7 +33,10 @@ def command(
     Example: python -m repro show ResAdapters-1 --as-released
     """
     table = find_table(id)
-    chosen = o.check_scale(scale) or "paper"
+    chosen = o.check_scale(scale)
+    if chosen is None:
+        chosen = "paper"
+        print("Scale: paper (what is published; auto is for what is trained).", file=sys.stderr)
     request = _with_data(
         Request(
             table=table.id,

@@ -18,6 +18,7 @@ from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 from repro.papers.tables import Request
 from repro.report.files import save_request
 from repro.spec import run_key
+from repro.spec.backbones import KNOWN
 from repro.store import Store
 
 Call = Callable[..., Any]
@@ -83,6 +84,12 @@ def test_show_needs_no_data(cli: Call, monkeypatch: pytest.MonkeyPatch, tmp_path
     (tmp_path / "data" / "squad_v2" / "train.jsonl").write_text("{}\n")
     monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
     assert cli("show", "ResAdapters-1").code == 0
+
+
+def test_show_says_what_auto_is(cli: Call) -> None:
+    answer, paper = cli("show", "ResAdapters-1", "--scale", "auto"), cli("show", "ResAdapters-1")
+    assert answer.err.startswith("Scale: paper (")
+    assert (answer.out, paper.err) == (paper.out, "")
 
 
 def test_plan_shows_states_jobs_and_what_is_shared(cli: Call, store: Store) -> None:
@@ -231,5 +238,7 @@ def test_help_names_every_verb_and_the_defaults(cli: Call) -> None:
         assert verb in out
     out = " ".join(cli("table", "--help").out.replace("│", " ").split())
     assert "Example: python -m repro table" in out
+    for known in KNOWN:
+        assert known in out.replace("- ", "-")  # wrapped at a hyphen, perhaps
     for default in ("(default: the table's)", "(default: all cores)", "(default: $REPRO_STORE"):
         assert default in out
