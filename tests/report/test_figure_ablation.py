@@ -240,9 +240,9 @@ def test_of_several_seeds_the_collapsed_ones_are_counted(store: Store) -> None:
     asked = request(layers=3, seeds=2)
     for seed in (0, 1):
         store_chain(store, asked, seed, one_class)
-    assert notes(view_of(FIGURE, asked, store))[0].startswith(
-        "The intact model of 1 of 2 seeds predicts one class"
-    )
+    collapsed, framed, *_ = notes(view_of(FIGURE, asked, store))
+    assert collapsed.startswith("The intact model of 1 of 2 seeds predicts one class")
+    assert framed.startswith("6 spans framed: For at least one seed every row gets one class")
 
 
 def test_a_model_that_tells_rows_apart_is_not_called_collapsed(store: Store) -> None:
@@ -270,7 +270,9 @@ def test_statements_of_a_paper_say_that_another_models_adapters_are_drawn(store:
     other, same = (
         view_of(FIGURE, request(method=method), store) for method in ("pfeiffer", "houlsby")
     )
-    assert "section 3.6, of their own adapters; here: pfeiffer: Largest" in caption(other)
+    said = "Their numbers are of their own adapters, those here of pfeiffer."
+    assert f"section 3.6: {said} Largest" in caption(other)
+    assert said in dict(aside(other))["Houlsby et al. 2019, section 3.6"]
     assert "section 3.6: Largest" in caption(same)
 
 

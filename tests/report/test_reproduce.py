@@ -216,6 +216,14 @@ def test_a_figure_stands_in_the_report_with_picture_command_and_caption(store: S
     assert "Status: complete." in text
 
 
+def test_a_collapsed_intact_model_stands_among_the_collapsed_rows(store: Store) -> None:
+    asked = fake_spans.request(layers=3)
+    scores = {"matthews": 0.0, "accuracy": 0.0, "majority_share": 100.0}
+    fake_spans.store_chain(store, asked, value=lambda seed, metric, span: scores[metric])
+    save_request(store, asked)
+    assert "| 6/6              | intact model   |" in reproduce(store)
+
+
 def test_a_reference_store_brings_back_the_figure(store: Store, tmp_path: Path) -> None:
     asked = fake_spans.request(layers=3)
     fake_spans.store_chain(store, asked)

@@ -40,14 +40,16 @@ def aside(view: AblationView) -> list[tuple[str, list[str]]]:
     found: list[tuple[str, list[str]]] = [("Intact model", intact(view))]
     found.append(("Published and reproduced grid", [agreement(view)]))
     if view.statements:
-        says = [statement(said) for said in view.statements]
-        found.append((f"Houlsby et al. 2019, section 3.6{_of_whom(view)}", says))
+        found.append(("Houlsby et al. 2019, section 3.6", statements(view)))
     if view.panels[1].constant:
-        found.append(("Framed", [CONSTANT]))
+        found.append(("Framed", [constant(view)]))
     return [(heading, sentences) for heading, sentences in found if sentences]
 
 
-CONSTANT = "Every row gets one class, so that Matthews' correlation is 0."
+def constant(view: AblationView) -> str:
+    """What a frame means; of several seeds one is enough."""
+    seed = "For at least one seed every" if view.drawn > 1 else "Every"
+    return f"{seed} row gets one class, so that Matthews' correlation is 0."
 
 
 def intact(view: AblationView) -> list[str]:
@@ -83,10 +85,12 @@ def statement(said: Statement) -> str:
     return f"{said.text}: {said.published:g} %; here: {here}{note}."
 
 
-def _of_whom(view: AblationView) -> str:
-    """Whose adapters they speak of, where others are drawn."""
+def statements(view: AblationView) -> list[str]:
+    """All of them; first, that other adapters than theirs are drawn, where they are."""
     drawn = view.figure.method(view.request)
-    return "" if drawn == "houlsby" else f", of their own adapters; here: {drawn}"
+    theirs = f"Their numbers are of their own adapters, those here of {drawn}."
+    said = [statement(said) for said in view.statements]
+    return said if drawn == "houlsby" else [theirs, *said]
 
 
 def rounded(value: float, decimals: int = 1) -> str:
@@ -110,7 +114,7 @@ def caption(view: AblationView) -> str:
         "Lower row: change in accuracy, in percent of the intact model's.",
         *collapsed(view),
         agreement(view),
-        f"Houlsby et al., section 3.6{_of_whom(view)}: {' '.join(map(statement, view.statements))}",
+        f"Houlsby et al., section 3.6: {' '.join(statements(view))}",
         f"Spans scored: {view.done}/{view.cells}.",
     ]
     return " ".join(parts)
@@ -138,7 +142,7 @@ def notes(view: AblationView) -> list[str]:
     found = collapsed(view)
     framed = view.panels[1].constant
     if framed:
-        found.append(f"{counted(len(framed), 'span')} framed: {CONSTANT}")
+        found.append(f"{counted(len(framed), 'span')} framed: {constant(view)}")
     undefined = view.panels[3].undefined
     if undefined:
         reasons = "; ".join(sorted(set(undefined.values())))
