@@ -98,12 +98,20 @@ def _titles(tasks: Iterable[str]) -> str:
 
 
 def settings(view: TableView) -> str:
-    """How the rows are trained: one sentence part for all rows that are trained alike."""
-    column = view.table.scores[0]
+    """How the rows are trained: one sentence part for all rows that are trained alike.
+
+    A sweep is that of one column; another row's setting may differ by column.
+    """
+    asked = [column for column in view.table.scores if not view.table.gap(column, view.request)]
+    columns = asked or view.table.scores[:1]
     alike: dict[str, list[str]] = {}
     for row in view.rows:
-        specs = view.table.cell_runs(row.row, column, view.request)
         sweep = row.row.select == "best"
+        specs = [
+            spec
+            for column in (columns[:1] if sweep else columns)
+            for spec in view.table.cell_runs(row.row, column, view.request)
+        ]
         alike.setdefault(setting(specs, sweep), []).append(row.row.name)
     if len(alike) == 1:
         return next(iter(alike))

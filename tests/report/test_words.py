@@ -36,7 +36,7 @@ def test_a_run_inside_the_encoder_is_named_by_model_task_and_recipe(
 
 
 def test_a_fine_tuned_run_has_its_own_rate() -> None:
-    tail = "on cola, MiniLM-L6, rate 0.0001, 3 epochs, seed 1"
+    tail = "on cola, MiniLM-L6, rate 5e-05, 3 epochs, seed 1"
     assert named("full-fine-tuning") == f"full fine-tuning {tail}"
     assert named("top-layers") == f"top 2 layers {tail}"
     assert "1 epoch, seed" in named("full-fine-tuning", epochs=1)
