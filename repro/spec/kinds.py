@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from repro.spec.types import (
-    BottleneckAdapters,
-    FullFineTuning,
-    LayerNorms,
-    LinearProbe,
-    Method,
-    PipelinedCells,
-    TopLayers,
-)
+from repro.spec.trained import INSIDE
+from repro.spec.types import FullFineTuning, LinearProbe, Method, PipelinedCells, TopLayers
 
 
 def reads_states(method: Method) -> bool:
@@ -20,7 +13,7 @@ def reads_states(method: Method) -> bool:
 
 def has_own_rows(method: Method) -> bool:
     """It trains inside the encoder: each run has its own states, so it may have its own rows."""
-    return isinstance(method, (FullFineTuning, TopLayers, LayerNorms, BottleneckAdapters))
+    return isinstance(method, INSIDE)
 
 
 def trains_encoder(method: Method) -> bool:
