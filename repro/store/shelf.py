@@ -107,12 +107,15 @@ class Shelf:
         return target
 
     def set_aside(self, key: str, why: str) -> None:
-        """Moves an entry that holds no longer to quarantine. Raises StoreError."""
+        """Moves an entry that holds no longer to quarantine; where it cannot be moved, says so."""
         path = entry_path(self.root, key)
-        with self._moving():
-            if path.exists():
-                place = move_aside(path, self.quarantine, key)
-                self._say(f"Run {key[:12]} counts as missing: {why}; moved to {place}.")
+        try:
+            with self._moving():
+                if path.exists():
+                    place = move_aside(path, self.quarantine, key)
+                    self._say(f"Run {key[:12]} counts as missing: {why}; moved to {place}.")
+        except StoreError as refusal:
+            self._say(f"Run {key[:12]} counts as missing: {why}. {refusal}")
 
     def discard(self, key: str) -> None:
         """Removes an entry that is only a copy. Raises StoreError."""

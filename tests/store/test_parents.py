@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from store_samples import files_of, result_of, spec_of, write_run
 
+from repro.errors import StoreError
 from repro.spec import AblatedSpans, run_key
-from repro.store import Store, render
+from repro.store import Store, render, shelf
 
 
 def write_child(store: Store, parent: str) -> str:
@@ -45,3 +47,21 @@ def test_an_equal_result_of_the_parent_changes_nothing(tmp_path: Path) -> None:
     store._shelf.discard(parent)
     write_run(store, seed=0, environment="another machine")
     assert store.state(child) == "done"
+
+
+def test_a_child_that_cannot_be_moved_away_counts_as_missing_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    parent = write_run(store, seed=0)
+    child = write_child(store, parent)
+    store._shelf.discard(parent)
+    store.write(parent, spec_of(0), files_of(parent, value=60.0))
+
+    def refusing(*_: object) -> Path:
+        raise StoreError("the file system is read-only")
+
+    monkeypatch.setattr(shelf, "move_aside", refusing)
+    assert store.read(child) is None
+    assert "read-only" in " ".join(said)
