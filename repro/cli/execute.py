@@ -157,7 +157,8 @@ class JobProgress:
         elif kind == "scored":
             values = ", ".join(f"{name} {value:.1f}" for name, value in event["scores"].items())
             name = self.names.get(event["run"], event["run"][:12])
-            self._say(f"epoch {event['epoch']}: {name}: {values}")
+            kept = "kept " if event.get("kept") else ""
+            self._say(f"{kept}epoch {event['epoch']}: {name}: {values}")
         elif kind == "resumed":
             self._say(f"continues at step {event['step']}/{event['steps']}")
         elif kind == "diverged" and event["run"] not in self.diverged:

@@ -254,12 +254,16 @@ class Group:
         member.diverged_at = self.step
         self.report({"event": "diverged", "run": member.key, "step": self.step})
 
-    def _score(self, member: Member, collector: Collector, epoch: int) -> None:
+    def _score(
+        self, member: Member, collector: Collector, epoch: int, *, kept: bool = False
+    ) -> None:
+        """`kept`: scored again from the weights of an earlier look."""
         scores = collector.scores(epoch)
         member.scores = [score for score in member.scores if score["epoch"] != epoch] + scores
         told = self.data.headline(scores)
         member.history.append({"epoch": epoch, "step": self.step, "scores": told})
-        self.report({"event": "scored", "run": member.key, "epoch": epoch, "scores": told})
+        event = {"event": "scored", "run": member.key, "epoch": epoch, "scores": told}
+        self.report(event | {"kept": kept})
 
     def _keep_best(self, member: Member, epoch: int) -> None:
         """Writes the member's weights where no earlier epoch was better; ties go to the later."""
@@ -278,7 +282,7 @@ class Group:
                 if self.members[index].diverged_at is None:
                     cohort.load_artefact(run, read_artefact(self.artefact(self.members[index])))
         for member, collector in self._evaluate(epoch):
-            self._score(member, collector, member.kept or epoch)
+            self._score(member, collector, member.kept or epoch, kept=member.kept is not None)
             write_json(self.predictions(member), collector.predictions())
 
     def _write_artefact(self, member: Member) -> None:
