@@ -13,7 +13,7 @@ from tiny_models import minilm_tokenizer
 
 from repro.spec import BottleneckAdapters, GlueTask, Method, RunSpec
 from repro.tasks.data import TaskData
-from repro.tasks.glue.task import load_glue
+from repro.tasks.sentences.task import load_sentences
 from repro.training.group import Group
 
 
@@ -24,7 +24,7 @@ def task_of(name: str = "cola") -> GlueTask:
 
 @lru_cache
 def data_of(name: str = "cola") -> TaskData:
-    return load_glue(task_of(name), minilm_tokenizer())
+    return load_sentences(task_of(name), minilm_tokenizer())
 
 
 def adapters(size: int = 4, **changes: Any) -> BottleneckAdapters:

@@ -89,4 +89,4 @@ def tokenizer(folder: Path) -> Any:
 
 @lru_cache
 def _read(path: Path) -> list[Question]:
-    return parse_lines(local_content(DATA, path), path.name)
+    return parse_lines(local_content(DATA["squad2"], path), path.name)

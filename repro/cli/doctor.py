@@ -17,6 +17,7 @@ from repro.errors import ReproError
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.store.store import Store
+from repro.tasks.catalogue import SQUAD2, data_revision
 
 PACKAGES = (
     "torch", "transformers", "tokenizers", "datasets", "pydantic", "numpy", "safetensors",
@@ -43,9 +44,11 @@ def command(
         check("python", platform.python_version),
         *(check(name, partial(importlib.metadata.version, name)) for name in PACKAGES),
         check("store", lambda: _store(results)),
-        check("smoke data", lambda: o.find_data("smoke")),
-        check("reduced data", lambda: o.find_data("reduced") or "not local: from the hub"),
-        check("paper data", lambda: o.find_data("paper") or "not local: from the hub"),
+        check("smoke data", lambda: data_revision("smoke", SQUAD2)),
+        check(
+            "reduced data", lambda: data_revision("reduced", SQUAD2) or "not local: from the hub"
+        ),
+        check("paper data", lambda: data_revision("paper", SQUAD2) or "not local: from the hub"),
         check("GLUE data", _glue),
         check("minilm-l6", _minilm),
         check("speed", lambda: _measure(results, chosen, threads)),

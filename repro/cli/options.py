@@ -16,9 +16,8 @@ from repro.engine.jobs import Execution
 from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.tables import Artefact, Request
 from repro.spec import Backbone, Scale
-from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
 from repro.store.store import Store
+from repro.tasks.catalogue import SQUAD2, TITLES, data_revision, unavailable
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
 DEFAULT_STORE = "runs"
@@ -42,7 +41,7 @@ TasksOption = Annotated[
     typer.Option(
         "--tasks",
         "--task",
-        help="Only these tasks of a GLUE table (cola,sst2; default: all); a figure's one task.",
+        help="Only these tasks of a table or figure (cola,sst2; default: all).",
     ),
 ]
 TrainRowsOption = Annotated[int | None, typer.Option(min=0, help="Cap on training rows; 0: none.")]
@@ -136,14 +135,14 @@ def check_scale(given: str) -> Scale | None:
 
 
 def split_tasks(given: str | None) -> tuple[str, ...] | None:
-    """The tasks of `--tasks cola,sst2`, in GLUE's order; an unknown name names the closest."""
+    """The tasks of `--tasks cola,sst2`, in their usual order; an unknown name names the closest."""
     if given is None:
         return None
     names = [name.strip().lower() for name in given.split(",")]
     for name in names:
-        if name not in GLUE:
-            raise UnknownName("task", name, GLUE)
-    return tuple(name for name in GLUE if name in names)
+        if name not in TITLES:
+            raise UnknownName("task", name, TITLES)
+    return tuple(name for name in TITLES if name in names)
 
 
 def make_request(
@@ -178,8 +177,8 @@ def make_request(
 def with_data(request: Request, artefact: Artefact) -> Request:
     """The request with the data found for what it trains on.
 
-    At the reduced scale a task that lacks files is a gap; raises MissingData where all lack some,
-    for a damaged file, and at the paper's scale for other rows than the published ones. Raises
+    A task whose data cannot be had is a gap; raises MissingData where that is so of all, for a
+    damaged file, and at the paper's scale for other rows than the published ones. Raises
     ReproError for a task that the artefact does not have.
     """
     needed = artefact.needed(request)
@@ -189,40 +188,22 @@ def with_data(request: Request, artefact: Artefact) -> Request:
             f"{artefact.id} has no task {' or '.join(lacking)}. It has: "
             f"{', '.join(artefact.tasks) or 'no task at all'}."
         )
-    if "squad2" in needed:
-        return replace(request, data_revision=find_data(request.scale))
     revisions: dict[str, str | None] = {}
-    unavailable: dict[str, str] = {}
-    for name in GLUE:
-        if name in needed:
-            reason = _glue_gap(request.scale, name)
-            if reason is None:
-                revisions[name] = find_glue(request.scale, name)
-            else:
-                unavailable[name] = reason
+    gaps: dict[str, str] = {}
+    for name in needed:
+        reason = unavailable(request.scale, name)
+        if reason is None:
+            revisions[name] = data_revision(request.scale, name)
+        else:
+            gaps[name] = reason
     if needed and not revisions:
-        raise MissingData(
-            f"No task of {artefact.id} has data here: {next(iter(unavailable.values()))}."
-        )
-    return replace(request, data_revisions=revisions, unavailable=unavailable)
-
-
-def _glue_gap(scale: Scale, name: GlueName) -> str | None:
-    """Why a task is a gap at this scale; the paper's tolerates none."""
-    from repro.tasks.glue.sources import unavailable
-
-    return unavailable(scale, name) if scale == "reduced" else None
-
-
-def find_glue(scale: Scale, name: GlueName) -> str | None:
-    """The revision of a GLUE task's data at this scale, as far as this machine knows it."""
-    if scale == "smoke":
-        from repro.tasks.glue.generated import DEFAULT_REVISION
-
-        return DEFAULT_REVISION
-    from repro.tasks.glue.sources import data_revision
-
-    return data_revision(scale, name)
+        raise MissingData(f"No task of {artefact.id} has data here: {next(iter(gaps.values()))}.")
+    return replace(
+        request,
+        data_revision=revisions.pop(SQUAD2, None),
+        data_revisions=revisions,
+        unavailable=gaps,
+    )
 
 
 def find_backbone(given: str | None) -> Backbone | None:
@@ -230,18 +211,6 @@ def find_backbone(given: str | None) -> Backbone | None:
     from repro.backbones.describe import describe
 
     return None if given is None else describe(given)
-
-
-def find_data(scale: Scale) -> str | None:
-    """The revision of the data set at this scale, as far as this machine knows it."""
-    if scale == "smoke":
-        from repro.tasks.squad2.generated import DEFAULT_REVISION
-
-        return DEFAULT_REVISION
-    from repro.tasks.squad2.sources import data_revision
-
-    splits = ("train", "validation") if scale == "paper" else ("validation",)
-    return data_revision(scale, splits)
 
 
 def find_folders(given: str | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from repro.cli.options import Asked, split_tasks
 from repro.errors import ReproError
 from repro.papers.figures import Figure
 from repro.papers.tables import Artefact, Request
-from repro.spec.glue import GLUE
+from repro.tasks.catalogue import TITLES
 
 
 def narrowed(artefacts: Sequence[Artefact], asked: Asked) -> list[tuple[Artefact, Asked]]:
@@ -62,7 +62,7 @@ def unavailable(requests: Sequence[Request]) -> dict[str, str]:
 def gap_lines(requests: Sequence[Request]) -> list[str]:
     """One line a task whose runs are left out."""
     return [
-        f"{GLUE[name].title} is a gap: {why}."
-        for name in GLUE
+        f"{TITLES[name]} is a gap: {why}."
+        for name in TITLES
         if (why := unavailable(requests).get(name))
     ]

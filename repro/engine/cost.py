@@ -19,36 +19,39 @@ from repro.spec import (
     AblatedSpans,
     AlwaysNull,
     BottleneckAdapters,
-    GlueTask,
     PipelinedCells,
     RunSpec,
     SquadTask,
+    TaggingTask,
+    Task,
     TopLayers,
     canonical_json,
 )
 from repro.spec.counts import pooler_parameters, trained_parameters
-from repro.spec.glue import GLUE
 from repro.spec.identity import identity_fields
 from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
+from repro.spec.sentences import SENTENCES
+from repro.spec.tagging import SENTENCES_PUBLISHED
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
 
 CALIBRATION = "calibration.json"
 
-MEAN_TOKENS = {"squad_v2": 165, "generated": 36}
+MEAN_TOKENS = {"squad_v2": 165, "squad": 165, "generated": 36}
 """Tokens of a window that are no padding (measured on SQuAD 2.0 dev with BERT's vocabulary)."""
-GLUE_TOKENS = {
+SENTENCE_TOKENS = {
     "cola": 11, "sst2": 13, "mrpc": 53, "stsb": 31, "qqp": 31, "mnli": 40, "qnli": 51, "rte": 68,
     "wnli": 37,
 }  # fmt: skip
 """The same of an example of GLUE's training rows."""
-GENERATED_GLUE_TOKENS = 16
+OTHER_TOKENS, GENERATED_TOKENS = 40, 16
+"""Of an example of another task of sentences (assumed), and of a generated one."""
 PADDED = {"dynamic": 1.4, "max": 2.3}
 """Tokens with padding for each token without, at batches of 8 in random order."""
-ROWS = {"train": 130_319, "dev-minus-cs224n": 5_795, "generated": 1_200}
+ROWS = {"train": 130_319, "squad1": 87_599, "dev-minus-cs224n": 5_795, "generated": 1_200}
 ANSWERABLE = {"train": 86_821, "dev-minus-cs224n": 3_018}
 """Training rows that have an answer; of the generated ones it is half."""
-EVALUATED = {"official-dev": 11_873, "cs224n": 6_078, "generated": 200}
+EVALUATED = {"official-dev": 11_873, "squad1": 10_570, "cs224n": 6_078, "generated": 200}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class Estimate:
 def examples(spec: RunSpec) -> tuple[int, int]:
     """Training and evaluated rows, as far as the spec alone tells."""
     task = spec.task
-    train, evaluated = _glue_rows(task) if isinstance(task, GlueTask) else _squad_rows(task)
+    train, evaluated = _squad_rows(task) if isinstance(task, SquadTask) else _sentences(task)
     if task.source == "generated" and task.revision:
         sizes = dict(part.split("=") for part in task.revision.split(",") if "=" in part)
         train = int(sizes.get("train", train))
@@ -98,20 +101,25 @@ def examples(spec: RunSpec) -> tuple[int, int]:
 
 
 def _squad_rows(task: SquadTask) -> tuple[int, int]:
+    if task.source == "squad":
+        return ROWS["squad1"], EVALUATED["squad1"]
     return ROWS[task.train], EVALUATED[task.evaluation]
 
 
-def _glue_rows(task: GlueTask) -> tuple[int, int]:
-    facts = GLUE[task.name]
+def _sentences(task: Task) -> tuple[int, int]:
+    if isinstance(task, TaggingTask):
+        train, *scored = SENTENCES_PUBLISHED.values()
+        return train, sum(scored)
+    facts = SENTENCES[task.name]
     return facts.rows["train"], sum(facts.rows[split] for split in facts.evaluation)
 
 
 def mean_tokens(spec: RunSpec) -> float:
     """Tokens of an example that are no padding."""
-    if isinstance(spec.task, GlueTask):
-        real = spec.task.source == "glue"
-        return GLUE_TOKENS[spec.task.name] if real else GENERATED_GLUE_TOKENS
-    return MEAN_TOKENS[spec.task.source]
+    if isinstance(spec.task, SquadTask):
+        return MEAN_TOKENS[spec.task.source]
+    real = spec.task.source != "generated"
+    return SENTENCE_TOKENS.get(spec.task.name, OTHER_TOKENS) if real else GENERATED_TOKENS
 
 
 def estimate(job: Job, speed: Speed) -> Estimate:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.papers.tables import Request, Score
+from repro.papers.texts import DATA as TEXT_DATA
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import KNOWN, MINILM
 from repro.spec.glue import GLUE
+from repro.spec.sentences import SENTENCES
 from repro.spec.types import GlueName
 
 DATA: dict[str, Setting] = {
@@ -68,16 +70,17 @@ POOLER: Setting = {
 """At reduced and smoke scale: MiniLM's pooler was never trained, other encoders have none."""
 
 
-def glue_run(
+def sentence_run(
     request: Request, task: str, seed: int, backbone: tuple[Backbone, Source], setting: Setting
 ) -> RunSpec:
-    """The run of a paper's setting (method and recipe) on one GLUE task of this request."""
+    """The run of a paper's setting (method and recipe) on a task of sentences of this request."""
     found: Setting = {
-        "task.name": (task, paper("GLUE")),
+        "task.name": (task, paper("GLUE" if task in GLUE else SENTENCES[task].title)),
         "task.revision": (request.data_revisions.get(task), assumed("the data found")),
     }
     small = {} if request.scale == "paper" else SMALL_BATCHES
-    whole = DATA[request.scale] | found | BATCHES | setting | small | asked_for(request)
+    data = (DATA if task in GLUE else TEXT_DATA)[request.scale]
+    whole = data | found | BATCHES | setting | small | asked_for(request)
     return make_run(request, backbone, whole, seed)
 
 

@@ -15,8 +15,8 @@ from repro.spec import Backbone, RunSpec, Scale, run_key
 class Request:
     """One table or figure at one scale, as a user asked for it. What is None is the scale's own.
 
-    `data_revisions` names the data found for each GLUE task (None: the hub's), `unavailable` why a
-    task's data cannot be had here: its cells are gaps.
+    `data_revisions` names the data found for each task but squad2 (None: the published rows),
+    `unavailable` why a task's data cannot be had here: its cells are gaps.
     """
 
     table: str

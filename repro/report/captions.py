@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from repro.papers.tables import Mean, Score
 from repro.report.view import RowView, TableView
-from repro.spec import GlueTask, RunSpec
-from repro.spec.glue import GLUE
+from repro.spec import RunSpec, SquadTask
+from repro.spec.sentences import SENTENCES, SentenceTask
 from repro.stats.verdicts import Summary
 
 METRICS = {"matthews": "Matthews correlation", "f1": "F1", "spearman": "Spearman's correlation"}
@@ -23,8 +23,8 @@ def caption(view: TableView) -> str:
     """Title, scale, encoder, data, protocol, seeds: what a reader must know of the numbers."""
     if not view.table.scores:
         parts = _of_facts(view)
-    elif isinstance(view.lead.task, GlueTask):
-        parts = _of_glue(view)
+    elif isinstance(view.lead.task, SentenceTask):
+        parts = _of_sentences(view)
     else:
         parts = _of_questions(view)
     return " ".join(
@@ -49,7 +49,7 @@ def _of_facts(view: TableView) -> list[str]:
 def _of_questions(view: TableView) -> list[str]:
     request, lead = view.request, view.lead
     task, recipe = lead.task, lead.recipe
-    assert not isinstance(task, GlueTask)
+    assert isinstance(task, SquadTask)
     share = f", {task.answerable_share:.0%} answerable" if task.answerable_share else ""
     rows = f"{task.train_rows:,} questions of " if task.train_rows else ""
     scored = f"{task.evaluation_rows:,} questions of " if task.evaluation_rows else ""
@@ -64,7 +64,7 @@ def _of_questions(view: TableView) -> list[str]:
     ]
 
 
-def _of_glue(view: TableView) -> list[str]:
+def _of_sentences(view: TableView) -> list[str]:
     request, lead = view.request, view.lead
     task = lead.task
     needed = view.table.needed(request)
@@ -75,9 +75,9 @@ def _of_glue(view: TableView) -> list[str]:
     )
     asked = [f"Tasks: {_titles(needed)} only."] if needed != view.table.tasks else []
     metrics = {
-        GLUE[name].title: METRICS[GLUE[name].monitor]
-        for name in GLUE
-        if name in needed and GLUE[name].monitor in METRICS
+        SENTENCES[name].title: METRICS[SENTENCES[name].monitor]
+        for name in SENTENCES
+        if name in needed and SENTENCES[name].monitor in METRICS
     }
     counted = any(row.parameters for row in view.rows)
     named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
@@ -94,7 +94,7 @@ def _of_glue(view: TableView) -> list[str]:
 
 
 def _titles(tasks: Iterable[str]) -> str:
-    return ", ".join(GLUE[name].title for name in GLUE if name in tasks)
+    return ", ".join(SENTENCES[name].title for name in SENTENCES if name in tasks)
 
 
 def settings(view: TableView) -> str:

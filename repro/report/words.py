@@ -5,11 +5,11 @@ from __future__ import annotations
 from repro.spec import (
     BottleneckAdapters,
     FullFineTuning,
-    GlueTask,
     LinearProbe,
     Method,
     PipelinedCells,
     RunSpec,
+    SquadTask,
     TopLayers,
 )
 
@@ -36,7 +36,7 @@ def counted(number: int, noun: str) -> str:
 def run_name(spec: RunSpec) -> str:
     """attention-resnext b100 on MiniLM-L6, seed 0; 3-shared m64 on cola, MiniLM-L6, ..."""
     name, where = method_name(spec.method), spec.backbone.name
-    if isinstance(spec.task, GlueTask):
+    if not isinstance(spec.task, SquadTask):
         rate, epochs = spec.recipe.learning_rate, counted(spec.recipe.epochs, "epoch")
         where = f"{spec.task.name}, {where}, rate {rate:g}, {epochs}"
     return f"{name} on {where}, seed {spec.seed}"

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from repro.spec.trained import INSIDE, Trained, trained
+from repro.spec.sentences import SentenceTask
+from repro.spec.trained import INSIDE, Trained, outputs_of, trained
 from repro.spec.types import (
     AblatedSpans,
     AlwaysNull,
     Backbone,
     BottleneckAdapters,
-    GlueTask,
+    FrozenFeatures,
     LinearProbe,
     PipelinedCells,
     RunSpec,
@@ -81,6 +82,12 @@ def inside_parameters(trains: Trained, backbone: Backbone) -> int:
     return count + trains.layers * layer_parameters(backbone)
 
 
+def features_parameters(method: FrozenFeatures, backbone: Backbone, outputs: int) -> int:
+    """A weight a layer and a scale, an LSTM in two directions, an output layer."""
+    d, u = backbone.hidden_size, method.units
+    return backbone.layers + 1 + 2 * 4 * u * (d + u + 2) + outputs * (2 * u + 1)
+
+
 def trained_parameters(spec: RunSpec) -> int:
     """How many parameters the run trains; none of its own where it only evaluates a parent's."""
     method, backbone = spec.method, spec.backbone
@@ -91,6 +98,8 @@ def trained_parameters(spec: RunSpec) -> int:
         return 2 * (backbone.hidden_size + 1)
     if isinstance(method, INSIDE):
         return inside_parameters(trained(spec), backbone)
+    if isinstance(method, FrozenFeatures):
+        return features_parameters(method, backbone, outputs_of(spec.task))
     assert isinstance(method, (AlwaysNull, AblatedSpans))
     return 0
 
@@ -104,7 +113,7 @@ def total_parameters(spec: RunSpec) -> int:
     if isinstance(method, AlwaysNull):
         return 0
     encoder = backbone.parameters
-    if not isinstance(spec.task, GlueTask):
+    if not isinstance(spec.task, SentenceTask):
         encoder -= pooler_parameters(backbone)
     if not isinstance(method, INSIDE):
         return encoder + trained_parameters(spec)

@@ -6,62 +6,35 @@ field names, label order and rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
+from repro.spec.facts import Facts
 from repro.spec.types import GlueName
-
-Metric = Literal["matthews", "accuracy", "f1", "pearson", "spearman"]
-
-
-@dataclass(frozen=True, slots=True)
-class Glue:
-    """One task. `labels` is empty for a regression; `rows` holds the published split sizes."""
-
-    title: str
-    texts: tuple[str, ...]
-    labels: tuple[str, ...]
-    metrics: tuple[Metric, ...]
-    monitor: Metric
-    rows: dict[str, int]
-
-    @property
-    def outputs(self) -> int:
-        """Numbers that a classifier gives for an example."""
-        return len(self.labels) or 1
-
-    @property
-    def evaluation(self) -> tuple[str, ...]:
-        """The splits that are scored."""
-        return tuple(split for split in self.rows if split.startswith("validation"))
-
 
 ENTAILMENT = ("entailment", "not_entailment")
 NLI = ("entailment", "neutral", "contradiction")
 PAIR = ("sentence1", "sentence2")
 
-GLUE: dict[GlueName, Glue] = {
-    "cola": Glue(
+GLUE: dict[GlueName, Facts] = {
+    "cola": Facts(
         "CoLA", ("sentence",), ("unacceptable", "acceptable"), ("matthews", "accuracy"),
         "matthews", {"train": 8_551, "validation": 1_043, "test": 1_063},
     ),
-    "sst2": Glue(
+    "sst2": Facts(
         "SST-2", ("sentence",), ("negative", "positive"), ("accuracy",),
         "accuracy", {"train": 67_349, "validation": 872, "test": 1_821},
     ),
-    "mrpc": Glue(
+    "mrpc": Facts(
         "MRPC", PAIR, ("not_equivalent", "equivalent"), ("f1", "accuracy"),
         "f1", {"train": 3_668, "validation": 408, "test": 1_725},
     ),
-    "stsb": Glue(
+    "stsb": Facts(
         "STS-B", PAIR, (), ("spearman", "pearson"),
         "spearman", {"train": 5_749, "validation": 1_500, "test": 1_379},
     ),
-    "qqp": Glue(
+    "qqp": Facts(
         "QQP", ("question1", "question2"), ("not_duplicate", "duplicate"), ("f1", "accuracy"),
         "f1", {"train": 363_846, "validation": 40_430, "test": 390_965},
     ),
-    "mnli": Glue(
+    "mnli": Facts(
         "MNLI", ("premise", "hypothesis"), NLI, ("accuracy",),
         "accuracy",
         {
@@ -69,20 +42,20 @@ GLUE: dict[GlueName, Glue] = {
             "test_matched": 9_796, "test_mismatched": 9_847,
         },
     ),
-    "qnli": Glue(
+    "qnli": Facts(
         "QNLI", ("question", "sentence"), ENTAILMENT, ("accuracy",),
         "accuracy", {"train": 104_743, "validation": 5_463, "test": 5_463},
     ),
-    "rte": Glue(
+    "rte": Facts(
         "RTE", PAIR, ENTAILMENT, ("accuracy",),
         "accuracy", {"train": 2_490, "validation": 277, "test": 3_000},
     ),
-    "wnli": Glue(
+    "wnli": Facts(
         "WNLI", PAIR, ("not_entailment", "entailment"), ("accuracy",),
         "accuracy", {"train": 635, "validation": 71, "test": 146},
     ),
 }  # fmt: skip
 """The monitor picks the best epoch: the metrics of the 3-shared report's released code."""
 
-DIAGNOSTIC = Glue("AX", ("premise", "hypothesis"), NLI, ("matthews",), "matthews", {"test": 1_104})
+DIAGNOSTIC = Facts("AX", ("premise", "hypothesis"), NLI, ("matthews",), "matthews", {"test": 1_104})
 """GLUE's diagnostic set: MNLI's labels, never trained on, labels withheld."""

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from repro.spec.fields import LATER, MARK
-from repro.spec.types import GlueTask, RunSpec
+from repro.spec.fields import LATER, MARK, Spec
+from repro.spec.types import GlueTask, RunSpec, SquadTask, TaggingTask, TextTask
 
 SCHEMA = 1
 """Bumped when the meaning or the shape of the identity document changes."""
@@ -21,6 +21,10 @@ REVISIONS: dict[str, int] = {
     "task/generated": 1,
     "task/glue": 1,
     "task/generated-glue": 1,
+    "task/texts": 1,
+    "task/generated-texts": 1,
+    "task/conll2003": 1,
+    "task/generated-conll2003": 1,
     "method/pipelined-cells": 1,
     "method/linear-probe": 1,
     "method/full-fine-tuning": 2,
@@ -29,9 +33,17 @@ REVISIONS: dict[str, int] = {
     "method/layer-norms": 1,
     "method/bottleneck-adapters": 1,
     "method/ablated-spans": 1,
+    "method/frozen-features": 1,
     "recipe": 1,
 }
 """Bumped by hand when a change in the code of that part changes numbers."""
+CODE: dict[type[Spec], tuple[str, str]] = {
+    SquadTask: ("task/squad2", "task/generated"),
+    GlueTask: ("task/glue", "task/generated-glue"),
+    TextTask: ("task/texts", "task/generated-texts"),
+    TaggingTask: ("task/conll2003", "task/generated-conll2003"),
+}
+"""Kind of task -> the parts that read it and, where it is made from a seed, make it."""
 
 
 def canonical_json(value: Any) -> str:
@@ -66,10 +78,10 @@ def _enters(field: FieldInfo, value: Any) -> bool:
 
 def revisions(spec: RunSpec) -> dict[str, int]:
     """The revision numbers of the code parts that this run depends on."""
-    glue = isinstance(spec.task, GlueTask)
-    parts = ["task/glue" if glue else "task/squad2", f"method/{spec.method.kind}", "recipe"]
+    task, generator = CODE[type(spec.task)]
+    parts = [task, f"method/{spec.method.kind}", "recipe"]
     if spec.task.source == "generated":
-        parts.append("task/generated-glue" if glue else "task/generated")
+        parts.append(generator)
     return {part: REVISIONS[part] for part in parts}
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from repro.spec.trained import INSIDE
-from repro.spec.types import FullFineTuning, LinearProbe, Method, PipelinedCells, TopLayers
+from repro.spec.types import (
+    FrozenFeatures,
+    FullFineTuning,
+    LinearProbe,
+    Method,
+    PipelinedCells,
+    TopLayers,
+)
 
 
 def reads_states(method: Method) -> bool:
     """It reads the frozen encoder's states, which runs of one seed share."""
-    return isinstance(method, (PipelinedCells, LinearProbe))
+    return isinstance(method, (PipelinedCells, LinearProbe, FrozenFeatures))
 
 
 def has_own_rows(method: Method) -> bool:

@@ -8,10 +8,10 @@ from repro.spec.types import (
     AlwaysNull,
     Backbone,
     BottleneckAdapters,
-    GlueTask,
     LinearProbe,
     PipelinedCells,
     RunSpec,
+    SquadTask,
     TopLayers,
 )
 
@@ -30,7 +30,7 @@ def check_run(spec: RunSpec) -> None:
                 "or their numbers depend on the batch: set the recipe's padding to 'max', as the "
                 "released code does."
             )
-    if isinstance(spec.task, GlueTask) and isinstance(method, SPANS_ONLY):
+    if not isinstance(spec.task, SquadTask) and isinstance(method, SPANS_ONLY):
         raise ReproError(
             f"The method '{method.kind}' answers questions with spans, and {spec.task.name} wants "
             "a class or a number. Choose a method inside the encoder, such as "

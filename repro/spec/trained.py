@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from repro.spec.glue import GLUE
+from repro.spec.sentences import SentenceTask, facts_of
+from repro.spec.tagging import TAGS
 from repro.spec.types import (
     BottleneckAdapters,
     FullFineTuning,
-    GlueTask,
     LayerNorms,
     RunSpec,
+    TaggingTask,
+    Task,
     TopLayers,
 )
 
@@ -43,12 +45,18 @@ class Trained:
         return self.embeddings or self.layers > 0
 
 
+def outputs_of(task: Task) -> int:
+    """Numbers that an output layer gives for an example, or for a token."""
+    if isinstance(task, SentenceTask):
+        return facts_of(task).outputs
+    return len(TAGS) if isinstance(task, TaggingTask) else 2
+
+
 def trained(spec: RunSpec) -> Trained:
     """The declaration of `spec.method`, one of INSIDE, on `spec.task`."""
-    method, pooled = spec.method, isinstance(spec.task, GlueTask)
+    method, pooled = spec.method, isinstance(spec.task, SentenceTask)
     assert isinstance(method, INSIDE)
-    outputs = GLUE[spec.task.name].outputs if isinstance(spec.task, GlueTask) else 2
-    base = Trained(method.dropout, outputs, pooled)
+    base = Trained(method.dropout, outputs_of(spec.task), pooled)
     match method:
         case FullFineTuning():
             return replace(base, embeddings=True, layers=spec.backbone.layers, pooler=pooled)

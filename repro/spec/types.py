@@ -38,15 +38,19 @@ class Backbone(Spec):
 
 
 class SquadTask(Spec):
-    """SQuAD 2.0 (or the generated set in its schema): which rows, cut into which windows.
+    """SQuAD 2.0 or 1.1 (or the generated set in their schema): which rows, cut into which windows.
 
     The evaluation set and its cap are identity because a run is scored after every epoch, and an
     earlier epoch cannot be scored again once its weights are gone. Decoding and the evaluation's
     feature convention are not: all of them are scored from the same outputs.
     """
 
-    name: Literal["squad2"] = identity("squad2", doc="which task")
-    source: Literal["squad_v2", "generated"] = identity(doc="real questions, or made from a seed")
+    name: Literal["squad2", "squad1"] = identity(
+        "squad2", doc="which task; squad1 is SQuAD 1.1, whose questions all have an answer"
+    )
+    source: Literal["squad_v2", "squad", "generated"] = identity(
+        doc="real questions, or made from a seed"
+    )
     revision: str | None = identity(
         doc="hub revision, sha256 of a local file's content, or the generator's seed and sizes"
     )
@@ -97,7 +101,56 @@ class GlueTask(Spec):
     max_length: int = identity(128, doc="tokens of an example, special tokens included", ge=8)
 
 
-Task = Annotated[SquadTask | GlueTask, Field(discriminator="name")]
+TextName = Literal[
+    "20-newsgroups", "airline", "corporate-messaging", "disasters", "economic-news", "emotion",
+    "global-warming", "political-audience", "political-bias", "political-message",
+    "primary-emotions", "progressive-opinion", "progressive-stance", "us-economic",
+    "customer-complaints", "news-aggregator", "sms-spam", "sick-e", "sick-r",
+]  # fmt: skip
+
+
+class TextTask(Spec):
+    """A further task of one or two texts, which comes as local files, or rows made from a seed.
+
+    A set without official splits is pooled and cut 80/10/10 by `split_seed`, to the published sizes
+    where it has the published rows. Scored on validation and on test rows after every epoch. What
+    each task is: `repro.spec.texts`.
+    """
+
+    name: TextName = identity(doc="which task")
+    source: Literal["local", "generated"] = identity(doc="real rows, or made from a seed")
+    revision: str | None = identity(
+        doc="sha256 of a local folder's content (None: the published rows), or the generator's "
+        "seed and sizes"
+    )
+    split_seed: int = identity(0, doc="draws the validation and the test rows", ge=0)
+    train_rows: int | None = identity(None, doc="cap on training rows", ge=1)
+    evaluation_rows: int | None = identity(None, doc="cap on the rows of each scored split", ge=1)
+    subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
+    max_length: int = identity(128, doc="tokens of an example, special tokens included", ge=8)
+
+
+class TaggingTask(Spec):
+    """CoNLL-2003 named entities: a tag for every word. Comes as local files, or made from a seed.
+
+    Scored by entity F1 on validation and on test rows after every epoch.
+    """
+
+    name: Literal["conll2003"] = identity("conll2003", doc="which task")
+    source: Literal["local", "generated"] = identity(doc="real rows, or made from a seed")
+    revision: str | None = identity(
+        doc="sha256 of a local folder's content (None: the published rows), or the generator's "
+        "seed and sizes"
+    )
+    train_rows: int | None = identity(None, doc="cap on training sentences", ge=1)
+    evaluation_rows: int | None = identity(
+        None, doc="cap on the sentences of each scored split", ge=1
+    )
+    subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
+    max_length: int = identity(128, doc="tokens of a sentence, special tokens included", ge=8)
+
+
+Task = Annotated[SquadTask | GlueTask | TextTask | TaggingTask, Field(discriminator="name")]
 
 
 class PipelinedCells(Spec):
@@ -190,6 +243,18 @@ class AblatedSpans(Spec):
     kind: Literal["ablated-spans"] = identity("ablated-spans", doc="which method")
 
 
+class FrozenFeatures(Spec):
+    """Feature extraction (Peters, Ruder and Smith 2019): a learned mix of the frozen encoder's
+    layers, a bidirectional LSTM over it, and an output layer.
+
+    A class or a number is read from the maximum over the tokens, a tag from each token.
+    """
+
+    kind: Literal["frozen-features"] = identity("frozen-features", doc="which method")
+    units: int = identity(doc="hidden units of the LSTM in each direction", ge=1)
+    dropout: float = identity(0.5, doc="on the mixed states and before the output", ge=0, lt=1)
+
+
 class AlwaysNull(Spec):
     """The reference: answers no question."""
 
@@ -204,7 +269,8 @@ Method = Annotated[
     | TopLayers
     | LayerNorms
     | BottleneckAdapters
-    | AblatedSpans,
+    | AblatedSpans
+    | FrozenFeatures,
     Field(discriminator="kind"),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from repro.spec import SquadTask
+from repro.spec import SquadTask, TaggingTask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -22,6 +22,10 @@ def load_task(task: Task, tokenizer: PreTrainedTokenizerBase) -> TaskData:
         from repro.tasks.squad2.task import load_squad
 
         return load_squad(task, tokenizer)
-    from repro.tasks.glue.task import load_glue
+    if isinstance(task, TaggingTask):
+        from repro.tasks.tagging.task import load_tagging
 
-    return load_glue(task, tokenizer)
+        return load_tagging(task, tokenizer)
+    from repro.tasks.sentences.task import load_sentences
+
+    return load_sentences(task, tokenizer)

@@ -16,12 +16,12 @@ from repro.backbones.load import Encoder
 from repro.methods import build
 from repro.methods.learner import Inputs, Learner
 from repro.methods.randomness import Dropout, generator
-from repro.spec import GlueTask, RunSpec, canonical_json
-from repro.spec.glue import GLUE
+from repro.spec import RunSpec, TaggingTask, canonical_json
 from repro.spec.identity import identity_fields
 from repro.spec.kinds import has_own_rows, trains_encoder
+from repro.spec.sentences import SentenceTask, facts_of
 from repro.training.flat import FlatParameters
-from repro.training.losses import SpanLoss, class_loss, squared_error
+from repro.training.losses import SpanLoss, class_loss, squared_error, tag_loss
 from repro.training.optimizer import AdamW
 
 OWN = ("learning_rate", "clip_norm", "start_weight", "end_weight")
@@ -137,8 +137,10 @@ class Cohort:
 def loss_of(specs: Sequence[RunSpec], device: torch.device) -> Callable[[Tensor, Tensor], Tensor]:
     """The loss of runs of one task: outputs and targets -> (runs,)."""
     task = specs[0].task
-    if isinstance(task, GlueTask):
-        return class_loss if GLUE[task.name].labels else squared_error
+    if isinstance(task, SentenceTask):
+        return class_loss if facts_of(task).labels else squared_error
+    if isinstance(task, TaggingTask):
+        return tag_loss
     return SpanLoss([spec.recipe for spec in specs], device)
 
 

@@ -35,6 +35,23 @@ def class_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     return entropy.view(runs, batch).mean(1)
 
 
+UNTAGGED = -100
+"""The target of a token without a tag of its own: special, padding, or a word's later piece."""
+
+
+def tag_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy of tags: outputs (runs, batch, length, tags), targets (runs or 1, batch,
+    length) -> (runs,), the mean over a run's tagged tokens.
+    """
+    runs, tags = outputs.shape[0], outputs.shape[-1]
+    wanted = targets.expand(runs, -1, -1).reshape(runs, -1)
+    entropy = F.cross_entropy(
+        outputs.reshape(-1, tags), wanted.flatten(), reduction="none", ignore_index=UNTAGGED
+    )
+    counts = (wanted != UNTAGGED).sum(1).clamp(min=1)
+    return entropy.view(runs, -1).sum(1) / counts
+
+
 def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
     """Mean squared error: outputs (runs, batch, 1), targets (runs or 1, batch) -> (runs,)."""
     return (outputs.squeeze(2) - targets).square().mean(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from repro.papers.glue import FINE_TUNING, POOLER, encoder, glue_run
+from repro.papers.glue import FINE_TUNING, POOLER, encoder, sentence_run
 from repro.papers.houlsby.setting import (
     ADAPTER_SWEEPS,
     ADAPTERS,
@@ -82,4 +82,4 @@ def swept_run(
     if size is not None:
         chosen["method.size"] = (size, source)
     setting = setting | SMALL[request.scale] | chosen
-    return glue_run(request, task, seed, backbone, setting)
+    return sentence_run(request, task, seed, backbone, setting)

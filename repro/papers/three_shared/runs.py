@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from repro.papers.glue import POOLER, bottleneck, encoder, glue_run
+from repro.papers.glue import POOLER, bottleneck, encoder, sentence_run
 from repro.papers.setting import Setting, code
 from repro.papers.tables import Request
 from repro.papers.three_shared.setting import (
@@ -41,7 +41,7 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
         setting = setting | AS_RELEASED.get(variant, {})
     if request.scale != "paper":
         setting = setting | POOLER
-    return glue_run(request, task, seed, backbone, setting | bottleneck(request))
+    return sentence_run(request, task, seed, backbone, setting | bottleneck(request))
 
 
 def _recipe(variant: str, task: str, request: Request) -> Setting:

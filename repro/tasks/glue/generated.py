@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from repro.spec.glue import GLUE
 from repro.spec.types import GlueName
 from repro.tasks.draws import generated_sizes, own
-from repro.tasks.glue.rows import HIGHEST, Row
+from repro.tasks.sentences.rows import HIGHEST, Row
 
 DEFAULT_REVISION = "seed=0,train=300,validation=120"
 

@@ -10,12 +10,13 @@ from typing import Literal
 
 from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask, Scale
-from repro.spec.glue import DIAGNOSTIC, GLUE, Glue
+from repro.spec.facts import Facts
+from repro.spec.glue import DIAGNOSTIC, GLUE
 from repro.spec.types import GlueName
 from repro.tasks import files
 from repro.tasks.draws import drawn
 from repro.tasks.files import DataSet
-from repro.tasks.glue.rows import Row, checked
+from repro.tasks.sentences.rows import Row, checked
 
 HUB_ID = "nyu-mll/glue"
 
@@ -156,5 +157,5 @@ def _capped(rows: list[Row], count: int | None, task: GlueTask) -> list[Row]:
     return [row for row in rows if str(row.idx) in kept]
 
 
-def _glue(name: GlueName | Literal["ax"]) -> Glue:
+def _glue(name: GlueName | Literal["ax"]) -> Facts:
     return DIAGNOSTIC if name == "ax" else GLUE[name]

@@ -1,4 +1,4 @@
-"""The published rows of SQuAD 2.0, checked row by row."""
+"""The published rows of SQuAD 2.0 and 1.1, checked row by row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from repro.tasks import files
 from repro.tasks.files import DataSet
 from repro.tasks.squad2.questions import Question, question_from_row
 
-DATA = DataSet("SQuAD 2.0", "squad_v2", "rajpurkar/squad_v2", "squad_v2")
+DATA = {
+    "squad2": DataSet("SQuAD 2.0", "squad_v2", "rajpurkar/squad_v2", "squad_v2"),
+    "squad1": DataSet("SQuAD 1.1", "squad", "rajpurkar/squad", "plain_text"),
+}
+"""Name of the task -> where its files are."""
 COLUMNS = ["id", "title", "context", "question", "answers"]
 
 _EMPTY_STARTS = re.compile(rb'"answer_start":\s*\[\s*\]')
@@ -29,8 +33,11 @@ class Size:
         return f"{self.rows:,} questions, {self.unanswerable:,} of them unanswerable"
 
 
-PUBLISHED = {"train": Size(130_319, 43_498), "validation": Size(11_873, 5_945)}
-"""Rajpurkar, Jia and Liang 2018, Table 2 (train and development)."""
+PUBLISHED = {
+    "squad2": {"train": Size(130_319, 43_498), "validation": Size(11_873, 5_945)},
+    "squad1": {"train": Size(87_599, 0), "validation": Size(10_570, 0)},
+}
+"""Rajpurkar, Jia and Liang 2018, Table 2 (train and development): both data sets."""
 
 
 def quick_size(content: bytes) -> Size:
@@ -46,14 +53,15 @@ def parse_lines(content: bytes, name: str) -> list[Question]:
     return _questions(files.json_rows(content, name))
 
 
-def hub_questions(split: str, revision: str | None) -> list[Question]:
+def hub_questions(name: str, split: str, revision: str | None) -> list[Question]:
     """The split's questions from the hub, or its cache, at a revision (None: the newest).
 
     Raises MissingData where the file cannot be had, or is not the published set.
     """
-    questions = _questions(files.hub_rows(DATA, split, COLUMNS, revision))
-    name = f"{DATA.hub_id} {files.hub_name(DATA, split)}"
-    check_published(size(questions), split, name, "Plan with another revision of it.")
+    data = DATA[name]
+    questions = _questions(files.hub_rows(data, split, COLUMNS, revision))
+    file = f"{data.hub_id} {files.hub_name(data, split)}"
+    check_published(size(questions), name, split, file, "Plan with another revision of it.")
     return questions
 
 
@@ -63,12 +71,13 @@ def size(questions: Iterable[Question]) -> Size:
     return Size(len(answerable), answerable.count(False))
 
 
-def check_published(found: Size, split: str, name: str, mend: str) -> None:
+def check_published(found: Size, name: str, split: str, file: str, mend: str) -> None:
     """Raises MissingData, which ends with `mend`, unless `found` is the published split's size."""
-    if found != PUBLISHED[split]:
+    expected = PUBLISHED[name][split]
+    if found != expected:
         raise MissingData(
-            f"{name} is not the published {split} set of SQuAD 2.0: it has {found}; the published "
-            f"set has {PUBLISHED[split]}. {mend}"
+            f"{file} is not the published {split} set of {DATA[name].title}: it has {found}; the "
+            f"published set has {expected}. {mend}"
         )
 
 

@@ -20,10 +20,13 @@ from repro.tasks.squad2.files import (
 from repro.tasks.squad2.questions import Question
 
 SPLIT_OF_TRAIN = {"train": "train", "dev-minus-cs224n": "validation", "generated": "train"}
-OTHER_DATA = (
-    f"Replace it, or unset {files.FOLDER_VARIABLE} to use {DATA.hub_id} from the hub; the scale "
-    "'reduced' accepts any rows in this schema."
-)
+
+
+def _other(name: str) -> str:
+    return (
+        f"Replace it, or unset {files.FOLDER_VARIABLE} to use {DATA[name].hub_id} from the hub; "
+        "the scale 'reduced' accepts any rows in this schema."
+    )
 
 
 def splits_needed(task: SquadTask) -> tuple[str, ...]:
@@ -31,21 +34,29 @@ def splits_needed(task: SquadTask) -> tuple[str, ...]:
     return tuple(sorted({SPLIT_OF_TRAIN[task.train], "validation"}))
 
 
-def data_revision(scale: Scale, splits: tuple[str, ...]) -> str | None:
+def unavailable(name: str) -> str | None:
+    """Why SQuAD 1.1 has no data here; None where it may have (the hub is not asked)."""
+    absent = files.absent_splits(DATA[name], ("train", "validation"))
+    named = " and ".join(f"{DATA[name].folder}/{split}" for split in absent)
+    are = "is" if len(absent) == 1 else "are"
+    return f"{named} {are} not in ${files.FOLDER_VARIABLE}" if absent else None
+
+
+def data_revision(scale: Scale, splits: tuple[str, ...], name: str = "squad2") -> str | None:
     """What identifies the real data of a run: None means the published set, by its hub id.
 
     At scale "paper" a local folder has to hold the whole published splits and is then the same
     data as the hub's; at other scales its content is named by "sha256:...". Raises MissingData for
     a folder that holds only some of the splits, or at "paper" other rows than the published ones.
     """
-    paths = files.local_paths(DATA, splits)
+    paths = files.local_paths(DATA[name], splits)
     if not paths:
         return None
-    contents = {split: files.local_content(DATA, path) for split, path in paths.items()}
+    contents = {split: files.local_content(DATA[name], path) for split, path in paths.items()}
     if scale != "paper":
         return files.content_digest(contents)
     for split, content in contents.items():
-        check_published(quick_size(content), split, str(paths[split]), OTHER_DATA)
+        check_published(quick_size(content), name, split, str(paths[split]), _other(name))
     return None
 
 
@@ -78,17 +89,18 @@ def _read(task: SquadTask, split: str) -> list[Question]:
     _check_consistent(task)
     if task.source == "generated":
         return _generated(task, split)
-    splits = splits_needed(task)
-    paths = files.local_paths(DATA, splits)
+    splits, data = splits_needed(task), DATA[task.name]
+    paths = files.local_paths(data, splits)
     if not paths:
-        files.check_hub_revision(DATA, splits, task.revision)
-        return hub_questions(split, task.revision)
-    contents = {name: files.local_content(DATA, path) for name, path in paths.items()}
+        files.check_hub_revision(data, splits, task.revision)
+        return hub_questions(task.name, split, task.revision)
+    contents = {name: files.local_content(data, path) for name, path in paths.items()}
     questions = parse_lines(contents[split], str(paths[split]))
     if files.is_digest(task.revision):
         files.check_digest(contents, paths, task.revision)
     else:
-        check_published(size(questions), split, str(paths[split]), OTHER_DATA)
+        found, file = size(questions), str(paths[split])
+        check_published(found, task.name, split, file, _other(task.name))
     return questions
 
 

@@ -36,7 +36,8 @@ CS224N_TITLES = frozenset(
 The course's data/dev-v2.0.json (github minggg/squad, commit 3b6aa9c); its test split is the rest.
 """
 
-EXPECTED = {"official-dev": PUBLISHED["validation"], "cs224n": Size(6_078, 3_168)}
+EXPECTED = {"official-dev": PUBLISHED["squad2"]["validation"], "cs224n": Size(6_078, 3_168)}
+"""Of SQuAD 2.0."""
 
 
 def in_cs224n(question: Question) -> bool:
@@ -47,14 +48,14 @@ def in_cs224n(question: Question) -> bool:
 def evaluation_sets(task: SquadTask, questions: Sequence[Question]) -> dict[str, list[int]]:
     """The sets that are scored, as positions in `questions` (of `evaluation_questions(task)`).
 
-    "official-dev" is scored whole and on its CS224N part. A set that a cap leaves empty is absent.
-    Raises ReproError when an uncapped set has not its published size.
+    SQuAD 2.0's "official-dev" is scored whole and on its CS224N part. A set that a cap leaves empty
+    is absent. Raises ReproError when an uncapped set has not its published size.
     """
     every = list(range(len(questions)))
     sets = {task.evaluation: every}
-    if task.evaluation == "official-dev":
+    if task.name == "squad2" and task.evaluation == "official-dev":
         sets["cs224n"] = [index for index in every if in_cs224n(questions[index])]
-    if task.evaluation_rows is None:
+    if task.name == "squad2" and task.evaluation_rows is None:
         for name, indices in sets.items():
             _check_size(name, size(questions[index] for index in indices))
     return {name: indices for name, indices in sets.items() if indices}

@@ -13,6 +13,7 @@ from repro.tasks.squad2.decoding import Outcomes, decode_batch, join
 from repro.tasks.squad2.features import Window, make_windows
 from repro.tasks.squad2.protocols import (
     HEADLINE,
+    SPAN_DECODING,
     Evaluation,
     predictions_document,
     prepare_evaluation,
@@ -23,7 +24,11 @@ from repro.tasks.squad2.sources import training_questions
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-HEADLINE_METRICS = ("em", "f1", "null_rate")
+HEADLINES = {
+    "squad2": (HEADLINE, "ALL", ("em", "f1", "null_rate")),
+    "squad1": (f"legacy/{SPAN_DECODING}", "HasAns", ("span_f1",)),
+}
+"""Task -> protocol, group and metrics that are shown; the best span answers SQuAD 1.1."""
 
 
 class SquadCollector:
@@ -74,18 +79,19 @@ class SquadData:
         return SquadCollector(self.scoring)
 
     def headline(self, scores: list[dict[str, Any]]) -> dict[str, float]:
-        """Those of the headline protocol over all questions, by "split/metric"."""
+        """Those of the headline protocol, by "split/metric"."""
+        protocol, group, metrics = HEADLINES[self.scoring.task]
         return {
             f"{score['split']}/{score['metric']}": score["value"]
             for score in scores
-            if score["protocol"] == HEADLINE
-            and score["group"] == "ALL"
-            and score["metric"] in HEADLINE_METRICS
+            if (score["protocol"], score["group"]) == (protocol, group)
+            and score["metric"] in metrics
         }
 
     def monitor(self, scores: list[dict[str, Any]]) -> float | None:
         """F1 of the whole evaluation set under the headline protocol."""
-        return self.headline(scores).get(f"{next(iter(self.scoring.sets))}/f1")
+        metric = "f1" if self.scoring.task == "squad2" else "span_f1"
+        return self.headline(scores).get(f"{next(iter(self.scoring.sets))}/{metric}")
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether the run answers nothing at all under the headline protocol."""

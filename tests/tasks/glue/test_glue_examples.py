@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tiny_models import minilm_tokenizer
 
-from repro.tasks.glue import examples
-from repro.tasks.glue.examples import GlueExample, make_examples
 from repro.tasks.glue.generated import generate
-from repro.tasks.glue.rows import Row
+from repro.tasks.sentences import examples
+from repro.tasks.sentences.examples import SentenceExample, make_examples
+from repro.tasks.sentences.rows import Row
 
 LONG, SHORT = "river " * 30 + "tower", "bridge garden"
 FIRST, SECOND = ["ann", "met", "bo", "."], ["who", "met", "bo", "?"]
@@ -22,7 +22,7 @@ def pair_rows() -> list[Row]:
     return [Row(idx, texts, idx % 2) for idx, texts in enumerate(PAIRS)]
 
 
-def words(example: GlueExample) -> list[str]:
+def words(example: SentenceExample) -> list[str]:
     tokens: list[str] = minilm_tokenizer().convert_ids_to_tokens(example.input_ids.tolist())
     return tokens
 

@@ -15,7 +15,7 @@ from repro.spec.glue import GLUE
 from repro.spec.identity import REVISIONS
 from repro.spec.types import GlueName
 from repro.tasks.glue.generated import DEFAULT_REVISION, HOME, PEOPLE, generate
-from repro.tasks.glue.rows import Row
+from repro.tasks.sentences.rows import Row
 
 NAMES: list[GlueName] = list(GLUE)
 CLASSES = [name for name in NAMES if GLUE[name].labels]

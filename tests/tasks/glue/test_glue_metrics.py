@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repro.tasks.glue.metrics import accuracy, f1, majority_share, matthews, pearson, spearman
+from repro.tasks.sentences.metrics import accuracy, f1, majority_share, matthews, pearson, spearman
 
 Pairs = list[tuple[int, int]]
 CASES: list[Pairs] = [

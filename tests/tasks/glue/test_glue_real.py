@@ -11,9 +11,9 @@ from tiny_models import minilm_tokenizer
 from repro.errors import MissingData
 from repro.spec.glue import GLUE
 from repro.spec.types import GlueName
-from repro.tasks.glue.rows import Row
 from repro.tasks.glue.sources import data_revision, submission_rows, task_rows, unavailable
-from repro.tasks.glue.task import load_glue
+from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.task import load_sentences
 
 COMPLETE: list[GlueName] = ["cola", "sst2", "mrpc", "stsb", "rte", "wnli"]
 PARTIAL: list[GlueName] = ["qqp", "mnli"]
@@ -88,7 +88,7 @@ def test_a_constant_answer_scores_the_majoritys_share(name: GlueName) -> None:
     import numpy as np
 
     revision = data_revision("reduced", name)
-    data = load_glue(task(name, revision=revision, train_rows=8), minilm_tokenizer())
+    data = load_sentences(task(name, revision=revision, train_rows=8), minilm_tokenizer())
     outputs = np.tile(np.array([[0.0, 1.0]], dtype=np.float32), (len(data.evaluation), 1))
     collector = data.collector()
     collector.add(list(range(len(outputs))), outputs)

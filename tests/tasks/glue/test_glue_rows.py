@@ -13,8 +13,8 @@ from glue_samples import row, rows, task, write_lines, write_split
 from repro.errors import MissingData
 from repro.spec.glue import GLUE
 from repro.spec.types import GlueName
-from repro.tasks.glue.rows import checked
 from repro.tasks.glue.sources import data_revision, task_rows
+from repro.tasks.sentences.rows import checked
 
 
 @pytest.fixture

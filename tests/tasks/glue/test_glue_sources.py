@@ -16,7 +16,6 @@ from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask, Scale
 from repro.spec.types import GlueName
 from repro.tasks.glue.generated import DEFAULT_REVISION, generate
-from repro.tasks.glue.rows import Row
 from repro.tasks.glue.sources import (
     data_revision,
     splits_needed,
@@ -24,6 +23,7 @@ from repro.tasks.glue.sources import (
     task_rows,
     unavailable,
 )
+from repro.tasks.sentences.rows import Row
 
 WNLI = {"train": 635, "validation": 71}
 """The published sizes: the smallest task of GLUE."""

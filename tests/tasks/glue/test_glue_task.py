@@ -15,27 +15,29 @@ from repro.spec.glue import GLUE
 from repro.spec.types import GlueName
 from repro.tasks import load_task
 from repro.tasks.data import TaskData
-from repro.tasks.glue.metrics import accuracy, f1, matthews, pearson, spearman
-from repro.tasks.glue.task import GlueCollector, GlueData, load_glue
+from repro.tasks.sentences.metrics import accuracy, f1, matthews, pearson, spearman
+from repro.tasks.sentences.task import SentenceCollector, SentenceData, load_sentences
 
 Scores = list[dict[str, Any]]
 REVISION = "seed=5,train=12,validation=30"
 
 
-def load(name: GlueName, **changes: Any) -> GlueData:
-    return load_glue(
+def load(name: GlueName, **changes: Any) -> SentenceData:
+    return load_sentences(
         task(name, source="generated", revision=REVISION, **changes), minilm_tokenizer()
     )
 
 
-def outputs_of(data: GlueData, seed: int = 0) -> NDArray[np.float32]:
+def outputs_of(data: SentenceData, seed: int = 0) -> NDArray[np.float32]:
     """Made outputs (rows, outputs), of STS-B around its range."""
     draw = np.random.default_rng(seed)
-    made = draw.normal(size=(len(data.evaluation), data.glue.outputs))
-    return (made if data.glue.labels else 2.5 + 3 * made).astype(np.float32)
+    made = draw.normal(size=(len(data.evaluation), data.facts.outputs))
+    return (made if data.facts.labels else 2.5 + 3 * made).astype(np.float32)
 
 
-def collected(data: GlueData, outputs: NDArray[np.float32], batch: int = 7) -> GlueCollector:
+def collected(
+    data: SentenceData, outputs: NDArray[np.float32], batch: int = 7
+) -> SentenceCollector:
     """The outputs handed over in batches of a random order."""
     order = np.random.default_rng(1).permutation(len(outputs)).tolist()
     collector = data.collector()
@@ -53,8 +55,8 @@ def by_metric(scores: Scores, split: str = "validation") -> dict[str, float]:
 def test_every_task_is_what_the_training_loop_asks_for(name: GlueName) -> None:
     made = task(name, source="generated", revision=REVISION)
     data: TaskData = load_task(made, minilm_tokenizer())
-    assert isinstance(data, GlueData)
-    splits = data.glue.evaluation
+    assert isinstance(data, SentenceData)
+    splits = data.facts.evaluation
     assert (len(data.training), len(data.evaluation)) == (12, 30 * len(splits))
     assert data.pad_id == 0
     scores = collected(data, outputs_of(data)).scores(2)
@@ -62,12 +64,12 @@ def test_every_task_is_what_the_training_loop_asks_for(name: GlueName) -> None:
     fixed = {"task": name, "protocol": "glue", "group": "ALL", "n": 30, "epoch": 2}
     assert all(score.items() >= fixed.items() for score in scores)
     assert all(type(score["value"]) is float for score in scores)
-    metrics = {*data.glue.metrics, *(["majority_share"] if data.glue.labels else [])}
+    metrics = {*data.facts.metrics, *(["majority_share"] if data.facts.labels else [])}
     assert {score["metric"] for score in scores} == metrics
     assert set(data.headline(scores)) == {
-        f"{split}/{metric}" for split in splits for metric in data.glue.metrics
+        f"{split}/{metric}" for split in splits for metric in data.facts.metrics
     }
-    assert data.monitor(scores) == by_metric(scores, splits[0])[data.glue.monitor]
+    assert data.monitor(scores) == by_metric(scores, splits[0])[data.facts.monitor]
 
 
 def test_scores_are_percent_of_the_predicted_classes() -> None:

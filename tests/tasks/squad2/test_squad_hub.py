@@ -17,7 +17,7 @@ from repro.errors import MissingData
 from repro.tasks.squad2.files import hub_questions
 import sys
 try:
-    questions = hub_questions("validation", sys.argv[1] or None)
+    questions = hub_questions("squad2", "validation", sys.argv[1] or None)
 except MissingData as error:
     print("MissingData:", error)
 else:

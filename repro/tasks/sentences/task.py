@@ -1,4 +1,4 @@
-"""All that the training loop needs of a GLUE task, made once a job."""
+"""All that the training loop needs of a task of one or two texts, made once a job."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.spec import GlueTask
-from repro.spec.glue import GLUE, Glue
-from repro.tasks.glue import metrics
-from repro.tasks.glue.examples import GlueExample, make_examples
-from repro.tasks.glue.rows import HIGHEST
-from repro.tasks.glue.sources import task_rows
+from repro.spec.facts import Facts
+from repro.spec.sentences import SentenceTask, facts_of, protocol_of
+from repro.tasks.sentences import metrics
+from repro.tasks.sentences.examples import SentenceExample, make_examples
+from repro.tasks.sentences.rows import Row
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-PROTOCOL = "glue"
 MAJORITY = "majority_share"
 METRICS: dict[str, Callable[..., float | None]] = {
     "matthews": metrics.matthews,
@@ -31,24 +30,24 @@ METRICS: dict[str, Callable[..., float | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class GlueData:
+class SentenceData:
     """Training examples and those of every scored split, cut for one tokenizer."""
 
-    task: GlueTask
-    training: list[GlueExample]
-    evaluation: list[GlueExample]
+    task: SentenceTask
+    training: list[SentenceExample]
+    evaluation: list[SentenceExample]
     splits: dict[str, slice]
     """Where each scored split stands in `evaluation`."""
     pad_id: int
 
     @property
-    def glue(self) -> Glue:
+    def facts(self) -> Facts:
         """What the task is."""
-        return GLUE[self.task.name]
+        return facts_of(self.task)
 
-    def collector(self) -> GlueCollector:
+    def collector(self) -> SentenceCollector:
         """A new one, for one run and one evaluation."""
-        return GlueCollector(self)
+        return SentenceCollector(self)
 
     def headline(self, scores: list[dict[str, Any]]) -> dict[str, float]:
         """The task's metrics, by "split/metric"."""
@@ -60,7 +59,7 @@ class GlueData:
 
     def monitor(self, scores: list[dict[str, Any]]) -> float | None:
         """The task's monitored metric on its first scored split."""
-        return self._first(scores, self.glue.monitor)
+        return self._first(scores, self.facts.monitor)
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether every row of the first scored split got the same prediction."""
@@ -72,12 +71,12 @@ class GlueData:
         return next(found, None)
 
 
-class GlueCollector:
+class SentenceCollector:
     """Keeps one run's outputs until all are there to be scored."""
 
-    def __init__(self, data: GlueData) -> None:
+    def __init__(self, data: SentenceData) -> None:
         self.data = data
-        self.outputs = np.empty((len(data.evaluation), data.glue.outputs), dtype=np.float32)
+        self.outputs = np.empty((len(data.evaluation), data.facts.outputs), dtype=np.float32)
         self.seen = np.zeros(len(self.outputs), dtype=bool)
 
     def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
@@ -100,7 +99,7 @@ class GlueCollector:
             {
                 "task": self.data.task.name,
                 "split": split,
-                "protocol": PROTOCOL,
+                "protocol": protocol_of(self.data.task.name),
                 "metric": metric,
                 "group": "ALL",
                 "value": 100 * value,
@@ -134,38 +133,49 @@ class GlueCollector:
             outputs = self.outputs[place]
             yield split, self._predicted(outputs), outputs
 
-    def _examples(self, split: str) -> list[GlueExample]:
+    def _examples(self, split: str) -> list[SentenceExample]:
         return self.data.evaluation[self.data.splits[split]]
 
     def _predicted(self, outputs: NDArray[np.float32]) -> NDArray[Any]:
         classes: NDArray[Any] = outputs.argmax(axis=1)
-        return classes if self.data.glue.labels else outputs[:, 0].clip(0, HIGHEST)
+        return classes if self.data.facts.labels else outputs[:, 0].clip(*self.data.facts.bounds)
 
     def _measured(self, split: str, predicted: NDArray[Any]) -> Iterator[tuple[str, float]]:
         gold = [example.target for example in self._examples(split)]
-        for metric in self.data.glue.metrics:
+        for metric in self.data.facts.metrics:
             value = METRICS[metric](predicted, gold)
             if value is not None:
                 yield metric, value
-        if self.data.glue.labels:
+        if self.data.facts.labels:
             yield MAJORITY, metrics.majority_share(predicted)
         elif np.ptp(predicted) == 0:
             yield MAJORITY, 1.0
 
 
-def load_glue(task: GlueTask, tokenizer: PreTrainedTokenizerBase) -> GlueData:
+def task_rows(task: SentenceTask) -> dict[str, list[Row]]:
+    """The rows of "train" and of every scored split; raises what the sources raise."""
+    if isinstance(task, GlueTask):
+        from repro.tasks.glue.sources import task_rows as glue_rows
+
+        return glue_rows(task)
+    from repro.tasks.texts.sources import task_rows as text_rows
+
+    return text_rows(task)
+
+
+def load_sentences(task: SentenceTask, tokenizer: PreTrainedTokenizerBase) -> SentenceData:
     """Reads, draws and cuts the rows; raises what the sources raise for missing data."""
     cut = {
         split: make_examples(rows, tokenizer, task.max_length)
         for split, rows in task_rows(task).items()
     }
     training = cut.pop("train")
-    evaluation: list[GlueExample] = []
+    evaluation: list[SentenceExample] = []
     splits: dict[str, slice] = {}
     for split, examples in cut.items():
         splits[split] = slice(len(evaluation), len(evaluation) + len(examples))
         evaluation += examples
-    return GlueData(task, training, evaluation, splits, int(tokenizer.pad_token_id))
+    return SentenceData(task, training, evaluation, splits, int(tokenizer.pad_token_id))
 
 
 def _plain(value: np.generic) -> int | float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.tasks.glue.rows import Row
+from repro.tasks.sentences.rows import Row
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -18,7 +18,7 @@ ROWS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GlueExample:
+class SentenceExample:
     """One row as tokens, not padded."""
 
     idx: int
@@ -32,7 +32,7 @@ class GlueExample:
 
 def make_examples(
     rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, max_length: int
-) -> list[GlueExample]:
+) -> list[SentenceExample]:
     """Every row's tokens; of a pair that is too long the longer text loses its end first."""
     return [
         example
@@ -43,10 +43,10 @@ def make_examples(
 
 def _batch(
     rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, max_length: int
-) -> Iterator[GlueExample]:
+) -> Iterator[SentenceExample]:
     texts = [list(column) for column in zip(*(row.texts for row in rows), strict=True)]
     encoded = tokenizer(*texts, truncation="longest_first", max_length=max_length, padding=False)
     types = encoded.get("token_type_ids") or [[0] * len(ids) for ids in encoded["input_ids"]]
     for row, ids, kinds in zip(rows, encoded["input_ids"], types, strict=True):
         tokens, type_ids = np.asarray(ids, dtype=np.int32), np.asarray(kinds, dtype=np.int32)
-        yield GlueExample(row.idx, tokens, type_ids, row.label)
+        yield SentenceExample(row.idx, tokens, type_ids, row.label)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from repro.errors import MissingData
-from repro.spec.glue import Glue
+from repro.spec.facts import Facts
 
 WITHHELD = -1
 HIGHEST = 5.0
@@ -30,7 +30,7 @@ class Row:
     label: int | float
 
 
-def checked(rows: Iterable[tuple[Any, str]], glue: Glue, split: str, name: str) -> list[Row]:
+def checked(rows: Iterable[tuple[Any, str]], glue: Facts, split: str, name: str) -> list[Row]:
     """The rows of a split, in their order; `rows` gives each with its place for errors.
 
     Raises MissingData, which names the place and what was expected, for a field that is missing or
@@ -52,7 +52,7 @@ def checked(rows: Iterable[tuple[Any, str]], glue: Glue, split: str, name: str) 
     return made
 
 
-def _row(row: object, glue: Glue, split: str, place: str) -> Row:
+def _row(row: object, glue: Facts, split: str, place: str) -> Row:
     if not isinstance(row, Mapping):
         raise _bad(glue, place, f"the row is of type {type(row).__name__}, not an object")
     columns = (*glue.texts, "label", "idx")
@@ -71,7 +71,7 @@ def _row(row: object, glue: Glue, split: str, place: str) -> Row:
 
 
 def _text(
-    row: Mapping[str, Any], name: str, glue: Glue, place: str, may_be_empty: bool = False
+    row: Mapping[str, Any], name: str, glue: Facts, place: str, may_be_empty: bool = False
 ) -> str:
     text = row[name]
     if not isinstance(text, str):
@@ -83,7 +83,7 @@ def _text(
     return text
 
 
-def _label(label: Any, glue: Glue, split: str, place: str) -> int | float:
+def _label(label: Any, glue: Facts, split: str, place: str) -> int | float:
     kinds = (int,) if glue.labels else (int, float)
     if type(label) not in kinds:  # bool is an int to isinstance, never a label
         raise _bad(glue, place, f"the label {label!r} is of type {type(label).__name__}")
@@ -95,11 +95,11 @@ def _label(label: Any, glue: Glue, split: str, place: str) -> int | float:
     return int(label) if glue.labels else float(label)
 
 
-def _named(glue: Glue, label: int | float) -> str:
+def _named(glue: Facts, label: int | float) -> str:
     return f"{label} ({glue.labels[int(label)]})" if glue.labels else str(label)
 
 
-def _bad(glue: Glue, place: str, problem: str) -> MissingData:
+def _bad(glue: Facts, place: str, problem: str) -> MissingData:
     labels = [_named(glue, number) for number in range(len(glue.labels))]
     expected = f"one of {', '.join(labels)}" if labels else f"a number from 0 to {HIGHEST:g}"
     return MissingData(

@@ -1,0 +1,1 @@
+"""Peters, Ruder and Smith 2019, "To Tune or Not to Tune?": features against fine-tuning."""

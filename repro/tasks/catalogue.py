@@ -1,0 +1,90 @@
+"""Every task by name: what it is called, and which data there is for it here. Torch-free."""
+
+from __future__ import annotations
+
+from repro.spec import Scale
+from repro.spec.glue import GLUE
+from repro.spec.sentences import SENTENCES
+from repro.spec.texts import TEXTS
+
+SQUAD2, SQUAD1, CONLL = "squad2", "squad1", "conll2003"
+TITLES: dict[str, str] = {
+    **{name: facts.title for name, facts in SENTENCES.items()},
+    SQUAD1: "SQuAD 1.1",
+    SQUAD2: "SQuAD 2.0",
+    CONLL: "CoNLL-2003",
+}
+"""Name -> title, in the order in which tasks are listed."""
+
+
+def unavailable(scale: Scale, name: str) -> str | None:
+    """Why a task has no data here, in a few words for a table's gap; None where it may have.
+
+    At scale "smoke" every task has. A task of the hub is a gap where a local folder holds only a
+    part of it (at "paper" that is an error instead, of `data_revision`); one that comes as local
+    files only where they are absent.
+    """
+    if scale == "smoke" or name == SQUAD2:
+        return None
+    if name in GLUE or name == SQUAD1:
+        if scale == "paper":
+            return None
+        if name == SQUAD1:
+            from repro.tasks.squad2 import sources as squad
+
+            return squad.unavailable(name)
+        from repro.tasks.glue import sources as glue
+
+        return glue.unavailable(scale, name)
+    if name in TEXTS:
+        from repro.tasks.texts import sources as texts
+
+        return texts.unavailable(name)
+    from repro.tasks.tagging import sources as tagging
+
+    return tagging.unavailable()
+
+
+def data_revision(scale: Scale, name: str) -> str | None:
+    """What identifies a task's data at this scale, as far as this machine knows it.
+
+    None means the published rows. Raises MissingData for a damaged file, and at "paper" for other
+    rows than the published ones.
+    """
+    if scale == "smoke":
+        return _generated(name)
+    if name in GLUE:
+        from repro.tasks.glue import sources as glue
+
+        return glue.data_revision(scale, name)
+    if name in TEXTS:
+        from repro.tasks.texts import sources as texts
+
+        return texts.data_revision(scale, name)
+    if name == CONLL:
+        from repro.tasks.tagging import sources as tagging
+
+        return tagging.data_revision(scale)
+    from repro.tasks.squad2 import sources as squad
+
+    whole = scale == "paper" or name == SQUAD1
+    return squad.data_revision(scale, ("train", "validation") if whole else ("validation",), name)
+
+
+def _generated(name: str) -> str:
+    """Seed and sizes of the generated set that stands for a task."""
+    if name in (SQUAD1, SQUAD2):
+        from repro.tasks.squad2.generated import DEFAULT_REVISION as questions
+
+        return questions
+    if name in GLUE:
+        from repro.tasks.glue.generated import DEFAULT_REVISION as sentences
+
+        return sentences
+    if name in TEXTS:
+        from repro.tasks.texts.generated import DEFAULT_REVISION as texts
+
+        return texts
+    from repro.tasks.tagging.generated import DEFAULT_REVISION as tagged
+
+    return tagged

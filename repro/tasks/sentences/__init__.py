@@ -1,0 +1,1 @@
+"""Tasks of one or two texts: rows, examples, metrics and scores, whatever the source."""
