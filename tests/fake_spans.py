@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from repro.papers.registry import FIGURES
 from repro.papers.tables import Request
+from repro.papers.three_shared.figures import ABLATION
 from repro.spec import Backbone, RunSpec, run_key
 from repro.spec.backbones import bert
 from repro.spec.glue import GLUE
@@ -14,7 +14,7 @@ from repro.spec.spans import INTACT, Span, all_spans, span_group
 from repro.spec.types import GlueName
 from repro.store import Result, Score, Store, render
 
-FIGURE = FIGURES["ablation-heatmap"]
+FIGURE = ABLATION
 Value = Callable[[int, str, Span | None], float]
 """(seed, metric, span; None: intact) -> score in percent."""
 

@@ -16,9 +16,9 @@ from repro.cli.table import train
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import find_figure
-from repro.report.figures.ablation import AblationView, view_ablation
 from repro.report.figures.files import as_json, write_figure
-from repro.report.figures.text import caption, notes
+from repro.report.figures.kinds import view_figure
+from repro.report.figures.view import FigureView
 from repro.report.render import json_text
 from repro.store.store import Store
 
@@ -29,7 +29,7 @@ def command(
     asked: o.Asked,
     how: o.How,
     method: Annotated[
-        str | None, typer.Option(help="The model drawn: not-shared, 3-shared, houlsby, ...")
+        str | None, typer.Option(help="The model of a heat map: not-shared, 3-shared, houlsby, ...")
     ] = None,
     no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, draw only.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
@@ -45,25 +45,25 @@ def command(
     request = choose([figure], asked, results, method)[0]
     if not no_run:
         train(request, results, how.execution(asked.backbone), retry=retry)
-    view = view_ablation(figure, request, results)
+    view = view_figure(figure, request, results)
     paths = write_figure(view, out)
     sys.stdout.write(json_text(as_json(view)) if json else as_text(view, paths))
     raise typer.Exit(exit_code(view, results))
 
 
-def as_text(view: AblationView, paths: Sequence[Path]) -> str:
+def as_text(view: FigureView, paths: Sequence[Path]) -> str:
     """Caption and notes, and where the picture is."""
     lines = [
-        f"{view.figure.id}. {caption(view)}",
+        f"{view.id}. {view.caption}",
         "",
-        *(f"- {note}" for note in notes(view)),
+        *(f"- {note}" for note in view.notes),
         "",
         *(f"Wrote {path}" for path in paths),
     ]
     return "\n".join(lines) + "\n"
 
 
-def exit_code(view: AblationView, store: Store) -> int:
+def exit_code(view: FigureView, store: Store) -> int:
     """0 complete, 1 a run failed, 3 runs are missing."""
     if view.complete:
         return 0

@@ -32,6 +32,7 @@ def command(json: o.JsonOption = False) -> None:
                     "id": figure.id,
                     "paper": figure.paper,
                     "title": figure.title,
+                    "kind": figure.kind,
                     "tasks": list(figure.tasks),
                     "methods": list(figure.methods),
                 }
@@ -44,5 +45,5 @@ def command(json: o.JsonOption = False) -> None:
         [table.id, f"{len(table.rows)} x {len(table.columns)}", table.title]
         for table in TABLES.values()
     ]
-    rows += [[figure.id, "figure", figure.title] for figure in FIGURES.values()]
+    rows += [[figure.id, figure.kind, figure.title] for figure in FIGURES.values()]
     print(text_table(["table or figure", "cells", "what"], rows))

@@ -1,4 +1,4 @@
-"""`show ID`: the protocol of a table, value by value with its source, and its published cells."""
+"""`show ID`: how a table or figure is trained, each value with its source, and what is printed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
+from repro.cli import show_figure
 from repro.errors import MissingData
-from repro.papers.registry import find_table
-from repro.papers.tables import Request, Table
+from repro.papers.registry import FIGURES, AnyFigure, find_artefact
+from repro.papers.tables import Artefact, Request, Table
 from repro.report.captions import setting
 from repro.report.layout import text_table
 from repro.report.render import GAP, count, json_text
@@ -21,7 +22,7 @@ from repro.spec.identity import flatten, identity_fields
 
 
 def command(
-    id: Annotated[str, typer.Argument(help="Table, for example ResAdapters-1.")],
+    id: Annotated[str, typer.Argument(help="Table or figure, for example ResAdapters-1.")],
     scale: Annotated[str, typer.Option(help="paper, reduced or smoke.")] = "paper",
     backbone: o.BackboneOption = None,
     tasks: o.TasksOption = None,
@@ -32,31 +33,36 @@ def command(
 
     Example: python -m repro show ResAdapters-1 --as-released
     """
-    table = find_table(id)
+    artefact = find_artefact(id)
     chosen = o.check_scale(scale)
     if chosen is None:
         chosen = "paper"
         print("Scale: paper (what is published; auto is for what is trained).", file=sys.stderr)
     request = _with_data(
         Request(
-            table=table.id,
+            table=artefact.id,
             scale=chosen,
-            seeds=table.default_seeds[chosen],
+            seeds=artefact.default_seeds[chosen],
             backbone=o.find_backbone(backbone),
             tasks=o.split_tasks(tasks),
             as_released=as_released,
         ),
-        table,
+        artefact,
     )
-    runs = first_runs(table, request)
-    document = as_json(table, request, runs)
-    sys.stdout.write(json_text(document) if json else as_text(table, request, document, runs))
+    if isinstance(artefact, Table):
+        runs = first_runs(artefact, request)
+        document = as_json(artefact, request, runs)
+        text = as_text(artefact, request, document, runs)
+    else:
+        document = figure_json(FIGURES[artefact.id], request)
+        text = figure_text(document)
+    sys.stdout.write(json_text(document) if json else text)
 
 
-def _with_data(request: Request, table: Table) -> Request:
+def _with_data(request: Request, artefact: Artefact) -> Request:
     """With the data found here, or as it is: the protocol can be read without."""
     try:
-        return o.with_data(request, table)
+        return o.with_data(request, artefact)
     except MissingData:
         return request
 
@@ -126,7 +132,6 @@ def as_text(table: Table, request: Request, document: dict[str, Any], runs: list
         [row.name, *(str(cells.get((row.name, name), GAP)) for name in columns)]
         for row in table.rows
     ]
-    shared, own = _apart([run["setting"] for run in document["runs"]])
     scored = (
         f"scored on {document['split']} by {document['protocol']}" if table.scores else "counted"
     )
@@ -136,23 +141,65 @@ def as_text(table: Table, request: Request, document: dict[str, Any], runs: list
         "",
         "Published:",
         text_table(["row", *columns], published),
-        "",
-        "Setting of every run:",
-        _setting(shared),
+        *_settings(document, [f", seed {spec.seed}" for spec in runs]),
     ]
-    for run, spec, lines_of_run in zip(document["runs"], runs, own, strict=True):
-        size = count(run["parameters_trained"])
-        lines += [
-            "",
-            f"{run['name'].removesuffix(f', seed {spec.seed}')} ({size} parameters trained):",
-        ]
-        lines += [_setting(lines_of_run)] if lines_of_run else ["(nothing else)"]
     swept = [
         f"- {row.name}: {setting(table.cell_runs(row, table.scores[0], request), sweep=True)}."
         for row in table.rows
         if row.select == "best"
     ]
     return "\n".join([*lines, "", *swept, *[f"- {note}" for note in table.notes]]) + "\n"
+
+
+def figure_json(figure: AnyFigure, request: Request) -> dict[str, Any]:
+    """The same object of a figure; a run is called by its series and the points of it."""
+    protocol_name, split = show_figure.scored(figure, request)
+    return {
+        "id": figure.id,
+        "title": figure.title,
+        "scale": request.scale,
+        "protocol": protocol_name,
+        "split": split,
+        "seeds": request.seeds,
+        "runs": [
+            {
+                "name": name,
+                "parameters_trained": trained_parameters(run),
+                "setting": protocol(run),
+            }
+            for name, run in show_figure.first_runs(figure, request).items()
+        ],
+        "published": show_figure.published(figure, request),
+        "notes": list(figure.notes),
+    }
+
+
+def figure_text(document: dict[str, Any]) -> str:
+    """What `figure_json` holds, for a person."""
+    published = [[c["row"], c["column"], c["text"]] for c in document["published"]]
+    lines = [
+        f"{document['id']}: {document['title']}",
+        f"Scale {document['scale']}, {counted(document['seeds'], 'seed')}, scored on "
+        f"{document['split']} by {document['protocol']}.",
+        "",
+        "Published:",
+        text_table(["point", "panel", "value"], published) if published else "(no number)",
+        *_settings(document, [""] * len(document["runs"])),
+        "",
+        *[f"- {note}" for note in document["notes"]],
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _settings(document: dict[str, Any], endings: list[str]) -> list[str]:
+    """What all runs share, then each run, whose name loses its ending."""
+    shared, own = _apart([run["setting"] for run in document["runs"]])
+    lines = ["", "Setting of every run:", _setting(shared)]
+    for run, ending, lines_of_run in zip(document["runs"], endings, own, strict=True):
+        size = count(run["parameters_trained"])
+        lines += ["", f"{run['name'].removesuffix(ending)} ({size} parameters trained):"]
+        lines += [_setting(lines_of_run)] if lines_of_run else ["(nothing else)"]
+    return lines
 
 
 def _apart(

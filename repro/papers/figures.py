@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from repro.errors import ReproError, UnknownName
 from repro.papers.tables import Request
@@ -21,6 +21,8 @@ Name = TypeVar("Name", bound=str)
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A published figure as data. Of `methods` and `tasks` the first is drawn unless asked."""
+
+    kind: ClassVar[str] = "heat map"
 
     id: str
     paper: str

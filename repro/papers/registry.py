@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from repro.errors import ReproError, UnknownName
+from repro.papers.curves import Curves
 from repro.papers.figures import Figure
 from repro.papers.houlsby import tables as houlsby
+from repro.papers.houlsby.figures import CURVES
 from repro.papers.resadapters import tables as resadapters
 from repro.papers.tables import Artefact, Table
 from repro.papers.three_shared import tables as three_shared
@@ -19,7 +21,8 @@ TABLES: dict[str, Table] = {
         resadapters.ONE, resadapters.TWO, houlsby.ONE, three_shared.ONE, three_shared.TWO,
     )
 }  # fmt: skip
-FIGURES: dict[str, Figure] = {figure.id: figure for figure in (ABLATION,)}
+AnyFigure = Figure | Curves
+FIGURES: dict[str, AnyFigure] = {figure.id: figure for figure in (ABLATION, *CURVES)}
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""
 
@@ -36,7 +39,7 @@ def find_table(given: str) -> Table:
     return _find("table", given, TABLES)
 
 
-def find_figure(given: str) -> Figure:
+def find_figure(given: str) -> AnyFigure:
     """The figure called `given`, in any case; an unknown id names the closest ones."""
     return _find("figure", given, FIGURES)
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from repro.backbones.describe import LOCAL
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 from repro.papers.tables import Request
-from repro.report.figures.ablation import AblationView, view_ablation
 from repro.report.figures.files import FOLDER
 from repro.report.figures.files import markdown as figure_markdown
+from repro.report.figures.kinds import view_figure
+from repro.report.figures.view import FigureView
 from repro.report.files import command_line, table_name
 from repro.report.layout import markdown_table
 from repro.report.render import markdown
@@ -20,13 +21,13 @@ from repro.report.view import TableView, view_table
 from repro.report.words import counted, duration
 from repro.store.store import Store
 
-View = TableView | AblationView
+View = TableView | FigureView
 
 
 def view_of(request: Request, store: Store) -> View:
     """The table or figure as it stands."""
     if request.table in FIGURES:
-        return view_ablation(FIGURES[request.table], request, store)
+        return view_figure(FIGURES[request.table], request, store)
     return view_table(TABLES[request.table], request, store)
 
 
@@ -47,7 +48,7 @@ def document(views: Sequence[View], store: Store) -> str:
 
 
 def _body(view: View) -> str:
-    if isinstance(view, AblationView):
+    if isinstance(view, FigureView):
         return figure_markdown(view, f"{FOLDER}/")
     return markdown(view)
 
@@ -76,9 +77,9 @@ def _summary(views: Sequence[View]) -> list[str]:
 
 
 def _collapsed(view: View) -> str:
-    """The rows of a table whose runs give a constant answer; of a figure, its intact model."""
-    if isinstance(view, AblationView):
-        return "intact model" if view.collapsed else "none"
+    """The rows of a table, or models of a figure, whose runs give a constant answer."""
+    if isinstance(view, FigureView):
+        return view.collapsed or "none"
     return ", ".join(row.row.name for row in view.rows if row.collapsed) or "none"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_curves import GLUE, INIT, store_curve_run, store_curves
 from fake_spans import FIGURE, store_chain
 
 from repro.cli.options import Asked, make_request
@@ -72,7 +73,6 @@ def test_a_failed_run_is_told_by_the_exit_code(cli: Call, store: Store) -> None:
     ("words", "said"),
     [
         (["figure", "ablation"], "Did you mean ablation-heatmap?"),
-        (["show", "Ablation-heatmap"], "is a figure, not a table: python -m repro figure ablation"),
         (
             ["table", "ablation-heatmap"],
             "is a figure, not a table: python -m repro figure ablation",
@@ -82,6 +82,13 @@ def test_a_failed_run_is_told_by_the_exit_code(cli: Call, store: Store) -> None:
         ([*DRAW, "--task", "sst2"], "There is no task of this figure called 'sst2'"),
         ([*DRAW, "--task", "cola,mnli"], "draws one task: cola or mnli"),
         ([*DRAW, "--task", "colla"], "Did you mean cola"),
+        (["figure", "tradeof-glue"], "Did you mean tradeoff-glue"),
+        (["table", "tradeoff-squad"], "is a figure, not a table: python -m repro figure tradeoff"),
+        (["figure", "tradeoff-glue", "--scale", "smoke", "--task", "wnli"], "has no task wnli"),
+        (
+            ["figure", "init-robustness", "--scale", "smoke", "--method", "houlsby"],
+            "init-robustness draws all of its models: leave --method out.",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence_with_the_mend(cli: Call, words: list[str], said: str) -> None:
@@ -104,3 +111,73 @@ def test_the_report_draws_the_figure_again(cli: Call, store: Store, tmp_path: Pa
     text = (tmp_path / "site" / "REPRODUCE.md").read_text()
     command = next(line.split() for line in text.splitlines() if line.startswith("    python"))
     assert command[3:] == [*DRAW[:-1], "--tasks", "mnli"]
+
+
+CURVES = ["figure", "init-robustness", "--scale", "smoke"]
+
+
+def by_deviation(point: Any, task: str, seed: int) -> float:
+    """Worse the larger the first weights."""
+    return 80.0 - 10 * (point.value or 0)
+
+
+def test_stored_curves_are_drawn_and_remembered(cli: Call, store: Store, tmp_path: Path) -> None:
+    asked = make_request(INIT, "smoke", Asked(epochs=2))
+    store_curves(store, INIT, asked, by_deviation)
+    answer = cli(*CURVES, "--epochs", "2")
+    assert (answer.code, answer.err) == (0, "")
+    assert "Points scored: 5/5." in answer.out
+    assert saved_requests(store) == [asked]
+    picture = tmp_path / "figures" / "init-robustness.smoke.epochs-2.png"
+    before = picture.read_bytes()
+    assert cli("report", "--out", "site").code == 0
+    assert (tmp_path / "site" / "figures" / picture.name).read_bytes() == before
+    text = (tmp_path / "site" / "REPRODUCE.md").read_text()
+    assert "    python -m repro figure init-robustness --scale smoke --epochs 2\n" in text
+    assert "![Curves over standard deviation of the initial matrices." in text
+    assert "| init-robustness | smoke | MiniLM-L6 | 5/5 " in text
+
+
+def test_curves_with_missing_runs_are_incomplete_and_a_failed_run_is_told(
+    cli: Call, store: Store
+) -> None:
+    first, second, *_ = INIT.runs(asked := make_request(INIT, "smoke", Asked()))
+    store_curve_run(store, INIT, asked, first, 70.0)
+    answer = cli(*CURVES, "--no-run", "--json")
+    document = json.loads(answer.out)
+    assert (answer.code, document["complete"]) == (3, "1/5")
+    assert [len(line["points"]) for line in document["panels"][0]["lines"]] == [1, 1]
+    assert document["gaps"][0].startswith("Adapters, standard deviation 1e-4 (CoLA); ")
+    store.record_failure(run_key(second), second, "diverged", "Not finite at step 3.", "log")
+    assert cli(*CURVES, "--no-run").code == 1
+
+
+@pytest.mark.parametrize("figure", ["tradeoff-glue", "tradeoff-squad", "init-robustness"])
+def test_every_value_of_a_series_setting_has_a_source(cli: Call, figure: str) -> None:
+    for words in ([], ["--scale", "smoke"], ["--scale", "smoke", "--as-released"]):
+        shown = json.loads(cli("show", figure, "--json", *words).out)
+        for run in shown["runs"]:
+            without = {line["field"] for line in run["setting"] if not line["citation"]}
+            assert without == {"scale", "seed"}
+        assert all(cell["source"] for cell in shown["published"])
+
+
+def test_show_prints_each_series_and_what_is_published(cli: Call) -> None:
+    out = cli("show", "tradeoff-glue").out
+    assert "Scale paper, 3 seeds, scored on validation by glue." in out
+    assert "Adapters: size 1, size 2, size 4," in out
+    assert "Top layers: top layer, top 2 layers," in out
+    assert "\nLayer norms only (" in out
+    row = next(line for line in out.splitlines() if line.startswith("Adapters, adapters size 64"))
+    assert row.endswith("mnli, quoted       83.7 +/- 0.1")
+
+
+def test_show_of_the_heat_map_prints_its_one_chain(cli: Call) -> None:
+    out = cli("show", "ablation-heatmap").out
+    assert "not-shared (" in out
+    assert "switched off (0 parameters trained):" in out
+
+
+def test_plan_counts_the_runs_of_curves(cli: Call) -> None:
+    plan = json.loads(cli("plan", "tradeoff-glue", "--scale", "smoke", "--json").out)
+    assert len(plan["runs"]) == len(GLUE.runs(make_request(GLUE, "smoke", Asked()))) == 21

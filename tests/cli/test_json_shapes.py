@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_curves import GLUE, store_curves
 from fake_glue import store_table
 from fake_results import runs_of, store_result
 from fake_spans import FIGURE, store_chain
@@ -84,6 +85,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     write_job(store, make_job(specs[9:]), Execution())
     save_request(store, asked)
     store_chain(store, make_request(FIGURE, "smoke", Asked()))
+    store_curves(store, GLUE, make_request(GLUE, "smoke", Asked()), lambda *_: 50.0)
     swept = make_request(TABLES["Houlsby-1"], "smoke", Asked())
     store_table(store, swept)
     words = {
@@ -95,6 +97,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
         "table of a sweep": ["table", "Houlsby-1", "--scale", "smoke", "--no-run"],
         "table of words": ["table", "3-shared-1", "--scale", "smoke", "--no-run"],
         "figure": ["figure", FIGURE.id, "--scale", "smoke", "--no-run"],
+        "figure of curves": ["figure", GLUE.id, "--scale", "smoke", "--no-run"],
         "status": ["status"],
         "why": ["why", diverged[:12]],
     }
@@ -105,7 +108,11 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     return verb
 
 
-BESIDE = {"plan": ["plan a sweep"], "table": ["table of a sweep", "table of words"]}
+BESIDE = {
+    "plan": ["plan a sweep"],
+    "table": ["table of a sweep", "table of words"],
+    "figure": ["figure of curves"],
+}
 """What else a verb is asked, so that it prints every key that it has."""
 
 

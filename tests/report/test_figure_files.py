@@ -18,8 +18,10 @@ from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
 from repro.report.figures.ablation import AblationView, Panel, view_ablation
-from repro.report.figures.files import as_json, csv_text, markdown, write_figure
+from repro.report.figures.files import as_json, markdown, write_figure
+from repro.report.figures.grids import csv_text
 from repro.report.figures.heatmap import about_zero, draw_ablation, every, fill, labels
+from repro.report.figures.kinds import of_ablation
 from repro.report.figures.style import (
     GAIN,
     INK,
@@ -64,14 +66,15 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[str
 
 def test_the_same_data_gives_the_same_bytes(small: AblationView, tmp_path: Path) -> None:
     """In this process and in another, whose hashes are seeded otherwise."""
-    paths = write_figure(small, tmp_path / "one")
+    paths = write_figure(of_ablation(small), tmp_path / "one")
     program = (
         "import sys; from pathlib import Path; from fake_spans import *;"
         "from repro.report.figures.ablation import view_ablation;"
         "from repro.report.figures.files import write_figure;"
+        "from repro.report.figures.kinds import of_ablation;"
         "root = Path(sys.argv[1]);"
         "view = view_ablation(FIGURE, request(3, 'mnli'), Store(root / 'store'));"
-        "write_figure(view, root / 'two')"
+        "write_figure(of_ablation(view), root / 'two')"
     )
     here = Path(__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
@@ -97,12 +100,16 @@ def test_no_date_enters_a_picture(small: AblationView) -> None:
 def test_every_file_is_named_and_unchanged_ones_are_left_alone(
     small: AblationView, tmp_path: Path
 ) -> None:
-    paths = write_figure(small, tmp_path)
+    paths = write_figure(of_ablation(small), tmp_path)
     assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json", ".md"]
-    assert [str(path.relative_to(tmp_path)) for path in paths] == as_json(small)["files"]
-    assert as_json(small)["files"][0] == NAME.format(3) + ".mnli.png"
+    assert [str(path.relative_to(tmp_path)) for path in paths] == as_json(of_ablation(small))[
+        "files"
+    ]
+    assert as_json(of_ablation(small))["files"][0] == NAME.format(3) + ".mnli.png"
     before = [path.stat().st_mtime_ns for path in paths]
-    assert [path.stat().st_mtime_ns for path in write_figure(small, tmp_path)] == before
+    assert [
+        path.stat().st_mtime_ns for path in write_figure(of_ablation(small), tmp_path)
+    ] == before
 
 
 def test_a_folder_that_cannot_be_written_names_the_mend(
@@ -110,7 +117,7 @@ def test_a_folder_that_cannot_be_written_names_the_mend(
 ) -> None:
     (tmp_path / "figures").write_text("a file")
     with pytest.raises(StoreError, match="--out"):
-        write_figure(small, tmp_path)
+        write_figure(of_ablation(small), tmp_path)
 
 
 def test_the_csv_holds_every_cell_that_is_drawn(view: AblationView) -> None:
@@ -125,7 +132,7 @@ def test_the_csv_holds_every_cell_that_is_drawn(view: AblationView) -> None:
 
 
 def test_the_json_is_what_the_picture_shows(view: AblationView) -> None:
-    document = json.loads(json.dumps(as_json(view), allow_nan=False))
+    document = json.loads(json.dumps(as_json(of_ablation(view)), allow_nan=False))
     assert [panel["name"] for panel in document["panels"]] == [
         "published", "reproduced", "difference", "relative",
     ]  # fmt: skip
@@ -147,7 +154,7 @@ def test_an_undefined_cell_is_null_in_json_empty_in_csv_and_blank_in_the_picture
 
     store_chain(store, asked, value=value)
     view = view_ablation(FIGURE, asked, store)
-    relative = json.loads(json.dumps(as_json(view), allow_nan=False))["panels"][3]
+    relative = json.loads(json.dumps(as_json(of_ablation(view)), allow_nan=False))["panels"][3]
     why = "no change in percent: the intact model's accuracy is 0"
     assert [(c["value"], c["undefined"]) for c in relative["cells"]] == [(None, why)] * 6
     lines = [x for x in csv.DictReader(io.StringIO(csv_text(view))) if x["panel"] == "relative"]
@@ -166,14 +173,14 @@ def test_no_zero_has_a_sign(store: Store) -> None:
 
     store_chain(store, asked, value=value)
     view = view_ablation(FIGURE, asked, store)
-    words = " ".join([*texts_of(view)[0], markdown(view)])
+    words = " ".join([*texts_of(view)[0], markdown(of_ablation(view))])
     assert not re.search(r"-0\.0(?!\d)", words)
-    assert not re.search(r"-0\.0\b", json_text(as_json(view)) + csv_text(view))
+    assert not re.search(r"-0\.0\b", json_text(as_json(of_ablation(view))) + csv_text(view))
 
 
 def test_the_caption_has_an_alternative_text_and_no_tag(view: AblationView) -> None:
     broken = replace(view, partial="1 of 2 seeds; the rest: failed (error): <module>")
-    text = markdown(broken, "figures/")
+    text = markdown(of_ablation(broken), "figures/")
     assert text.startswith("![Heat maps over")
     assert f"]({NAME.format(6)}.png)" in text
     assert "&lt;module>" in text

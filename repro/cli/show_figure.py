@@ -1,0 +1,71 @@
+"""`show` of a figure: how each of its series is trained, value by value, and what is published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from repro.papers.curves import Curves, Mark
+from repro.papers.published import Published
+from repro.papers.registry import AnyFigure
+from repro.papers.tables import Request
+from repro.papers.three_shared.figures import published_drops
+from repro.spec import RunSpec
+
+Shown = dict[str, Any]
+
+
+def first_runs(figure: AnyFigure, request: Request) -> dict[str, RunSpec]:
+    """What each run is -> one run a series, its first seed on the first task; or the one chain."""
+    if not isinstance(figure, Curves):
+        trained, ablated = figure.chains(request)[0]
+        return {figure.method(request): trained, "switched off": ablated}
+    task = figure.needed(request)[0]
+    return {
+        _series(series, [point.label for point in points]): figure.behind(points[0], task, request)[
+            0
+        ]
+        for series, points in figure.leads(request).items()
+    }
+
+
+def _series(name: str, labels: list[str]) -> str:
+    """Adapters: size 2, size 8."""
+    kept = [label for label in labels if label]
+    return f"{name}: {', '.join(kept)}" if kept else name
+
+
+def scored(figure: AnyFigure, request: Request) -> tuple[str, str]:
+    """Protocol and split of the first task."""
+    if not isinstance(figure, Curves):
+        return "glue", "validation"
+    found = figure.scored(figure.needed(request)[0], request)
+    return found.protocol, found.split
+
+
+def published(figure: AnyFigure, request: Request) -> list[Shown]:
+    """Every published number of the figure."""
+    if isinstance(figure, Curves):
+        return [_mark(mark) for mark in figure.marks()]
+    return [_cell(cell) for cell in published_drops(figure.task(request)).values()]
+
+
+def _mark(mark: Mark) -> Shown:
+    value = mark.x if mark.y is None else mark.y
+    place = "" if mark.x is None or mark.y is None else f" at {mark.x:,.0f} trained parameters"
+    return {
+        "row": f"{mark.series}, {mark.label}{place}",
+        "column": f"{mark.panel}, {mark.kind}",
+        "value": value,
+        "text": f"{value:g}" + (f" +/- {mark.sem:g}" if mark.sem is not None else ""),
+        "source": mark.source,
+    }
+
+
+def _cell(cell: Published) -> Shown:
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "value": cell.value,
+        "text": cell.text,
+        "source": cell.source,
+    }

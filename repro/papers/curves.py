@@ -1,0 +1,135 @@
+"""What a published figure of curves is: series of points, each one setting of a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from repro.errors import ReproError
+from repro.papers.tables import Request
+from repro.spec import RunSpec, Scale, run_key
+
+MEDIAN = "median"
+"""The panel over all tasks; the others are named by their task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One setting: `value` is its size, its layers or its deviation; None where there is one."""
+
+    series: str
+    label: str
+    value: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Adapters, size 64."""
+        return f"{self.series}, {self.label}" if self.label else self.series
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The score of a task's runs that is drawn, in percent, and what it is called."""
+
+    name: str
+    split: str
+    protocol: str
+    metric: str
+    group: str = "ALL"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A published point of one panel. Without `x` it is a level, without `y` a threshold on x.
+
+    `encoder`: whose point it is; `sem`: its standard error, where it is printed.
+    """
+
+    panel: str
+    series: str
+    kind: Literal["digitised", "quoted"]
+    x: float | None
+    y: float | None
+    sem: float | None
+    label: str
+    source: str
+    encoder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a paper says in its text: how far a series is behind the reference on a task.
+
+    `note`: why nothing here can be compared with it, where that is so.
+    """
+
+    text: str
+    published: float
+    source: str
+    series: str = ""
+    task: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """A published figure of curves as data.
+
+    `points(request)` are its settings, `run(point, task, request, seed)` the run of one. What is
+    compared is compared with the series `reference` ("": there is none). `drawn`: the tasks of a
+    scale unless asked; `shown`: those of them that have a panel of their own. `across`: the first
+    panel is over tasks.
+    """
+
+    kind: ClassVar[str] = "curves"
+    methods: ClassVar[tuple[str, ...]] = ()
+
+    id: str
+    paper: str
+    title: str
+    axis: Literal["trained parameters", "initial standard deviation"]
+    tasks: tuple[str, ...]
+    drawn: dict[Scale, tuple[str, ...]]
+    shown: tuple[str, ...]
+    across: bool
+    reference: str
+    default_seeds: dict[Scale, int]
+    points: Callable[[Request], tuple[Point, ...]]
+    run: Callable[[Point, str, Request, int], RunSpec]
+    scored: Callable[[str, Request], Scored]
+    marks: Callable[[], tuple[Mark, ...]]
+    said: Callable[[], tuple[Said, ...]] = field(default=tuple)
+    notes: tuple[str, ...] = field(default=())
+
+    def needed(self, request: Request) -> tuple[str, ...]:
+        """The tasks that are asked for. Raises ReproError for a method, which is no choice here."""
+        if request.method is not None:
+            raise ReproError(f"{self.id} draws all of its models: leave --method out.")
+        asked = self.drawn[request.scale] if request.tasks is None else request.tasks
+        return tuple(task for task in self.tasks if task in asked)
+
+    def available(self, request: Request) -> tuple[str, ...]:
+        """Those of them whose data can be had."""
+        return tuple(task for task in self.needed(request) if task not in request.unavailable)
+
+    def behind(self, point: Point, task: str, request: Request) -> list[RunSpec]:
+        """The runs of a point on a task, one a seed."""
+        return [self.run(point, task, request, seed) for seed in range(request.seeds)]
+
+    def runs(self, request: Request) -> list[RunSpec]:
+        """Every run behind it, each once: one seed of all points before the second seed."""
+        found = {
+            run_key(spec): spec
+            for task in self.available(request)
+            for point in self.points(request)
+            for spec in self.behind(point, task, request)
+        }
+        return sorted(found.values(), key=lambda spec: spec.seed)
+
+    def leads(self, request: Request) -> dict[str, list[Point]]:
+        """Series -> its points, in order."""
+        found: dict[str, list[Point]] = {}
+        for point in self.points(request):
+            found.setdefault(point.series, []).append(point)
+        return found

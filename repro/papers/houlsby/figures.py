@@ -1,0 +1,235 @@
+"""The curves of Houlsby et al.: score against trained parameters, and against the initialisation.
+
+Figures 1, 3 and 4 (GLUE), 3 (further tasks), 5 (SQuAD 1.1) and 6, right side (initialisation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from repro.papers.curves import Curves, Mark, Point, Scored
+from repro.papers.glue import PRINTED, encoder
+from repro.papers.houlsby.curve_runs import (
+    FULL,
+    NORMS,
+    SIZED,
+    TOP,
+    glue_run,
+    init_run,
+    squad_run,
+    text_run,
+)
+from repro.papers.houlsby.quoted import (
+    adapters_behind,
+    digitised_medians,
+    mnli_marks,
+    norm_drops,
+    squad_marks,
+    threshold_marks,
+)
+from repro.papers.setting import paper
+from repro.papers.tables import Request
+from repro.spec import Scale
+from repro.spec.backbones import BERT_BASE
+from repro.spec.glue import GLUE
+from repro.spec.texts import HOULSBY
+
+SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
+"""Figures 4 and 5: three seeds."""
+
+Numbers = tuple[int, ...]
+GLUE_SIZES: dict[Scale, Numbers] = {
+    "paper": tuple(2**n for n in range(10)), "reduced": (2, 8, 64), "smoke": (2, 16, 64)
+}  # fmt: skip
+GLUE_TOPS: dict[Scale, Numbers] = {
+    "paper": tuple(range(1, 13)), "reduced": (1, 2, 3), "smoke": (1, 3)
+}  # fmt: skip
+"""Figure 4: sizes 2^n, n = 0..9, and the top k = 1..12 layers."""
+TEXT_SIZES: dict[Scale, Numbers] = {
+    "paper": (2, 4, 8, 16, 32, 64), "reduced": (2, 8, 64), "smoke": (2, 64)
+}  # fmt: skip
+TEXT_TOPS: dict[Scale, Numbers] = {
+    "paper": (1, 2, 3, 5, 7, 9, 11, 12), "reduced": (1, 2, 3), "smoke": (1, 3)
+}  # fmt: skip
+"""Section 3.3."""
+SQUAD_SIZES: dict[Scale, Numbers] = {
+    "paper": (2, 8, 64, 256), "reduced": (2, 64), "smoke": (2, 64)
+}  # fmt: skip
+"""Section 3.5 quotes 2 and 64."""
+DEVIATIONS: dict[Scale, tuple[float, ...]] = {
+    "paper": tuple(float(f"1e-{n}") for n in range(7, -1, -1)),
+    "reduced": (1e-7, 1e-4, 1e-2, 1e-1, 1.0),
+    "smoke": (1e-7, 1e-4, 1e-2, 1e-1, 1.0),
+}
+"""Section 3.6: from 1e-7 to 1."""
+
+SMALLER = "Smaller scales have fewer points, chosen to take minutes."
+ONE_SETTING = (
+    "The paper chooses rate and epochs on validation for every point; here a series has one "
+    "setting (python -m repro show prints it), so a point may be lower than with a sweep."
+)
+OUTPUT_LAYER = (
+    "Trained parameters leave the output layer out, whose size is the task's. The modules of the "
+    "top layer of BERT-base have 7.09M, and the pooler, trained with it, 0.59M: the text says more."
+)
+PERCENTILES = (
+    "Percentiles are over the tasks named in the caption, numpy's with linear interpolation, the "
+    "same tasks at every point: a point that lacks a run is absent. A task's score is the mean "
+    "over seeds."
+)
+
+
+def trade_off(
+    sizes: dict[Scale, Numbers], tops: dict[Scale, Numbers] | None
+) -> Callable[[Request], tuple[Point, ...]]:
+    """The points of a figure: adapters by size, top layers that the encoder has, layer norms, and
+    full fine-tuning. `tops` None: adapters and full fine-tuning only.
+    """
+
+    def points(request: Request) -> tuple[Point, ...]:
+        chosen = (request.bottleneck,) if request.bottleneck else sizes[request.scale]
+        found = [Point(SIZED, f"size {size}", size) for size in chosen]
+        if tops is not None:
+            depth = encoder(request, BERT_BASE, paper("BERT-base"))[0].layers
+            kept = [k for k in tops[request.scale] if k <= depth]
+            found += [Point(TOP, "top layer" if k == 1 else f"top {k} layers", k) for k in kept]
+            found.append(Point(NORMS, ""))
+        return (*found, Point(FULL, ""))
+
+    return points
+
+
+def deviations(request: Request) -> tuple[Point, ...]:
+    """Adapters of one size, by the standard deviation that their matrices start with."""
+    values = DEVIATIONS[request.scale]
+    return tuple(Point(SIZED, f"standard deviation {power(value)}", value) for value in values)
+
+
+def power(value: float) -> str:
+    """1e-7, 1e-2, 1."""
+    mantissa, _, exponent = f"{value:.0e}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if int(exponent) else mantissa
+
+
+def glue_scored(task: str, request: Request) -> Scored:
+    """Validation accuracy of every task, CoLA too; STS-B has none."""
+    facts = next(facts for name, facts in GLUE.items() if name == task)
+    split = facts.evaluation[0]
+    if "accuracy" in facts.metrics:
+        return Scored("accuracy", split, "glue", "accuracy")
+    return Scored("Spearman's correlation", split, "glue", "spearman")
+
+
+def text_scored(task: str, request: Request) -> Scored:
+    """Test accuracy."""
+    return Scored("accuracy", "test", "texts", "accuracy")
+
+
+def squad_scored(task: str, request: Request) -> Scored:
+    """F1 of the best span: all questions have an answer."""
+    split = "generated" if request.scale == "smoke" else "official-dev"
+    return Scored("F1", split, "legacy/best-span", "span_f1", "HasAns")
+
+
+def glue_marks() -> tuple[Mark, ...]:
+    """Digitised medians, and what the text quotes of MNLI."""
+    return digitised_medians() + mnli_marks()
+
+
+def nothing() -> tuple[Mark, ...]:
+    """No point of this figure is printed."""
+    return ()
+
+
+GLUE_CURVES = Curves(
+    id="tradeoff-glue",
+    paper="houlsby",
+    title="Score against trained parameters on GLUE (Houlsby et al., Figures 1, 3 and 4)",
+    axis="trained parameters",
+    tasks=PRINTED,
+    drawn={"paper": PRINTED, "reduced": PRINTED, "smoke": ("cola", "mrpc", "rte")},
+    shown=("mnli", "cola"),
+    across=True,
+    reference=FULL,
+    default_seeds=SEEDS,
+    points=trade_off(GLUE_SIZES, GLUE_TOPS),
+    run=glue_run,
+    scored=glue_scored,
+    marks=glue_marks,
+    said=norm_drops,
+    notes=(
+        PERCENTILES,
+        "The paper says validation accuracy; STS-B has none, so its Spearman's correlation is "
+        "assumed.",
+        "Medians of the paper are digitised from a picture of Figure 1, to about 0.3 points. They "
+        "are of BERT-large: their last point trains as many parameters as its 24 layers have. The "
+        "points quoted for MNLI are of BERT-base, as is this figure unless --backbone is given.",
+        OUTPUT_LAYER,
+        ONE_SETTING,
+        SMALLER,
+    ),
+)
+TEXT_CURVES = Curves(
+    id="tradeoff-extra",
+    paper="houlsby",
+    title="Score against trained parameters on 17 further tasks (Houlsby et al., Figure 3, right)",
+    axis="trained parameters",
+    tasks=HOULSBY,
+    drawn={"paper": HOULSBY, "reduced": HOULSBY, "smoke": ("airline", "sms-spam")},
+    shown=(),
+    across=True,
+    reference=FULL,
+    default_seeds=SEEDS,
+    points=trade_off(TEXT_SIZES, TEXT_TOPS),
+    run=text_run,
+    scored=text_scored,
+    marks=nothing,
+    said=adapters_behind,
+    notes=(PERCENTILES, OUTPUT_LAYER, ONE_SETTING, SMALLER),
+)
+SQUAD_CURVES = Curves(
+    id="tradeoff-squad",
+    paper="houlsby",
+    title="F1 against trained parameters on SQuAD 1.1 (Houlsby et al., Figure 5)",
+    axis="trained parameters",
+    tasks=("squad1",),
+    drawn={"paper": ("squad1",), "reduced": ("squad1",), "smoke": ("squad1",)},
+    shown=("squad1",),
+    across=False,
+    reference=FULL,
+    default_seeds=SEEDS,
+    points=trade_off(SQUAD_SIZES, None),
+    run=squad_run,
+    scored=squad_scored,
+    marks=squad_marks,
+    notes=(
+        "F1 is that of the best span; SQuAD 1.1 has no question without an answer.",
+        "The text gives the published points' parameters as shares of BERT-base.",
+        ONE_SETTING,
+        SMALLER,
+    ),
+)
+INIT_CURVES = Curves(
+    id="init-robustness",
+    paper="houlsby",
+    title="Accuracy against the standard deviation that adapters start with (Houlsby et al., "
+    "Figure 6, right)",
+    axis="initial standard deviation",
+    tasks=("cola", "mnli"),
+    drawn={"paper": ("cola", "mnli"), "reduced": ("cola", "mnli"), "smoke": ("cola",)},
+    shown=("mnli", "cola"),
+    across=False,
+    reference="",
+    default_seeds=SEEDS,
+    points=deviations,
+    run=init_run,
+    scored=glue_scored,
+    marks=threshold_marks,
+    notes=(
+        "Matrices start from a normal distribution of mean 0 that is truncated at two standard "
+        "deviations, biases at 0. The curves of the paper are not printed as numbers.",
+        "Three seeds are assumed, as in the paper's Figure 4.",
+        SMALLER,
+    ),
+)
+CURVES = (GLUE_CURVES, TEXT_CURVES, SQUAD_CURVES, INIT_CURVES)

@@ -1,0 +1,360 @@
+"""Curves as they stand: every point of every panel, and why others are absent.
+
+Built from the store alone, without torch. Scores are in percent, differences in points.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from repro.papers.curves import MEDIAN, Curves, Mark, Point, Said, Scored
+from repro.papers.tables import Request
+from repro.report.files import command_line
+from repro.report.runs_found import Lookup, kept_epoch
+from repro.spec import RunSpec
+from repro.spec.counts import inside_parameters, trained_parameters
+from repro.spec.trained import trained
+from repro.store.entry import StoredRun
+from repro.store.store import Store
+from repro.tasks.catalogue import TITLES
+
+LOW, HIGH = 20, 80
+"""The percentiles over tasks that Houlsby et al. shade."""
+COLLAPSE = "predicts one class"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A point on a task: one score a seed where all are there, else why not."""
+
+    point: Point
+    task: str
+    lead: RunSpec
+    values: tuple[float, ...]
+    reason: str
+    collapsed: int
+    runs: tuple[str, ...]
+
+    @property
+    def mean(self) -> float | None:
+        """Over the seeds."""
+        return statistics.fmean(self.values) if self.values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point that is drawn. `low` to `high` is its bar or band; `values` are what `y` is of, each
+    called as in `names`. `trained`: parameters, output layer included, where that is one number.
+    """
+
+    label: str
+    x: float | None
+    y: float | None
+    low: float | None = None
+    high: float | None = None
+    values: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
+    trained: int | None = None
+    collapsed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points of one series; `kind`: reproduced, or how a published one is known, with `source` and
+    the encoder that it is of.
+    """
+
+    series: str
+    kind: str
+    dots: tuple[Dot, ...]
+    source: str = ""
+    encoder: str = ""
+
+    @property
+    def shape(self) -> str:
+        """curve; level: one dot without x; threshold: one without y."""
+        if self.dots[0].x is None:
+            return "level"
+        return "threshold" if self.dots[0].y is None else "curve"
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePanel:
+    """One pair of axes. `spread`: what a dot's bar is; `absent`: why nothing is reproduced."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    spread: str
+    lines: tuple[Line, ...]
+    absent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a paper says, and that number here (None: not scored, or for the reason in `note`)."""
+
+    said: Said
+    reproduced: float | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurvesView:
+    """The figure at one scale. `tasks` are in it; `gaps`: reason -> the cells that lack a number
+    because of it. `runs` are the stored ones behind it.
+    """
+
+    figure: Curves
+    request: Request
+    lead: RunSpec
+    tasks: tuple[str, ...]
+    measured: tuple[Measured, ...]
+    panels: tuple[CurvePanel, ...]
+    gaps: Mapping[str, tuple[Measured, ...]]
+    statements: tuple[Stated, ...]
+    runs: tuple[str, ...]
+
+    @property
+    def cells(self) -> int:
+        """Points times tasks."""
+        return len(self.measured)
+
+    @property
+    def done(self) -> int:
+        """Of them those that are scored for every seed."""
+        return sum(bool(one.values) for one in self.measured)
+
+
+def view_curves(figure: Curves, request: Request, store: Store) -> CurvesView:
+    """Lays the store's results out as curves."""
+    tasks, points, lookup = figure.available(request), figure.points(request), Lookup(store)
+    measured = {
+        (point, task): _measured(figure, point, task, request, lookup)
+        for task in tasks
+        for point in points
+    }
+    marks, shown = figure.marks(), shown_tasks(figure, tasks, request)
+    panels = [_across(figure, request, tasks, measured, marks)] if figure.across else []
+    panels += [_of_task(figure, request, task, measured, marks) for task in shown]
+    gaps: dict[str, tuple[Measured, ...]] = {}
+    for one in measured.values():
+        if one.reason:
+            gaps[one.reason] = (*gaps.get(one.reason, ()), one)
+    return CurvesView(
+        figure=figure,
+        request=request,
+        lead=figure.behind(points[0], tasks[0], request)[0],
+        tasks=tasks,
+        measured=tuple(measured.values()),
+        panels=tuple(panels),
+        gaps=gaps,
+        statements=tuple(_stated(figure, said, measured) for said in figure.said()),
+        runs=tuple(dict.fromkeys(key for one in measured.values() for key in one.runs)),
+    )
+
+
+def shown_tasks(figure: Curves, tasks: Sequence[str], request: Request) -> tuple[str, ...]:
+    """The tasks that have a panel of their own: the figure's, or others in their place."""
+    preferred = [task for task in figure.shown if task in tasks]
+    others = [task for task in tasks if task not in preferred]
+    if request.tasks is None and preferred:
+        return tuple(preferred)
+    return tuple([*preferred, *others][: len(figure.shown)])
+
+
+def place_of(figure: Curves, point: Point, spec: RunSpec) -> float | None:
+    """Where a point stands on x; the output layer is left out of trained parameters."""
+    if figure.axis == "trained parameters":
+        return inside_parameters(replace(trained(spec), outputs=0), spec.backbone)
+    return point.value
+
+
+def percentiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """The 20th, the 50th and the 80th, numpy's with linear interpolation."""
+    low, middle, high = np.percentile(values, [LOW, 50, HIGH], method="linear")
+    return float(low), float(middle), float(high)
+
+
+def standard_error(values: Sequence[float]) -> float | None:
+    """Of the mean; None for one value."""
+    if len(values) < 2:
+        return None
+    return statistics.stdev(values) / math.sqrt(len(values))
+
+
+def _measured(
+    figure: Curves, point: Point, task: str, request: Request, lookup: Lookup
+) -> Measured:
+    specs, scored = figure.behind(point, task, request), figure.scored(task, request)
+    found = lookup.find(specs)
+    values, rest = [], []
+    for one in found:
+        value = None if one.run is None else _score(one.run, scored)
+        if value is None:
+            rest.append(one)
+        else:
+            values.append(value)
+    why = lookup.why(rest, None, COLLAPSE)
+    if why == "not run":
+        why = f"not run: {command_line(request)}"
+    if values and rest:
+        why = f"{len(values)} of {len(found)} seeds; the rest: {why}"
+    stored = [one.run for one in found if one.run is not None]
+    return Measured(
+        point=point,
+        task=task,
+        lead=specs[0],
+        values=() if rest else tuple(values),
+        reason=why,
+        collapsed=sum(bool(run.result.collapsed) for run in stored),
+        runs=tuple(run.key for run in stored),
+    )
+
+
+def _score(run: StoredRun, scored: Scored) -> float | None:
+    where = scored.split, scored.protocol, scored.metric, scored.group
+    score = run.score(*where, kept_epoch(run))
+    return None if score is None else score.value + 0.0  # a zero without a sign
+
+
+Cells = Mapping[tuple[Point, str], Measured]
+
+
+def _across(
+    figure: Curves, request: Request, tasks: Sequence[str], cells: Cells, marks: Sequence[Mark]
+) -> CurvePanel:
+    """Percentiles over tasks of the difference to the reference."""
+    reference = next(p for p in figure.points(request) if p.series == figure.reference)
+    lines = []
+    for series, points in figure.leads(request).items():
+        dots = [_over_tasks(figure, point, reference, tasks, cells) for point in points]
+        kept = tuple(dot for dot in dots if dot is not None)
+        if kept and series != figure.reference:
+            lines.append(Line(series, "reproduced", kept))
+    zero = Dot("by definition", None, 0.0)
+    level = [Line(figure.reference, "reproduced", (zero,))] if lines else []
+    many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
+    return CurvePanel(
+        name=MEDIAN,
+        title=f"Median over {many}",
+        x_label=_x_label(figure),
+        y_label=f"score minus that of {figure.reference.lower()}, points",
+        spread=f"{LOW}th to {HIGH}th percentile",
+        lines=(*lines, *level, *_published(marks, MEDIAN)),
+        absent="" if lines else _why(cells.values()),
+    )
+
+
+def _over_tasks(
+    figure: Curves, point: Point, reference: Point, tasks: Sequence[str], cells: Cells
+) -> Dot | None:
+    """A point's percentiles; None where it, or the reference, lacks a task."""
+    values = []
+    for task in tasks:
+        own, theirs = cells[point, task].mean, cells[reference, task].mean
+        if own is None or theirs is None:
+            return None
+        values.append(own - theirs)
+    low, middle, high = percentiles(values)
+    return Dot(
+        label=point.name,
+        x=place_of(figure, point, cells[point, tasks[0]].lead),
+        y=middle,
+        low=low,
+        high=high,
+        values=tuple(values),
+        names=tuple(tasks),
+        collapsed=sum(cells[point, task].collapsed for task in tasks),
+    )
+
+
+def _of_task(
+    figure: Curves, request: Request, task: str, cells: Cells, marks: Sequence[Mark]
+) -> CurvePanel:
+    """The scores themselves, with the standard error over seeds."""
+    lines = []
+    for series, points in figure.leads(request).items():
+        level = series == figure.reference
+        dots = [_of_seeds(figure, cells[point, task], level) for point in points]
+        kept = tuple(dot for dot in dots if dot is not None)
+        lines += [Line(series, "reproduced", kept)] * bool(kept)
+    scored = figure.scored(task, request)
+    unit = "" if "correlation" in scored.name else ", %"
+    return CurvePanel(
+        name=task,
+        title=TITLES[task],
+        x_label=_x_label(figure),
+        y_label=f"{scored.name}{unit or ' x 100'}",
+        spread="1 standard error over seeds, to either side",
+        lines=(*lines, *_published(marks, task)),
+        absent="" if lines else _why([cells[p, task] for p in figure.points(request)]),
+    )
+
+
+def _of_seeds(figure: Curves, one: Measured, level: bool) -> Dot | None:
+    """A point's mean over seeds; None where one is missing. `level`: it has no place on x."""
+    if one.mean is None:
+        return None
+    error = standard_error(one.values)
+    return Dot(
+        label=one.point.name,
+        x=None if level else place_of(figure, one.point, one.lead),
+        y=one.mean,
+        low=None if error is None else one.mean - error,
+        high=None if error is None else one.mean + error,
+        values=one.values,
+        names=tuple(f"seed {seed}" for seed in range(len(one.values))),
+        trained=trained_parameters(one.lead),
+        collapsed=one.collapsed,
+    )
+
+
+def _published(marks: Sequence[Mark], panel: str) -> list[Line]:
+    """A panel's published points: a line for each series, how it is known, and its shape."""
+    found: dict[tuple[str, str, bool, bool], list[Mark]] = {}
+    for mark in marks:
+        if mark.panel == panel:
+            shape = mark.series, mark.kind, mark.x is None, mark.y is None
+            found.setdefault(shape, []).append(mark)
+    return [
+        Line(series, kind, tuple(map(_dot, own)), own[0].source, own[0].encoder)
+        for (series, kind, _, _), own in found.items()
+    ]
+
+
+def _dot(mark: Mark) -> Dot:
+    if mark.y is None or mark.sem is None:
+        return Dot(mark.label, mark.x, mark.y)
+    return Dot(mark.label, mark.x, mark.y, mark.y - mark.sem, mark.y + mark.sem)
+
+
+def _x_label(figure: Curves) -> str:
+    if figure.axis == "trained parameters":
+        return "trained parameters, without the output layer"
+    return "standard deviation of the initial matrices"
+
+
+def _why(cells: Iterable[Measured]) -> str:
+    """The first reason why a cell has no number."""
+    reasons = [one.reason for one in cells if one.reason]
+    return reasons[0] if reasons else "nothing is drawn"
+
+
+def _stated(figure: Curves, said: Said, cells: Cells) -> Stated:
+    """A statement, and what is found here."""
+    if said.note:
+        return Stated(said, None, said.note)
+    by_series = {(p.series, task): one for (p, task), one in cells.items()}
+    own, theirs = (by_series.get((series, said.task)) for series in (said.series, figure.reference))
+    if own is None or theirs is None:
+        return Stated(said, None, f"{TITLES[said.task]} is not in this figure")
+    if own.mean is None or theirs.mean is None:
+        return Stated(said, None, own.reason or theirs.reason)
+    return Stated(said, theirs.mean - own.mean, "")

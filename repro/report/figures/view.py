@@ -1,0 +1,45 @@
+"""A figure as it stands, whatever its kind: what commands, files and the report need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from repro.papers.tables import Request
+from repro.spec import RunSpec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class FigureView:
+    """One figure at one scale. `lead` is its first run, `runs` the stored ones behind it.
+
+    `done` of its `cells` are scored; `collapsed` says which models give a constant answer. `csv`,
+    `document` (JSON) and `draw` hold what is drawn; call `draw` within `style.styled`.
+    """
+
+    request: Request
+    lead: RunSpec
+    runs: tuple[str, ...]
+    cells: int
+    done: int
+    collapsed: str
+    caption: str
+    notes: tuple[str, ...]
+    alternative: str
+    csv: str
+    document: dict[str, Any]
+    draw: Callable[[], Drawing] = field(repr=False, compare=False)
+
+    @property
+    def id(self) -> str:
+        """What a user types."""
+        return self.request.table
+
+    @property
+    def complete(self) -> bool:
+        """Everything is scored."""
+        return self.done == self.cells

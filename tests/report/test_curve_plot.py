@@ -1,0 +1,88 @@
+"""The picture of curves: readable ticks, a legend beside the data, hollow published points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from fake_curves import GLUE, INIT, request, store_curves
+
+from repro.papers.curves import Point
+from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
+from repro.report.figures.curve_plot import COLOURS, MARKERS, draw_curves, tick
+from repro.report.figures.curves import view_curves
+from repro.report.figures.style import rendered, styled
+from repro.store import Store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+
+def score(point: Point, task: str, seed: int) -> float:
+    """70 and a little more for each larger point."""
+    return 70 + len(point.name) + seed
+
+
+def texts(drawing: Drawing) -> list[str]:
+    from matplotlib.text import Text
+
+    return [text.get_text() for text in drawing.findobj(Text)]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(38_400, "38.4k"), (1e5, "100k"), (2e6, "2M"), (1e8, "100M"), (1e-7, "1e-7"), (0.1, "1e-1"),
+     (1.0, "1"), (5.0, "5")],
+)  # fmt: skip
+def test_ticks_are_read_at_a_glance(value: float, text: str) -> None:
+    assert tick(value) == text
+
+
+def test_series_differ_by_marker_as_well_as_colour() -> None:
+    assert len(set(COLOURS.values())) == len(set(MARKERS.values())) == 4
+
+
+def test_the_legend_stands_below_the_data_and_names_every_series(store: Store) -> None:
+    asked = request(GLUE)
+    collapsed = [("Adapters, size 2", "rte"), (FULL, "cola")]
+    store_curves(store, GLUE, asked, score, collapsed=collapsed)
+    with styled():
+        drawing = draw_curves(view_curves(GLUE, asked, store))
+        pictures = rendered(drawing)
+        lowest = min(box.y0 for axes in drawing.axes if (box := axes.get_tightbbox()))
+        legend = drawing.legends[0]
+        assert legend.get_window_extent().y1 <= lowest
+        named = [text.get_text() for text in legend.get_texts()]
+        hollow = [
+            line.get_linestyle()
+            for line in drawing.axes[0].lines
+            if line.get_markerfacecolor() == "white"
+        ]
+    assert pictures["png"].startswith(b"\x89PNG")
+    assert hollow == ["--", "--"]
+    digitised = "published, digitised from a picture; BERT-large"
+    assert sorted(named) == sorted(
+        [SIZED, TOP, NORMS, FULL, f"{SIZED} ({digitised})", f"{TOP} ({digitised})",
+         "a run predicts one class"]
+    )  # fmt: skip
+
+
+def test_nothing_is_drawn_outside_the_axes(store: Store) -> None:
+    asked = request(INIT)
+    store_curves(store, INIT, asked, score)
+    with styled():
+        axes = draw_curves(view_curves(INIT, asked, store)).axes[0]
+        left, right = axes.get_xlim()
+        low, high = axes.get_ylim()
+    points = np.concatenate([line.get_xydata() for line in axes.lines[:-1]])  # but the threshold
+    assert points.shape == (5, 2)
+    assert ((points > (left, low)) & (points < (right, high))).all()
+
+
+def test_an_empty_store_is_drawn_with_the_command_that_fills_it(store: Store) -> None:
+    with styled():
+        words = " ".join(texts(draw_curves(view_curves(GLUE, request(GLUE), store))))
+    joined = " ".join(words.split())
+    assert "ot run: python -m repro figure tradeoff-glue --scale smoke" in joined
+    assert "not comparable with the published numbers" in joined
