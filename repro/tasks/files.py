@@ -139,7 +139,12 @@ def json_rows(content: bytes, name: str) -> Iterator[tuple[Any, str]]:
             continue
         place = f"{name}, line {number}"
         try:
-            yield json.loads(line), place
+            yield json.loads(line.decode("utf-8")), place
+        except UnicodeDecodeError as error:
+            raise MissingData(
+                f"{place}: not UTF-8 (byte {error.start + 1} of the line is "
+                f"0x{line[error.start]:02x}). Replace the file by the published one."
+            ) from error
         except (ValueError, RecursionError) as error:
             raise MissingData(
                 f"{place}: not JSON ({error}). Replace the file by the published one."

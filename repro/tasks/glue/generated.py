@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from repro.spec.glue import GLUE
 from repro.spec.types import GlueName
 from repro.tasks.draws import generated_sizes, own
-from repro.tasks.sentences.rows import HIGHEST, Row
+from repro.tasks.sentences.rows import Row
 
 DEFAULT_REVISION = "seed=0,train=300,validation=120"
 
@@ -198,7 +198,7 @@ def _mrpc(world: _World) -> Made:
 def _stsb(world: _World) -> Made:
     fact, differences = world.fact(), world.draw.randrange(len(SLOTS) + 1)
     second = world.changed(fact, world.draw.sample(SLOTS, differences))
-    score = HIGHEST * (1 - differences / len(SLOTS))
+    score = GLUE["stsb"].bounds[1] * (1 - differences / len(SLOTS))
     return (fact.active(), second.reworded(world.draw)), score
 
 

@@ -6,32 +6,29 @@ downloading any. Local: `$REPRO_DATA/glue_<name>/<split>.jsonl.gz` or `.jsonl`.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask, Scale
 from repro.spec.facts import Facts
-from repro.spec.glue import DIAGNOSTIC, GLUE
-from repro.spec.types import GlueName
+from repro.spec.glue import DIAGNOSTIC
+from repro.spec.sentences import SENTENCES
 from repro.tasks import files
-from repro.tasks.draws import drawn
 from repro.tasks.files import DataSet
-from repro.tasks.sentences.rows import Row, checked
+from repro.tasks.sentences.rows import Row, capped, checked
 
 HUB_ID = "nyu-mll/glue"
 
 
-def data_set(name: GlueName | Literal["ax"]) -> DataSet:
+def data_set(name: str) -> DataSet:
     """Where a task's files are."""
     return DataSet(f"{_glue(name).title} (GLUE)", f"glue_{name}", HUB_ID, name)
 
 
-def splits_needed(name: GlueName) -> tuple[str, ...]:
+def splits_needed(name: str) -> tuple[str, ...]:
     """The splits that a run reads: the training rows and those that are scored."""
-    return ("train", *GLUE[name].evaluation)
+    return ("train", *_glue(name).evaluation)
 
 
-def unavailable(scale: Scale, name: GlueName) -> str | None:
+def unavailable(scale: Scale, name: str) -> str | None:
     """Why a task has no data here, in a few words for a table's gap; None where it may have.
 
     That is a local folder with some of the needed splits: the rest is not taken from the hub.
@@ -44,7 +41,7 @@ def unavailable(scale: Scale, name: GlueName) -> str | None:
     return f"{named} {'is' if len(absent) == 1 else 'are'} not in ${files.FOLDER_VARIABLE}"
 
 
-def data_revision(scale: Scale, name: GlueName) -> str | None:
+def data_revision(scale: Scale, name: str) -> str | None:
     """What identifies the real data of a run: None means the published set, by its hub id.
 
     At scale "paper" a local folder has to hold the whole published splits and is then the same
@@ -69,13 +66,10 @@ def task_rows(task: GlueTask) -> dict[str, list[Row]]:
     Raises MissingData where they cannot be had, are damaged, or are not those of `task.revision`.
     """
     found = _generated(task) if task.source == "generated" else _published(task)
-    return {
-        split: _capped(rows, task.train_rows if split == "train" else task.evaluation_rows, task)
-        for split, rows in found.items()
-    }
+    return capped(found, task)
 
 
-def submission_rows(name: GlueName | Literal["ax"]) -> dict[str, list[Row]]:
+def submission_rows(name: str) -> dict[str, list[Row]]:
     """The rows of every test split, for a submission; "ax" is the diagnostic set.
 
     Raises MissingData where they cannot be had, are damaged, or are not as many as published.
@@ -118,11 +112,11 @@ def _generated(task: GlueTask) -> dict[str, list[Row]]:
     return generate(task.name, task.revision)
 
 
-def _parsed(name: GlueName | Literal["ax"], split: str, content: bytes, file: str) -> list[Row]:
+def _parsed(name: str, split: str, content: bytes, file: str) -> list[Row]:
     return checked(files.json_rows(content, file), _glue(name), split, file)
 
 
-def _hub(name: GlueName | Literal["ax"], split: str, revision: str | None) -> list[Row]:
+def _hub(name: str, split: str, revision: str | None) -> list[Row]:
     glue, data = _glue(name), data_set(name)
     file = f"{HUB_ID} {files.hub_name(data, split)}"
     columns = [*glue.texts, "label", "idx"]
@@ -131,9 +125,7 @@ def _hub(name: GlueName | Literal["ax"], split: str, revision: str | None) -> li
     return rows
 
 
-def _check_published(
-    found: int, name: GlueName | Literal["ax"], split: str, file: str, mend: str
-) -> None:
+def _check_published(found: int, name: str, split: str, file: str, mend: str) -> None:
     expected = _glue(name).rows[split]
     if found != expected:
         raise MissingData(
@@ -149,13 +141,5 @@ def _other(data: DataSet) -> str:
     )
 
 
-def _capped(rows: list[Row], count: int | None, task: GlueTask) -> list[Row]:
-    """At most `count` rows, drawn by the task's subset seed, in their order."""
-    if count is None or count >= len(rows):
-        return rows
-    kept = drawn((str(row.idx) for row in rows), count, task.subset_seed)
-    return [row for row in rows if str(row.idx) in kept]
-
-
-def _glue(name: GlueName | Literal["ax"]) -> Facts:
-    return DIAGNOSTIC if name == "ax" else GLUE[name]
+def _glue(name: str) -> Facts:
+    return DIAGNOSTIC if name == "ax" else SENTENCES[name]

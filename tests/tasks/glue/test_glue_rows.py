@@ -107,7 +107,7 @@ def test_columns_of_another_task_are_named(folder: Path) -> None:
     ("line", "said"),
     [
         (b"{not json", "line 2: not JSON"),
-        (b'{"sentence": "caf\xe9", "label": 1, "idx": 1}', "line 2: not JSON ('utf-8' codec"),
+        (b'{"sentence": "caf\xe9", "label": 1, "idx": 1}', "line 2: not UTF-8"),
         (b"[1, 2]", "line 2: the row is of type list, not an object"),
         (b"[" * 200_000, "line 2: not JSON (maximum recursion depth"),
     ],
