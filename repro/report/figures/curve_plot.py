@@ -28,7 +28,7 @@ CROSSED = "a run predicts one class"
 ROOM = 0.12
 """Share of an axis that stays free beside the outermost points."""
 PER_LINE = 62
-"""Letters of a title that fit over one pair of axes."""
+"""Letters of a line that fit below one pair of axes."""
 
 
 def draw_curves(view: CurvesView) -> Drawing:
@@ -67,13 +67,18 @@ def fill(axes: Axes, panel: CurvePanel) -> dict[str, Artist]:
     crossed = [dot for line in panel.lines for dot in line.dots if dot.collapsed]
     if crossed:
         handles[CROSSED] = cross(axes, crossed)
-    if panel.absent:
-        words = textwrap.fill(f"Nothing reproduced: {panel.absent}", PER_LINE)
-        axes.set_title(f"{panel.title}\n{words}", loc="left", fontsize=SMALL, weight="normal")
     scale(axes, panel)
-    axes.set_xlabel(panel.x_label)
+    axes.set_xlabel("\n".join([panel.x_label, *nothing_here(panel)]))
     axes.set_ylabel(panel.y_label)
     return handles
+
+
+def nothing_here(panel: CurvePanel) -> list[str]:
+    """Lines that say why a panel has published points only; none where it has others."""
+    if not panel.absent:
+        return []
+    words = f"Nothing reproduced: {panel.absent}"
+    return textwrap.wrap(words, PER_LINE, break_on_hyphens=False)
 
 
 def name_of(line: Line) -> str:
@@ -88,7 +93,7 @@ def empty(axes: Axes, words: str) -> None:
     """The place of curves that there are not, and why."""
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set(visible=True, color=QUIET, linewidth=0.5, linestyle=(0, (4, 4)))
-    filled = textwrap.fill(words[0].upper() + words[1:], 40)
+    filled = textwrap.fill(words[0].upper() + words[1:], 40, break_on_hyphens=False)
     axes.text(0.5, 0.5, filled, ha="center", va="center", color=QUIET, transform=axes.transAxes)
 
 
