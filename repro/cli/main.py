@@ -8,7 +8,21 @@ from collections.abc import Callable
 import typer
 
 import repro
-from repro.cli import doctor, figure, list_, plan, report, run, show, status, table, why
+from repro.cli import (
+    doctor,
+    export,
+    figure,
+    import_scores,
+    list_,
+    plan,
+    prepare,
+    report,
+    run,
+    show,
+    status,
+    table,
+    why,
+)
 from repro.errors import ReproError
 from repro.spec.backbones import KNOWN
 
@@ -24,10 +38,13 @@ VERBS: dict[str, Callable[..., None]] = {
     "list": list_.command,
     "show": show.command,
     "plan": plan.command,
+    "prepare": prepare.command,
     "run": run.command,
     "table": table.command,
     "figure": figure.command,
     "report": report.command,
+    "export": export.command,
+    "import-scores": import_scores.command,
     "status": status.command,
     "why": why.command,
     "doctor": doctor.command,

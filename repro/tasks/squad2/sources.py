@@ -5,7 +5,7 @@ Torch-free; `data_revision` is what a plan calls to identify the data without do
 
 from __future__ import annotations
 
-from repro.errors import ReproError
+from repro.errors import MissingData, ReproError
 from repro.spec import Scale, SquadTask
 from repro.tasks import files
 from repro.tasks.squad2 import subsets
@@ -96,12 +96,24 @@ def _read(task: SquadTask, split: str) -> list[Question]:
         return hub_questions(task.name, split, task.revision)
     contents = {name: files.local_content(data, path) for name, path in paths.items()}
     questions = parse_lines(contents[split], str(paths[split]))
+    if task.name == "squad1":
+        _check_answered(questions, str(paths[split]))
     if files.is_digest(task.revision):
         files.check_digest(contents, paths, task.revision)
     else:
         found, file = size(questions), str(paths[split])
         check_published(found, task.name, split, file, _other(task.name))
     return questions
+
+
+def _check_answered(questions: list[Question], file: str) -> None:
+    """Raises MissingData for a question of SQuAD 1.1 without an answer."""
+    for question in questions:
+        if not question.answerable:
+            raise MissingData(
+                f"{file}: the question {question.id} has no answer, and every question of SQuAD "
+                "1.1 has one. Replace the file by the published one."
+            )
 
 
 def _generated(task: SquadTask, split: str) -> list[Question]:

@@ -1,0 +1,125 @@
+"""`prepare`: which data sets there are, where their owners publish them, and what is here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from repro.cli import options as o
+from repro.errors import INCOMPLETE, MissingData, UnknownName
+from repro.report.layout import text_table
+from repro.report.render import json_text
+from repro.tasks.catalogue import TITLES
+from repro.tasks.owners import OWNERS
+from repro.tasks.state import Found, look, whole
+
+
+def command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets to check whole (default: list all).")
+    ] = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Says where each data set is published, what its files hold, and what of it is here.
+
+    Named sets are read whole and checked row by row. Nothing is downloaded: GLUE and SQuAD come
+    from the hub when a run needs them, every other set is put below $REPRO_DATA by hand.
+
+    Example: python -m repro prepare airline sick-e
+    """
+    chosen = [_known(name) for name in names or TITLES]
+    found = [(whole if names else look)(name) for name in chosen]
+    if json:
+        sys.stdout.write(json_text({"data": [as_json(one) for one in found]}))
+    elif names:
+        print("\n\n".join(details(one) for one in found))
+    else:
+        print(overview(found))
+    damaged = [one.problem for one in found if one.problem]
+    if names and damaged:
+        raise MissingData("\n".join(damaged))
+    if names and any(one.state == "not here" for one in found):
+        raise typer.Exit(INCOMPLETE)
+
+
+def _known(given: str) -> str:
+    if given.lower() not in TITLES:
+        raise UnknownName("data set", given, TITLES)
+    return given.lower()
+
+
+def as_json(found: Found) -> dict[str, Any]:
+    """One data set of `prepare --json`; docs/json.md describes it."""
+    owner = OWNERS[found.name]
+    return {
+        "name": found.name,
+        "title": TITLES[found.name],
+        "owner": owner.name,
+        "url": owner.url,
+        "terms": owner.terms,
+        "made_of": owner.how or None,
+        "hub": found.hub or None,
+        "folder": found.folder,
+        "fields": list(found.fields),
+        "labels": list(found.labels),
+        "published": dict(found.published),
+        "here": dict(found.here),
+        "state": found.state,
+        "problem": found.problem or None,
+    }
+
+
+def overview(found: Sequence[Found]) -> str:
+    """One line a data set."""
+    rows = [
+        [one.name, TITLES[one.name], f"{sum(one.published.values()):,}", _labels(one), _state(one)]
+        for one in found
+    ]
+    table = text_table(["name", "data set", "rows", "labels", "here"], rows)
+    return f"{table}\n\nMore of one: python -m repro prepare airline"
+
+
+def _labels(found: Found) -> str:
+    return str(len(found.labels)) if found.labels else "-"
+
+
+def _state(found: Found) -> str:
+    if found.state != "other rows":
+        return found.state
+    return f"other rows: {sum(found.here.values()):,} here"
+
+
+def details(found: Found) -> str:
+    """All of one data set."""
+    owner = OWNERS[found.name]
+    lines = [
+        f"{found.name}: {TITLES[found.name]}",
+        f"  owner      {owner.name}",
+        f"  published  {owner.url}",
+        f"  terms      {owner.terms}",
+        f"  folder     $REPRO_DATA/{found.folder}: {found.files}",
+        f"  fields     {', '.join(found.fields)}",
+    ]
+    if owner.how:
+        lines.append(f"  made of    {owner.how}")
+    if found.hub:
+        lines.append(f"  hub        {found.hub} (fetched when a run needs it)")
+    if found.labels:
+        lines.append(f"  labels     {numbered(found.labels)}")
+    lines.append(f"  rows       {sizes(found.published)}")
+    lines.append(f"  here       {found.state}{f', {sizes(found.here)}' if found.here else ''}")
+    return "\n".join(lines + ([f"  problem    {found.problem}"] if found.problem else []))
+
+
+def numbered(labels: Sequence[str]) -> str:
+    """0 negative, 1 neutral, 2 positive; of many the first and the last."""
+    named = [f"{number} {label}" for number, label in enumerate(labels)]
+    return ", ".join(named if len(named) <= 20 else [*named[:3], "...", named[-1]])
+
+
+def sizes(rows: Mapping[str, int]) -> str:
+    """train 11,712, validation 1,464, test 1,464."""
+    return ", ".join(f"{split} {count:,}" for split, count in rows.items())
