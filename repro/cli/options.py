@@ -64,6 +64,9 @@ PrecisionOption = Annotated[str | None, typer.Option(help="fp32 or bf16, instead
 AsReleasedOption = Annotated[
     bool, typer.Option("--as-released", help="The authors' code as it stands, defects included.")
 ]
+ServerOption = Annotated[
+    bool, typer.Option("--server", help="Imported scores of the GLUE test server, in GLUE tables.")
+]
 BudgetOption = Annotated[
     float, typer.Option(min=0, max=1e6, help="Hours that --scale auto may spend.")
 ]
@@ -99,6 +102,7 @@ class Asked:
     as_released: AsReleasedOption = False
     budget: BudgetOption = 1.0
     tasks: TasksOption = None
+    server: ServerOption = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,11 @@ def make_request(
         raise UnknownName("precision", str(asked.precision), ["fp32", "bf16"])
     if asked.learning_rate is not None and not 0 < asked.learning_rate < math.inf:
         raise ReproError(f"A learning rate is a number above 0, not {asked.learning_rate}.")
+    if asked.server and not getattr(artefact, "server", ""):
+        raise ReproError(
+            f"No number of {artefact.id} is a test server's: leave out --server, which is for the "
+            "GLUE tables."
+        )
     request = Request(
         table=artefact.id,
         scale=scale,
@@ -170,6 +179,7 @@ def make_request(
         bottleneck=asked.bottleneck,
         precision=asked.precision,
         as_released=asked.as_released,
+        server=asked.server,
     )
     return with_data(request, artefact)
 

@@ -16,7 +16,8 @@ class Request:
     """One table or figure at one scale, as a user asked for it. What is None is the scale's own.
 
     `data_revisions` names the data found for each task but squad2 (None: the published rows),
-    `unavailable` why a task's data cannot be had here: its cells are gaps.
+    `unavailable` why a task's data cannot be had here: its cells are gaps. `server`: scores that
+    a test server gave stand in place of those of validation rows.
     """
 
     table: str
@@ -35,6 +36,7 @@ class Request:
     bottleneck: int | None = None
     precision: str | None = None
     as_released: bool = False
+    server: bool = False
 
 
 class Artefact(Protocol):

@@ -86,11 +86,16 @@ def _of_sentences(view: TableView) -> list[str]:
         f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers.",
         f"Training: {cap} {kind} training rows; {settings(view)}.",
         *asked,
-        f"Scored: {scored} rows, {named}{'the others ' if named else ''}by accuracy.",
+        f"Scored: {_rows(view, scored)}, {named}{'the others ' if named else ''}by accuracy.",
         f"Reading: {'as released' if request.as_released else 'as published'}.",
         f"Seeds: {request.seeds}.",
         *[f"Trained parameters: of {view.table.scores[0].name}'s model."] * counted,
     ]
+
+
+def _rows(view: TableView, scored: str) -> str:
+    """The rows behind the scores."""
+    return view.table.server if view.request.server else f"{scored} rows"
 
 
 def _titles(tasks: Iterable[str]) -> str:

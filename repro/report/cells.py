@@ -10,6 +10,7 @@ from repro.papers.published import Published
 from repro.papers.tables import Column, Fact, Mean, Printed, Request, Row, Score, Table, Value
 from repro.report.counted import read_count
 from repro.report.runs_found import Found, Lookup, kept_epoch, varying
+from repro.report.served import NOT_IMPORTED, server_score
 from repro.spec import RunSpec
 from repro.stats.verdicts import Summary, Verdict, compare, judge, summarise
 
@@ -79,7 +80,14 @@ def score_cell(at: Place, column: Score) -> Cell:
             values += [(one, score.value)] if score is not None else []
     if at.row.select == "best":
         return _best(at, column, found, values)
+    if at.request.server:
+        values = [(one, value) for one in found if (value := _served(at, column, one)) is not None]
     return _mean_of_seeds(at, column, found, values)
+
+
+def _served(at: Place, column: Score, found: Found) -> float | None:
+    """What the test server said of a run that is stored, None where nothing was imported."""
+    return server_score(at.lookup.store, found.key, column) if found.run is not None else None
 
 
 def _mean_of_seeds(
@@ -89,6 +97,8 @@ def _mean_of_seeds(
     scored = {one.key for one, _ in values}
     rest = [one for one in found if one.key not in scored]
     why = at.lookup.why(rest, at.row.epoch, at.table.collapse)
+    if at.request.server and all(one.run is not None for one in rest):
+        why = NOT_IMPORTED
     stored = [one.run for one in found if one.run is not None]
     collapsed = tuple(run.key for run in stored if run.result.collapsed)
     return _judged(
@@ -120,6 +130,12 @@ def _best(
             why = f"{known} runs of the sweep have ended; the rest: {why}"
         return at.gap(column, why, behind=behind)
     best, value = max(values, key=lambda pair: pair[1])
+    chosen = varying(best.spec, [one.spec for one in found])
+    if at.request.server:
+        served = _served(at, column, best)
+        if served is None:
+            return at.gap(column, NOT_IMPORTED, behind=behind, chosen=chosen, model=best.spec)
+        value = served
     collapsed = best.run is not None and best.run.result.collapsed
     return _judged(
         at,
@@ -130,7 +146,7 @@ def _best(
         behind=behind,
         complete=True,
         collapsed=(best.key,) if collapsed else (),
-        chosen=varying(best.spec, [one.spec for one in found]),
+        chosen=chosen,
         model=best.spec,
     )
 
@@ -163,7 +179,8 @@ def _judged(at: Place, column: Column, values: Sequence[float], missing: str, **
     known = published.value if published else None
     reproduced = summarise(values) if values else None
     split = at.split(column) if isinstance(column, Score) else "validation"
-    elsewhere = f"published: {at.table.server}, reproduced: {split}" if at.table.server else ""
+    other = at.table.server and not at.request.server
+    elsewhere = f"published: {at.table.server}, reproduced: {split}" if other else ""
     verdict, reason = judge(known, reproduced, at.request.scale, missing, elsewhere)
     difference = reproduced.mean - known if reproduced and known is not None else None
     return Cell(column, published, reproduced, difference, verdict, reason, **more)

@@ -31,6 +31,8 @@ def table_name(request: Request) -> str:
         parts.append(request.backbone.name.split("/")[-1])
     if request.as_released:
         parts.append("as-released")
+    if request.server:
+        parts.append("server")
     if request.seeds != ARTEFACTS[request.table].default_seeds[request.scale]:
         parts.append(f"seeds-{request.seeds}")
     if request.tasks is not None:
@@ -115,4 +117,5 @@ def command_line(request: Request) -> str:
             words += [f"--{name.replace('_', '-')}", str(values[name])]
     if request.precision:
         words += ["--precision", request.precision]
-    return shlex.join(words + (["--as-released"] if request.as_released else []))
+    words += ["--as-released"] * request.as_released + ["--server"] * request.server
+    return shlex.join(words)

@@ -12,6 +12,7 @@ from repro.report.captions import caption, many_tasks, notes
 from repro.report.cells import Cell
 from repro.report.layout import markdown_table
 from repro.report.view import RowView, TableView
+from repro.server.layout import PROTOCOL
 from repro.stats.verdicts import Summary
 
 GAP = "—"
@@ -101,7 +102,7 @@ def as_json(view: TableView) -> dict[str, Any]:
     return {
         "id": view.table.id,
         "scale": view.request.scale,
-        "protocol": view.table.protocol,
+        "protocol": PROTOCOL if view.request.server else view.table.protocol,
         "caption": caption(view),
         "columns": [column.name for column in view.table.columns],
         "rows": [_row_json(row, view) for row in view.rows],

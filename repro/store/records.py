@@ -34,7 +34,7 @@ def record_failure(root: Path, failure: Failure, log_text: str) -> None:
 def read_failure(root: Path, key: str, say: Say) -> Failure | None:
     """The record of `key`; None where there is none, or a damaged one, which is moved away."""
     path = _failure_path(root, key)
-    data = _bytes(path, say)
+    data = read_small(path, say)
     if data is None:
         return None
     try:
@@ -44,7 +44,7 @@ def read_failure(root: Path, key: str, say: Say) -> Failure | None:
         problem = f"it is of the run {failure.key}"
     except ValidationError as error:
         problem = first_problem(error)
-    _move_damaged(path, root, problem, say)
+    move_damaged(path, root, problem, say)
     return None
 
 
@@ -65,13 +65,13 @@ def read_requests(root: Path, say: Say) -> dict[str, Any]:
     """Name -> document of every request, sorted by name; a damaged one is moved away."""
     found: dict[str, Any] = {}
     for path in sorted((root / "requests").glob("[!.]*.json")):
-        data = _bytes(path, say)
+        data = read_small(path, say)
         if data is None:
             continue
         try:
             found[path.stem] = parse_json(data)
         except (ValueError, RecursionError):
-            _move_damaged(path, root, "it is not JSON", say)
+            move_damaged(path, root, "it is not JSON", say)
     return found
 
 
@@ -79,7 +79,8 @@ def _failure_path(root: Path, key: str) -> Path:
     return root / "failures" / f"{key}.json"
 
 
-def _bytes(path: Path, say: Say) -> bytes | None:
+def read_small(path: Path, say: Say) -> bytes | None:
+    """A record's bytes; None where there is none, or it cannot be read, which is said."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -89,7 +90,8 @@ def _bytes(path: Path, say: Say) -> bytes | None:
         return None
 
 
-def _move_damaged(path: Path, root: Path, problem: str, say: Say) -> None:
+def move_damaged(path: Path, root: Path, problem: str, say: Say) -> None:
+    """Moves a record that cannot be trusted to `quarantine/` and says so."""
     try:
         place = move_aside(path, root / "quarantine", path.stem)
         say(f"{path} is damaged ({problem}); moved to {place}.")

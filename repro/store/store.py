@@ -15,6 +15,8 @@ from repro.store import claims, records
 from repro.store.atomic import make_directory, remove_tree, store_errors
 from repro.store.entry import ENVIRONMENT, RESULT, SPEC, StoredRun, is_plain, spec_bytes
 from repro.store.result import Failure, FailureKind, parse
+from repro.store.served import FOLDER as SERVED
+from repro.store.served import ServedRun, read_served, write_served
 from repro.store.shelf import Shelf, entry_keys
 from repro.store.staging import stage
 from repro.store.strict_json import parse_json
@@ -158,7 +160,8 @@ class Store:
         return self._copy(run, list(run.files), partial=run.partial)
 
     def export(self, keys: Iterable[str], destination: Path | str) -> None:
-        """Copies spec, result and environment of `keys` to another store, over older copies.
+        """Copies spec, result and environment of `keys` to another store, over older copies, and
+        what a test server said of them.
 
         Raises StoreError; where a run is missing before anything is copied.
         """
@@ -178,6 +181,9 @@ class Store:
                 if old is not None and old.partial and old.files != only(run, files):
                     target._shelf.discard(key)
                 target._copy(run, files, partial=True)
+                served = self.served(key)
+                if served is not None and served != target.served(key):
+                    target.save_served(served)
 
     def _copy(self, run: StoredRun, names: Iterable[str], *, partial: bool) -> Path:
         files = {name: run.path / name for name in names}
@@ -189,7 +195,8 @@ class Store:
 
         Returns the number of files and folders removed. Raises StoreError.
         """
-        places = [self.root, *(self.root / name for name in ("failures", "requests", "quarantine"))]
+        names = ("failures", "requests", "quarantine", SERVED)
+        places = [self.root, *(self.root / name for name in names)]
         places += (self.root / "work").glob("*")
         found = [item for place in places if place.is_dir() for item in place.iterdir()]
         leftovers = [item for item in found if is_unfinished(item.name) and is_leftover(item)]
@@ -202,7 +209,7 @@ class Store:
         """Where the training of job `job` keeps its scratch; not made here."""
         return self.root / "work" / plain(job)
 
-    # Claims, failures, requests
+    # Claims, failures, scores of a server, requests
 
     def claim(self, keys: Iterable[str]) -> AbstractContextManager[set[str]]:
         """Holds those of `keys` that no process holds, until the block ends or this process dies.
@@ -226,6 +233,15 @@ class Store:
     def clear_failure(self, key: str) -> None:
         """Forgets that the run failed. Raises StoreError."""
         records.clear_failure(self.root, plain(key))
+
+    def served(self, key: str) -> ServedRun | None:
+        """What a test server said of the run, here before in a fallback; None: nothing."""
+        found = (read_served(root, plain(key), self._say) for root in self.roots)
+        return next((served for served in found if served is not None), None)
+
+    def save_served(self, served: ServedRun) -> None:
+        """Replaces what a test server said of a run. Raises StoreError."""
+        write_served(self.root, served)
 
     def save_request(self, name: str, document: Any) -> None:
         """Remembers what was asked for. Raises StoreError, ValueError (not strict JSON)."""

@@ -69,8 +69,8 @@ ONE = Table(
     server=SERVER,
     collapse=COLLAPSE,
     notes=(
-        "A cell is the best run of its sweep by the cell's own metric, on the validation rows "
-        "that it shows: it is higher than what the same run scores on rows that chose nothing.",
+        "A cell is the best run of its sweep by the cell's own metric on validation rows. A score "
+        "of those rows is higher than what the same run scores on rows that chose nothing.",
         "Total is the GLUE server's score, no mean of the row: it is not recomputed.",
         "Parameters are shares of the encoder's layers, without embeddings and pooler, and count "
         "adapters only: so the printed share of size 64 comes out. The paper does not print the "

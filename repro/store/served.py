@@ -1,0 +1,74 @@
+"""Scores that a test server gave to a run: `server/<key>.json`, beside its finished entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import Field, ValidationError, field_validator
+
+from repro.store.atomic import write_json
+from repro.store.entry import first_problem
+from repro.store.records import move_damaged, read_small
+from repro.store.result import Hex, Stored
+
+FOLDER = "server"
+Coordinates = tuple[str, str, str]
+
+
+class ServerScore(Stored):
+    """One number of a server's page."""
+
+    task: str = Field(description="name of the task")
+    split: str = Field(description="test rows that were scored")
+    metric: str = Field(description="name of the metric")
+    value: float = Field(description="in percent")
+    archive: str = Field(description="digest of the archive that was submitted", pattern=Hex)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """(task, split, metric): no two scores of a run share them."""
+        return (self.task, self.split, self.metric)
+
+
+class ServedRun(Stored):
+    """`server/<key>.json`: all that a server said of one run."""
+
+    key: str = Field(description="the run's key", pattern=Hex)
+    protocol: str = Field(description="which server, by its protocol")
+    scores: list[ServerScore]
+
+    @field_validator("scores")
+    @classmethod
+    def _ordered_and_distinct(cls, scores: list[ServerScore]) -> list[ServerScore]:
+        placed = {score.coordinates: score for score in scores}
+        if len(placed) < len(scores):
+            raise ValueError("two scores of one metric")
+        return [placed[place] for place in sorted(placed)]
+
+    def value(self, task: str, split: str, metric: str) -> float | None:
+        """The score there, None where none was imported."""
+        found = (s.value for s in self.scores if s.coordinates == (task, split, metric))
+        return next(found, None)
+
+
+def read_served(root: Path, key: str, say: Callable[[str], None]) -> ServedRun | None:
+    """The record of `key`; None where there is none, or a damaged one, which is moved away."""
+    path = root / FOLDER / f"{key}.json"
+    data = read_small(path, say)
+    if data is None:
+        return None
+    try:
+        served = ServedRun.model_validate_json(data, strict=True)
+        if served.key == key:
+            return served
+        problem = f"it is of the run {served.key}"
+    except ValidationError as error:
+        problem = first_problem(error)
+    move_damaged(path, root, problem, say)
+    return None
+
+
+def write_served(root: Path, served: ServedRun) -> None:
+    """Replaces the record. Raises StoreError."""
+    write_json(root / FOLDER / f"{served.key}.json", served.model_dump(mode="json"))
