@@ -13,6 +13,7 @@ from repro.spec import (
     AlwaysNull,
     Backbone,
     BottleneckAdapters,
+    FrozenFeatures,
     FullFineTuning,
     GlueTask,
     LayerNorms,
@@ -23,6 +24,8 @@ from repro.spec import (
     RunSpec,
     Source,
     SquadTask,
+    TaggingTask,
+    TextTask,
     TopLayers,
 )
 from repro.spec.fields import Spec
@@ -37,12 +40,15 @@ METHODS: tuple[type[Spec], ...] = (
     LayerNorms,
     BottleneckAdapters,
     AblatedSpans,
+    FrozenFeatures,
 )
 TYPES: tuple[type[Spec], ...] = (
     RunSpec,
     Backbone,
     SquadTask,
     GlueTask,
+    TextTask,
+    TaggingTask,
     *METHODS,
     Recipe,
     Source,

@@ -98,6 +98,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
         "table of words": ["table", "3-shared-1", "--scale", "smoke", "--no-run"],
         "figure": ["figure", FIGURE.id, "--scale", "smoke", "--no-run"],
         "figure of curves": ["figure", GLUE.id, "--scale", "smoke", "--no-run"],
+        "prepare": ["prepare", "airline"],
         "status": ["status"],
         "why": ["why", diverged[:12]],
     }
@@ -116,7 +117,7 @@ BESIDE = {
 """What else a verb is asked, so that it prints every key that it has."""
 
 
-VERBS = ["list", "show", "plan", "table", "figure", "status", "why"]
+VERBS = ["list", "show", "plan", "prepare", "table", "figure", "status", "why"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
