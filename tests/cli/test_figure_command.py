@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_curves import GLUE, INIT, store_curve_run, store_curves
+from fake_curves import BY_ID, GLUE, INIT, store_curve_run, store_curves
 from fake_spans import FIGURE, store_chain
 
 from repro.cli.options import Asked, make_request
@@ -127,6 +127,7 @@ def test_stored_curves_are_drawn_and_remembered(cli: Call, store: Store, tmp_pat
     answer = cli(*CURVES, "--epochs", "2")
     assert (answer.code, answer.err) == (0, "")
     assert "Points scored: 5/5." in answer.out
+    assert "training rows; size 64, 2 epochs, batch 16," in answer.out
     assert saved_requests(store) == [asked]
     picture = tmp_path / "figures" / "init-robustness.smoke.epochs-2.png"
     before = picture.read_bytes()
@@ -152,7 +153,7 @@ def test_curves_with_missing_runs_are_incomplete_and_a_failed_run_is_told(
     assert cli(*CURVES, "--no-run").code == 1
 
 
-@pytest.mark.parametrize("figure", ["tradeoff-glue", "tradeoff-squad", "init-robustness"])
+@pytest.mark.parametrize("figure", list(BY_ID))
 def test_every_value_of_a_series_setting_has_a_source(cli: Call, figure: str) -> None:
     for words in ([], ["--scale", "smoke"], ["--scale", "smoke", "--as-released"]):
         shown = json.loads(cli("show", figure, "--json", *words).out)

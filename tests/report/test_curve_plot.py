@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def score(point: Point, task: str, seed: int) -> float:
-    """70 and a little more for each larger point."""
-    return 70 + len(point.name) + seed
+    """40 and a little more for each larger point."""
+    return 40 + len(point.name) + seed
 
 
 def texts(drawing: Drawing) -> list[str]:
@@ -78,6 +78,15 @@ def test_nothing_is_drawn_outside_the_axes(store: Store) -> None:
     points = np.concatenate([line.get_xydata() for line in axes.lines[:-1]])  # but the threshold
     assert points.shape == (5, 2)
     assert ((points > (left, low)) & (points < (right, high))).all()
+
+
+def test_no_tick_stands_above_what_a_score_can_be(store: Store) -> None:
+    asked = request(INIT)
+    store_curves(store, INIT, asked, lambda point, task, seed: 100.0 - 40 * (point.value == 1))
+    with styled():
+        axes = draw_curves(view_curves(INIT, asked, store)).axes[0]
+        top = axes.get_ylim()[1]
+    assert 100 < top < 104
 
 
 def test_an_empty_store_is_drawn_with_the_command_that_fills_it(store: Store) -> None:

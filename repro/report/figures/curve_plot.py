@@ -10,6 +10,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from repro.papers.curves import MEDIAN
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
 from repro.report.figures.curve_text import headline, stamp
 from repro.report.figures.curves import CurvePanel, CurvesView, Dot, Line
@@ -27,6 +28,8 @@ KINDS = {"quoted": "published, quoted", "digitised": "published, digitised from 
 CROSSED = "a run predicts one class"
 ROOM = 0.12
 """Share of an axis that stays free beside the outermost points."""
+MOST = 100.0
+"""Percent that a score has at most."""
 PER_LINE = 62
 """Letters of a line that fit below one pair of axes."""
 
@@ -170,6 +173,9 @@ def scale(axes: Axes, panel: CurvePanel) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axes.yaxis.set_major_locator(MaxNLocator(7))
     axes.margins(y=ROOM)
+    low, high = axes.get_ylim()
+    if panel.name != MEDIAN and high > MOST:
+        axes.set_ylim(low, MOST + 0.03 * (MOST - low))  # no tick above what a score can be
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.5, zorder=0)
     axes.set_axisbelow(True)
 

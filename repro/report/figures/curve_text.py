@@ -8,7 +8,7 @@ from repro.report.captions import setting
 from repro.report.figures.curves import CurvePanel, CurvesView, Line, Measured, Stated
 from repro.report.figures.text import rounded
 from repro.report.words import counted
-from repro.spec import SquadTask
+from repro.spec import RunSpec, SquadTask
 from repro.tasks.catalogue import TITLES
 
 ROWS = {
@@ -76,10 +76,17 @@ def trained_how(view: CurvesView) -> str:
             view.figure.behind(p, task, view.request)[0] for task in view.tasks for p in points
         ]
         unsized = [spec.model_copy(update={"method": specs[0].method}) for spec in specs]
-        alike.setdefault(setting(unsized, sweep=False), []).append(series)
+        said = _one_size(specs) + setting(unsized, sweep=False)
+        alike.setdefault(said, []).append(series)
     if len(alike) == 1:
         return next(iter(alike))
     return "; ".join(f"{' and '.join(names)}: {said}" for said, names in alike.items())
+
+
+def _one_size(specs: Sequence[RunSpec]) -> str:
+    """The size of adapters that all have the same one: "size 64, "."""
+    sizes = {getattr(spec.method, "size", None) for spec in specs}
+    return "" if None in sizes or len(sizes) > 1 else f"size {sizes.pop()}, "
 
 
 def _scored(view: CurvesView) -> str:
