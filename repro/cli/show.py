@@ -70,7 +70,7 @@ def _with_data(request: Request, artefact: Artefact) -> Request:
 def first_runs(table: Table, request: Request) -> list[RunSpec]:
     """One run a row, each once: its first seed, on the first task that is asked for."""
     wanted = [c for c in table.scores if c.task in table.needed(request)] or table.columns
-    firsts = (table.cell_runs(row, wanted[0], request)[0] for row in table.rows)
+    firsts = (table.cell_runs(row, wanted[0], request)[0] for row in table.trained)
     return list({run_key(spec): spec for spec in firsts}.values())
 
 

@@ -19,6 +19,7 @@ from repro.spec import (
     AblatedSpans,
     AlwaysNull,
     BottleneckAdapters,
+    FrozenFeatures,
     PipelinedCells,
     RunSpec,
     SquadTask,
@@ -184,6 +185,9 @@ def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
         return encoder_flops(spec, length) + adapters, 0.0
     if has_own_rows(spec.method) or isinstance(spec.method, AblatedSpans):
         return encoder_flops(spec, length), 0.0
+    if isinstance(spec.method, FrozenFeatures):
+        d, u = spec.backbone.hidden_size, spec.method.units
+        return 2 * 2 * 4 * u * (d + u), 4.0 * (spec.backbone.layers * d + 20 * u)
     if isinstance(spec.method, PipelinedCells):
         d, b, layers = spec.backbone.hidden_size, spec.method.bottleneck, spec.backbone.layers
         attends = spec.method.nonlinearity == "attention"

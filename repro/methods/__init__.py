@@ -13,12 +13,19 @@ if TYPE_CHECKING:
 def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
     """The untrained learner of `runs` runs whose method and backbone are those of `spec`."""
     from repro.methods.always_null import Null
+    from repro.methods.frozen_features import Features
     from repro.methods.inside.learner import Inside
     from repro.methods.linear_probe import Probe
     from repro.methods.resadapters.pipelined import Pipelined
     from repro.spec.limits import check_run
-    from repro.spec.trained import INSIDE, trained
-    from repro.spec.types import AlwaysNull, LinearProbe, PipelinedCells
+    from repro.spec.trained import INSIDE, outputs_of, trained
+    from repro.spec.types import (
+        AlwaysNull,
+        FrozenFeatures,
+        LinearProbe,
+        PipelinedCells,
+        TaggingTask,
+    )
 
     check_run(spec)
     method, backbone = spec.method, spec.backbone
@@ -27,6 +34,9 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
         return Pipelined(method, runs, backbone.layers, backbone.hidden_size, length)
     if isinstance(method, LinearProbe):
         return Probe(method, runs, backbone.hidden_size)
+    if isinstance(method, FrozenFeatures):
+        tags, outputs = isinstance(spec.task, TaggingTask), outputs_of(spec.task)
+        return Features(method, backbone.layers, backbone.hidden_size, outputs, tags=tags)
     if isinstance(method, INSIDE):
         return Inside(trained(spec), runs, encoder, backbone.name)
     assert isinstance(method, AlwaysNull), (

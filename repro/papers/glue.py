@@ -84,6 +84,20 @@ def sentence_run(
     return make_run(request, backbone, whole, seed)
 
 
+def word_run(
+    request: Request, task: str, seed: int, backbone: tuple[Backbone, Source], setting: Setting
+) -> RunSpec:
+    """The same on CoNLL-2003, whose rows are chosen as those of the other local sets."""
+    data = {k: v for k, v in TEXT_DATA[request.scale].items() if k != "task.split_seed"}
+    found: Setting = {
+        "task.name": (task, paper("CoNLL-2003")),
+        "task.revision": (request.data_revisions.get(task), assumed("the data found")),
+    }
+    small = {} if request.scale == "paper" else SMALL_BATCHES
+    whole = data | found | BATCHES | setting | small | asked_for(request)
+    return make_run(request, backbone, whole, seed)
+
+
 def encoder(request: Request, published: str, source: Source) -> tuple[Backbone, Source]:
     """The encoder asked for, the paper's own, or a small one."""
     if request.backbone is not None:

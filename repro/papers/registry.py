@@ -10,6 +10,7 @@ from repro.papers.curves import Curves
 from repro.papers.figures import Figure
 from repro.papers.houlsby import tables as houlsby
 from repro.papers.houlsby.figures import CURVES
+from repro.papers.peters import tables as peters
 from repro.papers.resadapters import tables as resadapters
 from repro.papers.tables import Artefact, Table
 from repro.papers.three_shared import tables as three_shared
@@ -19,6 +20,7 @@ TABLES: dict[str, Table] = {
     table.id: table
     for table in (
         resadapters.ONE, resadapters.TWO, houlsby.ONE, three_shared.ONE, three_shared.TWO,
+        peters.ONE,
     )
 }  # fmt: skip
 AnyFigure = Figure | Curves

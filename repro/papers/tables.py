@@ -72,12 +72,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Score(Column):
-    """A column that a score of a row's runs on one task reproduces. `split` None: the table's."""
+    """A column that a score of a row's runs on one task reproduces. `split` and `protocol`, where
+    they are None, are the table's.
+    """
 
     metric: str
     group: str = "ALL"
     task: str = "squad2"
     split: str | None = None
+    protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,15 @@ class Row:
     reference: bool = False
     note: str = ""
     select: Literal["mean", "best"] = "mean"
+    only_printed: str = ""
+    """Why nothing here reproduces the row; such a row has no runs."""
+    delta: tuple[str, str] | None = None
+    """Two other rows, by name: this one is the first minus the second."""
+
+    @property
+    def trained(self) -> bool:
+        """It has runs of its own."""
+        return not self.only_printed and self.delta is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +165,11 @@ class Table:
     server: str = ""
     collapse: str = "answers no question"
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def trained(self) -> list[Row]:
+        """The rows that have runs."""
+        return [row for row in self.rows if row.trained]
 
     @property
     def scores(self) -> list[Score]:
@@ -199,7 +216,7 @@ class Table:
         wanted = [column for column in self.scores if not self.gap(column, request)]
         specs = {
             run_key(spec): spec
-            for row in self.rows
+            for row in self.trained
             for column in wanted
             for spec in self.cell_runs(row, column, request)
         }

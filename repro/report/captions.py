@@ -8,10 +8,15 @@ from collections.abc import Iterable, Sequence
 from repro.papers.tables import Mean, Score
 from repro.report.view import RowView, TableView
 from repro.spec import RunSpec, SquadTask
-from repro.spec.sentences import SENTENCES, SentenceTask
 from repro.stats.verdicts import Summary
+from repro.tasks.catalogue import TITLES
 
-METRICS = {"matthews": "Matthews correlation", "f1": "F1", "spearman": "Spearman's correlation"}
+METRICS = {
+    "matthews": "Matthews correlation",
+    "f1": "F1",
+    "pearson": "Pearson's correlation",
+    "spearman": "Spearman's correlation",
+}
 
 
 def many_tasks(view: TableView) -> bool:
@@ -23,7 +28,7 @@ def caption(view: TableView) -> str:
     """Title, scale, encoder, data, protocol, seeds: what a reader must know of the numbers."""
     if not view.table.scores:
         parts = _of_facts(view)
-    elif isinstance(view.lead.task, SentenceTask):
+    elif not isinstance(view.lead.task, SquadTask):
         parts = _of_sentences(view)
     else:
         parts = _of_questions(view)
@@ -70,14 +75,10 @@ def _of_sentences(view: TableView) -> list[str]:
     needed = view.table.needed(request)
     kind = "generated" if task.source == "generated" else "published"
     cap = f"at most {task.train_rows:,} of each task's" if task.train_rows else "each task's"
-    scored = (
-        f"at most {task.evaluation_rows:,} validation" if task.evaluation_rows else "validation"
-    )
     asked = [f"Tasks: {_titles(needed)} only."] if needed != view.table.tasks else []
+    columns = scored_columns(view)
     metrics = {
-        SENTENCES[name].title: METRICS[SENTENCES[name].monitor]
-        for name in SENTENCES
-        if name in needed and SENTENCES[name].monitor in METRICS
+        column.name: METRICS[column.metric] for column in columns if column.metric in METRICS
     }
     counted = any(row.parameters for row in view.rows)
     named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
@@ -86,20 +87,35 @@ def _of_sentences(view: TableView) -> list[str]:
         f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers.",
         f"Training: {cap} {kind} training rows; {settings(view)}.",
         *asked,
-        f"Scored: {_rows(view, scored)}, {named}{'the others ' if named else ''}by accuracy.",
+        f"Scored: {_rows(view, columns)}, {named}{'the others ' if named else ''}by accuracy.",
         f"Reading: {'as released' if request.as_released else 'as published'}.",
         f"Seeds: {request.seeds}.",
-        *[f"Trained parameters: of {view.table.scores[0].name}'s model."] * counted,
+        *[f"Trained parameters: of {columns[0].name}'s model."] * counted,
     ]
 
 
-def _rows(view: TableView, scored: str) -> str:
-    """The rows behind the scores."""
-    return view.table.server if view.request.server else f"{scored} rows"
+def _rows(view: TableView, columns: Sequence[Score]) -> str:
+    """The rows behind the scores: by their split, where it is not one for all."""
+    if view.request.server:
+        return view.table.server
+    cap = view.request.evaluation_rows or view.lead.task.evaluation_rows
+    most = f"at most {cap:,} " if cap else ""
+    tested = [column.name for column in columns if column.split == "test"]
+    if not tested:
+        return f"{most}validation rows"
+    rest = "" if len(tested) == len(columns) else ", validation rows of the others"
+    named = f" of {', '.join(tested)}" if rest else ""
+    return f"{most}test rows{named}{rest}"
+
+
+def scored_columns(view: TableView) -> list[Score]:
+    """The columns that are reproduced; all where none is."""
+    columns = view.table.scores
+    return [column for column in columns if not view.table.gap(column, view.request)] or columns
 
 
 def _titles(tasks: Iterable[str]) -> str:
-    return ", ".join(SENTENCES[name].title for name in SENTENCES if name in tasks)
+    return ", ".join(title for name, title in TITLES.items() if name in tasks)
 
 
 def settings(view: TableView) -> str:
@@ -107,10 +123,11 @@ def settings(view: TableView) -> str:
 
     A sweep is that of one column; another row's setting may differ by column.
     """
-    asked = [column for column in view.table.scores if not view.table.gap(column, view.request)]
-    columns = asked or view.table.scores[:1]
+    columns = scored_columns(view)
     alike: dict[str, list[str]] = {}
     for row in view.rows:
+        if not row.row.trained:
+            continue
         sweep = row.row.select == "best"
         specs = [
             spec

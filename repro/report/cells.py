@@ -59,6 +59,10 @@ class Place:
         """The rows that the column is scored on."""
         return column.split or self.table.splits[self.request.scale]
 
+    def protocol(self, column: Score) -> str:
+        """What the column's scores are called in a result."""
+        return column.protocol or self.table.protocol
+
     def gap(self, column: Column, reason: str, **more: Any) -> Cell:
         """A cell without a number."""
         published = self.table.published_cell(self.row, column)
@@ -67,6 +71,9 @@ class Place:
 
 def score_cell(at: Place, column: Score) -> Cell:
     """A cell that runs are trained for."""
+    if at.row.only_printed:
+        published = at.table.published_cell(at.row, column)
+        return Cell(column, published, reason=at.row.only_printed, wanted=False)
     gap = at.table.gap(column, at.request)
     if gap:
         return at.gap(column, gap, wanted=column.task in at.table.needed(at.request))
@@ -75,7 +82,7 @@ def score_cell(at: Place, column: Score) -> Cell:
     for one in found:
         if one.run is not None:
             epoch = at.row.epoch or kept_epoch(one.run)
-            where = at.split(column), at.table.protocol, column.metric, column.group, epoch
+            where = at.split(column), at.protocol(column), column.metric, column.group, epoch
             score = one.run.score(*where)
             values += [(one, score.value)] if score is not None else []
     if at.row.select == "best":
@@ -149,6 +156,18 @@ def _best(
         chosen=chosen,
         model=best.spec,
     )
+
+
+def delta_cell(at: Place, column: Score, first: Cell, second: Cell) -> Cell:
+    """The difference of two rows' cells, seed by seed; blank while one of them lacks a seed."""
+    if not (first.complete and second.complete and first.reproduced and second.reproduced):
+        wanted = first.wanted and second.wanted
+        lacking = " and ".join(at.row.delta or ()) if wanted else first.reason or second.reason
+        reason = f"needs {lacking}" if wanted else lacking
+        return at.gap(column, reason, wanted=wanted)
+    pairs = zip(first.reproduced.values, second.reproduced.values, strict=True)
+    keys = tuple(dict.fromkeys(first.runs + second.runs))
+    return _judged(at, column, [a - b for a, b in pairs], "", runs=keys, complete=True)
 
 
 def derived_cell(at: Place, column: Column, scores: list[Cell]) -> Cell:

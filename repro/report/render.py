@@ -63,6 +63,9 @@ def _lines(row: RowView, view: TableView) -> list[list[str]]:
     reproduced = ["reproduced", *(_reproduced(cell, view) for cell in row.cells), size]
     if not any(cell.published for cell in row.cells):
         return [[row_name(row, view), *reproduced]]
+    if row.row.only_printed:
+        printed = [_published(cell) for cell in row.cells]
+        return [[row_name(row, view), "published", *printed, ""]]
     return [
         [row_name(row, view), "published", *(_published(cell) for cell in row.cells), ""],
         ["", *reproduced],

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from repro.papers.tables import Request, Row, Table
-from repro.report.cells import Cell, Place, derived_cell, score_cell
+from repro.papers.tables import Request, Row, Score, Table
+from repro.report.cells import Cell, Place, delta_cell, derived_cell, score_cell
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.spec import RunSpec
 from repro.spec.counts import total_parameters, trained_parameters
@@ -68,9 +68,26 @@ class TableView:
 def view_table(table: Table, request: Request, store: Store) -> TableView:
     """Lays the store's results into the table."""
     lookup = Lookup(store)
-    rows = tuple(_row(Place(table, row, request, lookup)) for row in table.rows)
-    first = (table.scores or table.columns)[0]
-    return TableView(table, request, rows, table.cell_runs(table.rows[0], first, request)[0])
+    rows: dict[str, RowView] = {}
+    for row in table.rows:
+        place = Place(table, row, request, lookup)
+        rows[row.name] = _row(place) if row.delta is None else _difference(place, rows)
+    wanted = [column for column in table.scores if not table.gap(column, request)]
+    first = (wanted or table.scores or table.columns)[0]
+    lead = table.cell_runs(table.trained[0], first, request)[0]
+    return TableView(table, request, tuple(rows.values()), lead)
+
+
+def _difference(at: Place, rows: dict[str, RowView]) -> RowView:
+    """The row that is one earlier row minus another."""
+    assert at.row.delta is not None
+    first, second = (rows[name] for name in at.row.delta)
+    cells = tuple(
+        delta_cell(at, a.column, a, b)
+        for a, b in zip(first.cells, second.cells, strict=True)
+        if isinstance(a.column, Score)
+    )
+    return RowView(at.row, cells, None, None)
 
 
 def _row(at: Place) -> RowView:
@@ -84,9 +101,12 @@ def _row(at: Place) -> RowView:
 
 def _parameters(at: Place) -> tuple[int, int] | None:
     """Of the row's one model; a reference has none, and a sweep has many."""
-    if at.row.reference or at.row.select == "best" or not at.table.scores:
+    untold = at.row.reference or at.row.select == "best" or not at.row.trained
+    if untold or not at.table.scores:
         return None
-    spec = at.specs(at.table.scores[0])[0]
+    columns = at.table.scores
+    wanted = [column for column in columns if not at.table.gap(column, at.request)]
+    spec = at.specs((wanted or columns)[0])[0]
     return trained_parameters(spec), total_parameters(spec)
 
 

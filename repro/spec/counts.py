@@ -113,7 +113,7 @@ def total_parameters(spec: RunSpec) -> int:
     if isinstance(method, AlwaysNull):
         return 0
     encoder = backbone.parameters
-    if not isinstance(spec.task, SentenceTask):
+    if not isinstance(spec.task, SentenceTask) or isinstance(method, FrozenFeatures):
         encoder -= pooler_parameters(backbone)
     if not isinstance(method, INSIDE):
         return encoder + trained_parameters(spec)

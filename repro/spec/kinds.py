@@ -23,6 +23,11 @@ def has_own_rows(method: Method) -> bool:
     return isinstance(method, INSIDE)
 
 
+def trains_alone(method: Method) -> bool:
+    """Its modules have no run axis, so a learner holds one run."""
+    return trains_encoder(method) or isinstance(method, FrozenFeatures)
+
+
 def trains_encoder(method: Method) -> bool:
     """It trains the encoder's own matrices, of which each run then needs a copy."""
     return isinstance(method, (FullFineTuning, TopLayers))

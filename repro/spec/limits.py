@@ -8,6 +8,7 @@ from repro.spec.types import (
     AlwaysNull,
     Backbone,
     BottleneckAdapters,
+    FrozenFeatures,
     LinearProbe,
     PipelinedCells,
     RunSpec,
@@ -35,6 +36,11 @@ def check_run(spec: RunSpec) -> None:
             f"The method '{method.kind}' answers questions with spans, and {spec.task.name} wants "
             "a class or a number. Choose a method inside the encoder, such as "
             "'bottleneck-adapters'."
+        )
+    if isinstance(spec.task, SquadTask) and isinstance(method, FrozenFeatures):
+        raise ReproError(
+            "Frozen features give a class, a number or tags; questions are answered with spans. "
+            "Choose another method, such as 'linear-probe'."
         )
     if isinstance(method, TopLayers) and method.layers > spec.backbone.layers:
         raise ReproError(

@@ -30,6 +30,8 @@ class Trained:
     """Numbers that the output layer gives: for an example, or for a token (start and end)."""
     pooled: bool
     """The output layer reads BERT's pooler, not every token."""
+    tags: bool = False
+    """Every token gets a tag, instead of a score as start and one as end of an answer."""
     embeddings: bool = False
     layers: int = 0
     """Whole layers, counted from the last."""
@@ -56,7 +58,8 @@ def trained(spec: RunSpec) -> Trained:
     """The declaration of `spec.method`, one of INSIDE, on `spec.task`."""
     method, pooled = spec.method, isinstance(spec.task, SentenceTask)
     assert isinstance(method, INSIDE)
-    base = Trained(method.dropout, outputs_of(spec.task), pooled)
+    tags = isinstance(spec.task, TaggingTask)
+    base = Trained(method.dropout, outputs_of(spec.task), pooled, tags)
     match method:
         case FullFineTuning():
             return replace(base, embeddings=True, layers=spec.backbone.layers, pooler=pooled)

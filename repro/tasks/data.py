@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 
 class Example(Protocol):
-    """One input as tokens. `target` is (start, end), a class, or a number: the task's own."""
+    """One input as tokens. `target` is (start, end), a class, a number, or an array of each token's
+    tag: the task's own.
+    """
 
     @property
     def input_ids(self) -> NDArray[np.int32]:
@@ -30,7 +32,7 @@ class Collector(Protocol):
 
     def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
         """The outputs for `TaskData.evaluation[i]`, i in `indices`: start and end logits
-        (2, batch, length), or (batch, outputs) of a classifier.
+        (2, batch, length), (batch, outputs) of a classifier, or (batch, length, tags).
 
         Raises FloatingPointError where one is not finite.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
 from repro.methods.randomness import stream_seed
 from repro.spec.identity import canonical_json, identity_fields
+from repro.spec.tagging import UNTAGGED
 from repro.spec.types import RunSpec
 from repro.tasks.data import Example
 
@@ -58,10 +60,18 @@ def collate(examples: Sequence[Example], pad_id: int, length: int | None = None)
         ids[row, :size] = torch.tensor(example.input_ids)
         types[row, :size] = torch.tensor(example.type_ids)
         mask[row, :size] = 1
-    targets = torch.as_tensor(np.array([example.target for example in examples]))
+    targets = torch.as_tensor(np.array([_target(example, length) for example in examples]))
     if targets.is_floating_point():
         targets = targets.float()
     return Batch(ids, mask, types, targets)
+
+
+def _target(example: Example, length: int) -> Any:
+    """The target as it is; tags, one a token, are padded like the tokens."""
+    target = example.target
+    if not isinstance(target, np.ndarray):
+        return target
+    return np.pad(target, (0, length - len(target)), constant_values=UNTAGGED)
 
 
 def placed(batch: Batch, device: torch.device, *, keep_padding: bool = False) -> Inputs:

@@ -18,7 +18,7 @@ from repro.methods.learner import Inputs, Learner
 from repro.methods.randomness import Dropout, generator
 from repro.spec import RunSpec, TaggingTask, canonical_json
 from repro.spec.identity import identity_fields
-from repro.spec.kinds import has_own_rows, trains_encoder
+from repro.spec.kinds import has_own_rows, trains_alone
 from repro.spec.sentences import SentenceTask, facts_of
 from repro.training.flat import FlatParameters
 from repro.training.losses import SpanLoss, class_loss, squared_error, tag_loss
@@ -164,6 +164,6 @@ def cohorts_of(specs: Sequence[RunSpec], device: str = "cpu", tokens: float = 0)
 def _stack_of(index: int, spec: RunSpec) -> str:
     """Equal for runs that may share a learner."""
     recipe = {k: v for k, v in identity_fields(spec.recipe).items() if k not in OWN}
-    alone = index if trains_encoder(spec.method) else None
+    alone = index if trains_alone(spec.method) else None
     seed = None if has_own_rows(spec.method) else spec.seed
     return canonical_json([identity_fields(spec.method), recipe, seed, alone])

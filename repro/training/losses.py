@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from repro.spec.tagging import UNTAGGED
 from repro.spec.types import Recipe
 
 
@@ -35,21 +36,18 @@ def class_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     return entropy.view(runs, batch).mean(1)
 
 
-UNTAGGED = -100
-"""The target of a token without a tag of its own: special, padding, or a word's later piece."""
-
-
 def tag_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy of tags: outputs (runs, batch, length, tags), targets (runs or 1, batch,
-    length) -> (runs,), the mean over a run's tagged tokens.
+    length) -> (runs,).
+
+    The mean over sentences, each the mean over its tagged tokens: so a batch may be split.
     """
-    runs, tags = outputs.shape[0], outputs.shape[-1]
-    wanted = targets.expand(runs, -1, -1).reshape(runs, -1)
+    wanted = targets.expand(outputs.shape[0], -1, -1)
     entropy = F.cross_entropy(
-        outputs.reshape(-1, tags), wanted.flatten(), reduction="none", ignore_index=UNTAGGED
+        outputs.flatten(0, 2), wanted.flatten(), reduction="none", ignore_index=UNTAGGED
     )
-    counts = (wanted != UNTAGGED).sum(1).clamp(min=1)
-    return entropy.view(runs, -1).sum(1) / counts
+    counts = (wanted != UNTAGGED).sum(2).clamp(min=1)
+    return (entropy.view(wanted.shape).sum(2) / counts).mean(1)
 
 
 def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:

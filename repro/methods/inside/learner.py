@@ -125,13 +125,16 @@ class Inside(Learner):
 
     def finish(self, states: Tensor) -> Tensor:
         """What the last layer gave as the outputs that `forward` promises."""
+        if self.trains.tags:
+            states = self.now.drop(states)
         states = self.now.shares.stack(states)  # (runs, batch or tokens, hidden)
         if not self.trains.pooled:
-            return self._spans(self.head(states, lambda x: x))
+            scores = self.now.shares.unstack(self.head(states, lambda x: x).float())
+            return self._tags(scores) if self.trains.tags else self._spans(scores)
         pool = self.pooler or self._frozen_pooler
         assert pool is not None
-        scores: Tensor = self.head(torch.tanh(pool(states)), self.now.drop_rows)
-        return scores
+        found: Tensor = self.head(torch.tanh(pool(states)), self.now.drop_rows)
+        return found
 
     def initialise(self, streams: list[torch.Generator]) -> None:
         """Draws adapters in their order, a pooler that the checkpoint lacks, then the head."""
@@ -141,10 +144,14 @@ class Inside(Learner):
             draw(self.pooler, streams, STD)
         self.head.initialise(streams)
 
+    def _tags(self, scores: Tensor) -> Tensor:
+        """Scores (1, tokens, tags) -> (runs, batch, length, tags)."""
+        padded = self.now.layout.unpack(scores)  # (1, rows, length, tags)
+        return padded.view(self.runs, -1, *padded.shape[2:])
+
     def _spans(self, scores: Tensor) -> Tensor:
-        """Scores (runs, longest run, 2) of tokens -> (runs, 2, batch, length)."""
-        flat = self.now.shares.unstack(scores.float())
-        padded = self.now.layout.unpack(flat, fill=float("-inf"))  # (1, rows, length, 2)
+        """Scores (1, tokens, 2) -> (runs, 2, batch, length)."""
+        padded = self.now.layout.unpack(scores, fill=float("-inf"))  # (1, rows, length, 2)
         return padded.view(self.runs, -1, *padded.shape[2:]).permute(0, 3, 1, 2)
 
 

@@ -1,0 +1,86 @@
+"""Peters-1 (feature extraction against fine-tuning) as data."""
+
+from __future__ import annotations
+
+from repro.papers.glue import COLLAPSE, SPLITS, encoder, sentence_run, word_run
+from repro.papers.peters.setting import METHODS, SMALL
+from repro.papers.setting import paper
+from repro.papers.tables import Column, Request, Row, Score, Table
+from repro.spec import RunSpec, Scale
+from repro.spec.backbones import BERT_BASE
+
+CONLL = "conll2003"
+SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
+PRINTED = "test score (metric not stated in the reprint)"
+FEATURES, TUNED = "BERT-base, features", "BERT-base, fine-tuned"
+DELTA = "delta = fine-tuning - feature extraction"
+NOT_BUILT = "not rebuilt: the published numbers are shown only"
+
+
+def runs_behind(row: Row, column: Column, request: Request) -> list[RunSpec]:
+    """The runs of a cell, one a seed; none of a row that is only printed."""
+    assert isinstance(column, Score)
+    if not row.trained:
+        return []
+    return [run_of(row.variant, column.task, request, seed) for seed in range(request.seeds)]
+
+
+def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
+    """The run of "features" or "fine-tuning" on a task of the table."""
+    backbone = encoder(request, BERT_BASE, paper("the rows: BERT-base"))
+    setting = METHODS[variant] | SMALL[variant].get(request.scale, {})
+    make = word_run if task == CONLL else sentence_run
+    return make(request, task, seed, backbone, setting)
+
+
+def column(name: str, published: str, task: str, metric: str, split: str, protocol: str) -> Score:
+    """One column; the reprint states no metric."""
+    return Score(name, published, PRINTED, metric, task=task, split=split, protocol=protocol)
+
+
+def printed(name: str, row: str) -> Row:
+    """A row of a model that is not rebuilt."""
+    return Row(name, "printed", row, only_printed=NOT_BUILT)
+
+
+ONE = Table(
+    id="Peters-1",
+    paper="peters",
+    title="Feature extraction against fine-tuning (Peters et al. 2019, as reprinted by 3-shared, "
+    "Figure 6)",
+    published="PRS19-T-reprint",
+    rows=(
+        printed("Skip-thoughts, features", "Skip-thoughts / feature extraction"),
+        printed("ELMo, features", "ELMo / feature extraction"),
+        printed("ELMo, fine-tuned", "ELMo / fine-tuning"),
+        printed("ELMo, delta", f"ELMo / {DELTA}"),
+        Row(FEATURES, "features", "BERT-base / feature extraction"),
+        Row(TUNED, "fine-tuning", "BERT-base / fine-tuning"),
+        Row("BERT-base, delta", "delta", f"BERT-base / {DELTA}", delta=(TUNED, FEATURES)),
+    ),
+    columns=(
+        column("NER", "NER CoNLL 2003", CONLL, "f1", "test", "conll"),
+        column("SST-2", "SA SST-2", "sst2", "accuracy", "validation", "glue"),
+        column("MNLI", "MNLI", "mnli", "accuracy", "validation_matched", "glue"),
+        column("SICK-E", "SICK-E", "sick-e", "accuracy", "test", "texts"),
+        column("SICK-R", "SICK-R", "sick-r", "pearson", "test", "texts"),
+        column("MRPC", "MRPC", "mrpc", "accuracy", "validation", "glue"),
+        column("STS-B", "STS-B", "stsb", "pearson", "validation", "glue"),
+    ),
+    protocol="glue",
+    splits=SPLITS,
+    default_seeds=SEEDS,
+    cell_runs=runs_behind,
+    collapse=COLLAPSE,
+    notes=(
+        "The reprint says 'test score' and names no metric. Assumed: entity F1 for NER, accuracy "
+        "for SST-2, MNLI (matched), SICK-E and MRPC, Pearson's correlation for SICK-R and STS-B "
+        "(its 87.1 is the leaderboard's Pearson).",
+        "Scored on the test rows of SICK and CoNLL-2003; the test labels of GLUE are withheld, so "
+        "SST-2, MNLI, MRPC and STS-B are scored on validation rows, which also choose the epoch.",
+        "Features: a learned mix of the layers, a bidirectional LSTM and the maximum over its "
+        "states; a pair is read as one sequence. That model is assumed: Peters et al. use "
+        "task-specific ones for pairs.",
+        "ELMo's delta on SICK-E is printed as -3.3; the two printed scores give -3.0.",
+    ),
+)

@@ -1,0 +1,149 @@
+"""All that the training loop needs of a tagging task, made once a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repro.spec import TaggingTask
+from repro.spec.tagging import TAGS
+from repro.tasks.tagging import metric
+from repro.tasks.tagging.examples import TaggedExample, make_examples
+from repro.tasks.tagging.sources import task_rows
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+PROTOCOL = "conll"
+OUTSIDE = TAGS.index("O")
+SHOWN, OUTSIDE_SHARE, READ_SHARE = "f1", "outside_share", "read_share"
+
+
+@dataclass(frozen=True, slots=True)
+class TaggingData:
+    """Training sentences and those of every scored split, cut for one tokenizer."""
+
+    task: TaggingTask
+    training: list[TaggedExample]
+    evaluation: list[TaggedExample]
+    splits: dict[str, slice]
+    """Where each scored split stands in `evaluation`."""
+    pad_id: int
+
+    def collector(self) -> TagCollector:
+        """A new one, for one run and one evaluation."""
+        return TagCollector(self)
+
+    def headline(self, scores: list[dict[str, Any]]) -> dict[str, float]:
+        """Entity F1, by "split/f1"."""
+        return {
+            f"{score['split']}/{SHOWN}": score["value"]
+            for score in scores
+            if score["metric"] == SHOWN
+        }
+
+    def monitor(self, scores: list[dict[str, Any]]) -> float | None:
+        """Entity F1 on the first scored split."""
+        return self._first(scores, SHOWN)
+
+    def collapsed(self, scores: list[dict[str, Any]]) -> bool:
+        """Whether every word of the first scored split is tagged O."""
+        return self._first(scores, OUTSIDE_SHARE) == 100.0
+
+    def _first(self, scores: list[dict[str, Any]], metric: str) -> float | None:
+        wanted = (next(iter(self.splits)), metric)
+        return next((s["value"] for s in scores if (s["split"], s["metric"]) == wanted), None)
+
+
+class TagCollector:
+    """Keeps the tags of one run's words until all are there to be scored."""
+
+    def __init__(self, data: TaggingData) -> None:
+        self.data = data
+        self.tags: list[list[int] | None] = [None] * len(data.evaluation)
+
+    def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
+        """Takes the outputs (batch, length, tags) for the sentences `indices`.
+
+        A word without a piece that the model reads is O. Raises FloatingPointError where an output
+        is not finite.
+        """
+        if not np.isfinite(outputs).all():
+            raise FloatingPointError("an output is not finite")
+        best = outputs.argmax(axis=2)  # (batch, length)
+        for row, index in enumerate(indices):
+            firsts = self.data.evaluation[index].firsts
+            self.tags[index] = np.where(firsts < 0, OUTSIDE, best[row, firsts]).tolist()
+
+    def scores(self, epoch: int) -> list[dict[str, Any]]:
+        """Every split's scores in percent.
+
+        F1, precision and recall are those of entities and count sentences as `n`. Over words stand
+        their accuracy, "outside_share" (tagged O), and "read_share": those with a piece among the
+        tokens that the model reads, 100 where no sentence was cut.
+        """
+        return [
+            {
+                "task": self.data.task.name,
+                "split": split,
+                "protocol": PROTOCOL,
+                "metric": name,
+                "group": "ALL",
+                "value": value,
+                "n": n,
+                "epoch": epoch,
+            }
+            for split, examples, tags in self._splits()
+            for name, value, n in _measured(examples, tags)
+        ]
+
+    def predictions(self) -> dict[str, Any]:
+        """`{split: {"ids": [...], "predictions": [["B-PER", ...], ...]}}`, by sentence."""
+        return {
+            split: {
+                "ids": [example.sentence.idx for example in examples],
+                "predictions": [[TAGS[tag] for tag in sentence] for sentence in tags],
+            }
+            for split, examples, tags in self._splits()
+        }
+
+    def _splits(self) -> Iterator[tuple[str, list[TaggedExample], list[list[int]]]]:
+        """(split, its sentences, the tags of their words); raises where outputs lack."""
+        found = [tags for tags in self.tags if tags is not None]
+        if len(found) < len(self.tags):
+            raise ValueError(f"{len(self.tags) - len(found)} sentences have no outputs yet")
+        for split, place in self.data.splits.items():
+            yield split, self.data.evaluation[place], found[place]
+
+
+def _measured(
+    examples: list[TaggedExample], tags: list[list[int]]
+) -> Iterator[tuple[str, float, int]]:
+    """(metric, percent, what it is over) of one split."""
+    gold = [example.sentence.tags for example in examples]
+    words = sum(map(len, gold))
+    for name, value in metric.scores(tags, gold).items():
+        yield name, value, words if name == "accuracy" else len(examples)
+    outside = sum(tag == OUTSIDE for sentence in tags for tag in sentence)
+    read = sum(int((example.firsts >= 0).sum()) for example in examples)
+    yield OUTSIDE_SHARE, 100 * outside / words, words
+    yield READ_SHARE, 100 * read / words, words
+
+
+def load_tagging(task: TaggingTask, tokenizer: PreTrainedTokenizerBase) -> TaggingData:
+    """Reads, draws and cuts the sentences; raises what the sources raise for missing data."""
+    cut = {
+        split: make_examples(sentences, tokenizer, task.max_length)
+        for split, sentences in task_rows(task).items()
+    }
+    training = cut.pop("train")
+    evaluation: list[TaggedExample] = []
+    splits: dict[str, slice] = {}
+    for split, examples in cut.items():
+        splits[split] = slice(len(evaluation), len(evaluation) + len(examples))
+        evaluation += examples
+    return TaggingData(task, training, evaluation, splits, int(tokenizer.pad_token_id))
