@@ -54,13 +54,14 @@ def command(
     """
     table = _table(to, id)
     chosen = find_row(table, row)
+    _check_name(out)
     results = o.open_store(store)
     request = replace(choose([table], asked, results)[0], server=False)
     number = check_seed(chosen, request, seed)
     picks, rows = with_rows(pick_runs(table, chosen, request, results, number))
     lacking = [pick for pick in picks if pick.run is None and pick.column]
     if lacking and (not fill or not rows):
-        raise refusal(lacking, chosen, request, results)
+        raise refusal(lacking, chosen, request, results, fill=fill)
     for pick in picks:
         if pick.run is None:
             print(_filled(pick), file=sys.stderr)
@@ -88,6 +89,12 @@ def _table(to: str, id: str) -> Table:
             f"{table.id} has no number of the GLUE test server. These have: {', '.join(served)}."
         )
     return table
+
+
+def _check_name(out: Path | None) -> None:
+    """The archive's name gives the manifest's, which must not be the same."""
+    if out is not None and out.suffix.lower() != ".zip":
+        raise ReproError(f"{out} is no name of a zip. Expected --out NAME.zip.")
 
 
 def _filled(pick: Pick) -> str:

@@ -10,11 +10,14 @@ import typer
 from repro.cli import options as o
 from repro.report.words import counted
 from repro.server.archive import read_manifest
-from repro.server.scores import import_scores, read_scores
+from repro.server.page import read_scores
+from repro.server.scores import import_scores
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="CSV: task,split,metric,value in percent.")],
+    file: Annotated[
+        Path, typer.Argument(help="CSV (task,split,metric,value) or .json list, in percent.")
+    ],
     manifest: Annotated[
         Path, typer.Option(help="The .json file that `export glue` wrote beside the archive.")
     ],

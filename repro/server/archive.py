@@ -11,8 +11,8 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from repro.errors import ReproError
-from repro.server.layout import BY_NAME, HEADER
-from repro.store.entry import digest_of, first_problem
+from repro.server.layout import BY_NAME, HEADER, ServerFile
+from repro.store.entry import StoredRun, digest_of, first_problem
 from repro.store.result import Hex, Stored
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)
@@ -27,6 +27,7 @@ class SubmittedFile(Stored):
     sha256: str = Field(description="digest of the file", pattern=Hex)
     source: Literal["predicted", "filled"]
     run: str | None = Field(description="key of the run that predicted it", pattern=Hex)
+    result: str | None = Field(description="digest of that run's result", pattern=Hex)
     constant: str | None = Field(description="what stands on every row of a filled file")
     reason: str = Field("", description="why it is filled")
 
@@ -63,18 +64,17 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def submitted(
-    name: str, content: bytes, run: str | None, constant: str | None, reason: str
-) -> SubmittedFile:
-    """The manifest's entry of a file."""
+def submitted(file: ServerFile, content: bytes, run: StoredRun | None, why: str) -> SubmittedFile:
+    """The manifest's entry of a file that `run` predicted, or that was filled, and why."""
     return SubmittedFile(
-        file=name,
+        file=file.name,
         rows=content.count(b"\n") - 1,
         sha256=digest_of(content),
         source="filled" if run is None else "predicted",
-        run=run,
-        constant=constant,
-        reason=reason,
+        run=run.key if run is not None else None,
+        result=run.digest if run is not None else None,
+        constant=file.constant if run is None else None,
+        reason=why,
     )
 
 

@@ -103,10 +103,16 @@ def _with_weights(file: ServerFile, spec: RunSpec, store: Store) -> Pick:
     return Pick(file, reason=f"the run {key[:12]} {why}", weightless=spec)
 
 
-def refusal(picks: Sequence[Pick], row: Row, request: Request, store: Store) -> ReproError:
+def refusal(
+    picks: Sequence[Pick], row: Row, request: Request, store: Store, *, fill: bool
+) -> ReproError:
     """The error for files that nothing can predict: each with its reason, and the mends."""
     lines = [f"  {pick.file.name}: {pick.reason.removesuffix('.')}" for pick in picks]
-    mends = ["--fill writes a constant for each of them."]
+    mends = [
+        "No file would be predicted, so there is nothing to submit."
+        if fill
+        else "--fill writes a constant for each of them."
+    ]
     if any(pick.reason == NOT_ASKED for pick in picks):
         mends.append("Without --tasks the runs of every task are submitted.")
     lost = [pick for pick in picks if pick.weightless is not None]

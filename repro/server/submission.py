@@ -71,9 +71,7 @@ def make_submission(
         file, run = pick.file, pick.run
         words = predicted[file.name] if run is not None else [file.constant] * file.rows
         contents[file.name] = tsv(words)
-        key = run.key if run is not None else None
-        constant = None if run is not None else file.constant
-        entries.append(submitted(file.name, contents[file.name], key, constant, pick.reason))
+        entries.append(submitted(file, contents[file.name], run, pick.reason))
     return Submission(zipped(contents), entries)
 
 

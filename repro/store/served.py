@@ -35,6 +35,7 @@ class ServedRun(Stored):
     """`server/<key>.json`: all that a server said of one run."""
 
     key: str = Field(description="the run's key", pattern=Hex)
+    result: str = Field(description="digest of the result that was submitted", pattern=Hex)
     protocol: str = Field(description="which server, by its protocol")
     scores: list[ServerScore]
 

@@ -74,7 +74,7 @@ def cli(
 def real_data() -> Path:
     """The folder of real data sets; skips where a test set is not there."""
     for name in ("cola", "sst2", "mrpc", "stsb", "qnli", "rte", "wnli", "ax"):
-        folder = glue_folder(name)
+        folder = glue_folder(name).resolve()  # tests of the command line change the folder
         if not (folder / f"glue_{name}" / "test.jsonl.gz").is_file():
             pytest.skip(f"needs the test set of {name}")
     return folder

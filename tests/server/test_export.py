@@ -111,6 +111,52 @@ def test_predictions_are_those_of_one_row_at_a_time(
                 assert float(found[file][place]) == pytest.approx(expected, abs=1e-4)
 
 
+def test_predictions_are_those_of_the_library_s_own_model(
+    archive: tuple[Path, Answer], tiny: Tiny, real_data: Path
+) -> None:
+    """A second implementation: the report's adapters as hooks on an unchanged BertModel."""
+    found, spec = opened(archive[0])["RTE.tsv"], tiny.spec("rte")
+    run = tiny.store.read(run_key(spec))
+    assert run is not None
+    trained = load_file(run.path / "adapter.safetensors")
+    model = adapted_bert(tiny.folder / "models" / "tiny", trained)
+    tokenizer: Any = encoder_of(spec).tokenizer
+    with gzip.open(real_data / "glue_rte" / "test.jsonl.gz", "rt") as lines:
+        rows = [json.loads(line) for line in lines][-40:]
+    for row, expected in zip(rows, found[-40:], strict=True):
+        texts = row["sentence1"], row["sentence2"]
+        ids = tokenizer(*texts, truncation=True, max_length=128, return_tensors="pt")
+        with torch.no_grad():
+            states = model(**ids).last_hidden_state[:, 0]
+        pooled = torch.tanh(affine(trained, "pooler", states))
+        assert LABELS[int(affine(trained, "head.scorer", pooled).argmax())] == expected
+
+
+def affine(trained: dict[str, torch.Tensor], name: str, x: torch.Tensor) -> torch.Tensor:
+    return x @ trained[f"{name}.weight"][0] + trained[f"{name}.bias"][0]
+
+
+def adapted_bert(folder: Path, trained: dict[str, torch.Tensor]) -> Any:
+    """BERT with x + up(gelu(down(x))) after both dense outputs, one adapter per three layers."""
+    from transformers import BertModel
+
+    model = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
+
+    def hook(number: int) -> Callable[..., torch.Tensor]:
+        name = f"adapters.{number // 3}"
+
+        def adapt(module: object, given: object, x: torch.Tensor) -> torch.Tensor:
+            middle = torch.nn.functional.gelu(affine(trained, f"{name}.down", x))
+            return x + affine(trained, f"{name}.up", middle)
+
+        return adapt
+
+    for number, layer in enumerate(model.encoder.layer):
+        layer.attention.output.dense.register_forward_hook(hook(number))
+        layer.output.dense.register_forward_hook(hook(number))
+    return model
+
+
 def test_numbers_are_clipped_to_what_sts_b_allows() -> None:
     outputs = np.array([[-0.2], [7.5], [2.345678], [5.0], [0.0]], dtype=np.float32)
     written = said(BY_NAME["STS-B.tsv"], outputs)
@@ -177,6 +223,8 @@ def test_deleted_weights_name_the_command_that_keeps_them(cli: Call, tiny: Tiny)
         (("glue", *ASKED, "--row", ROW, "--seed", "2"), "--seeds 3"),
         (("glue", "Houlsby-1", *ASKED[1:], "--row", "BERT-large", "--seed", "0"), "leave out"),
         (("glue", *ASKED, "--row", "Ours (not shared)", "--fill"), "not run"),
+        (("glue", *ASKED, "--row", "Ours (not shared)", "--fill"), "No file would be predicted"),
+        (("glue", *ASKED, "--row", ROW, "--out", "row.json"), "Expected --out NAME.zip"),
     ],
 )
 def test_mistakes_name_the_mend(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from repro.papers.tables import Request
 from repro.report.cells import Cell
 from repro.report.files import command_line, table_name
 from repro.report.render import as_json, markdown
+from repro.report.served import NOT_IMPORTED
 from repro.report.view import view_table
 from repro.server.archive import Manifest, submitted, tsv
 from repro.server.layout import FILES
@@ -39,13 +42,13 @@ def runs_of(asked: Request, row: str, column: str) -> list[RunSpec]:
     return table.cell_runs(found, next(c for c in table.scores if c.name == column), asked)
 
 
-def write_manifest(folder: Path, asked: Request, row: str, runs: dict[str, RunSpec]) -> Path:
+def write_manifest(store: Store, asked: Request, row: str, runs: dict[str, RunSpec]) -> Path:
     """A manifest whose files are predicted by `runs`, by task; others are filled."""
     entries = []
     for file in FILES:
         spec = runs.get(file.column[0])
-        key, constant = (run_key(spec), None) if spec else (None, file.constant)
-        entries.append(submitted(file.name, tsv(["0"]), key, constant, ""))
+        run = store.read(run_key(spec)) if spec else None
+        entries.append(submitted(file, tsv(["0"]), run, ""))
     manifest = Manifest(
         table=asked.table,
         row=row,
@@ -56,7 +59,7 @@ def write_manifest(folder: Path, asked: Request, row: str, runs: dict[str, RunSp
         sha256="0" * 64,
         files=entries,
     )
-    path = folder / "made.json"
+    path = store.root.parent / "made.json"
     path.write_bytes(json_bytes(manifest.model_dump(mode="json")))
     return path
 
@@ -67,13 +70,13 @@ def asked() -> Request:
 
 
 @pytest.fixture
-def manifest(store: Store, asked: Request, tmp_path: Path) -> Path:
+def manifest(store: Store, asked: Request) -> Path:
     """Of the stored runs of a row; QQP, QNLI and WNLI are filled."""
     store_table(store, asked)
     names = {"cola": "CoLA", "sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "rte": "RTE"}
     runs = {task: runs_of(asked, ROW, name)[0] for task, name in names.items()}
     runs["mnli"] = runs_of(asked, ROW, "MNLI(m)")[0]
-    return write_manifest(tmp_path, asked, ROW, runs)
+    return write_manifest(store, asked, ROW, runs)
 
 
 def page(folder: Path, *lines: str, header: str = HEADER) -> Path:
@@ -100,7 +103,8 @@ def test_imported_scores_stand_in_the_cells(
         "CoLA": 52.1, "SST-2": 93.5, "MRPC": 88.9, "STS-B": 85.8, "MNLI(m)": 84.6, "MNLI(mm)": 83.4,
         "RTE": 66.4,
     }  # fmt: skip
-    assert found["QQP"].reason == "no score of the GLUE test server was imported"
+    assert found["QQP"].reason == NOT_IMPORTED
+    assert "python -m repro export glue" in NOT_IMPORTED
     assert found["Mean of 9"].reason == "7/9 columns"
     served = store.served(run_key(runs_of(request(), ROW, "MNLI(m)")[0]))
     assert served is not None
@@ -168,6 +172,56 @@ def test_a_wrong_line_is_refused_and_nothing_is_kept(
     assert not (store.root / "server").exists()
 
 
+def test_json_brings_the_same_scores_as_csv(
+    cli: Call, store: Store, manifest: Path, tmp_path: Path
+) -> None:
+    cli("import-scores", page(tmp_path, *PAGE), "--manifest", manifest)
+    rows = (line.split(",") for line in PAGE)
+    scores = [
+        {"task": task, "metric": metric, "value": float(value)}
+        | ({"split": split} if split else {})
+        for task, split, metric, value in rows
+    ]
+    same = tmp_path / "scores.json"
+    same.write_text(json.dumps(scores))
+    answer = cli("import-scores", same, "--manifest", manifest)
+    assert (answer.code, "nothing is new" in answer.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('[{"task": "rte", "metric": "accuracy", "value": NaN}]', "is no strict JSON"),
+        ('{"rte": 66.4}', "holds one dict. Expected a list of objects"),
+        ('[{"task": "rte", "value": 66.4}]', "score 1 has the keys task, value"),
+        ('[{"task": "rte", "metric": "accuracy", "value": true}]', "score 1: accuracy is 'True'"),
+        ("[]", "holds no score"),
+    ],
+)
+def test_json_of_another_shape_is_refused(
+    cli: Call, store: Store, manifest: Path, tmp_path: Path, text: str, expected: str
+) -> None:
+    wrong = tmp_path / "scores.json"
+    wrong.write_text(text)
+    answer = cli("import-scores", wrong, "--manifest", manifest)
+    assert (answer.code, expected in answer.err) == (2, True), answer.err
+    assert not (store.root / "server").exists()
+
+
+def test_a_run_that_was_trained_again_to_another_result_has_no_server_score(
+    cli: Call, store: Store, manifest: Path, tmp_path: Path, asked: Request
+) -> None:
+    words = ("import-scores", page(tmp_path, "rte,,accuracy,66.4"), "--manifest", manifest)
+    assert cli(*words).code == 0
+    (spec,) = runs_of(asked, ROW, "RTE")
+    shutil.rmtree(store.root / run_key(spec)[:2] / run_key(spec))
+    store_run(store, spec, lambda *where: 12.5)
+    assert cells(store, request(server=True), ROW)["RTE"].reason == NOT_IMPORTED
+    refused = cli(*words)
+    assert refused.code == 2
+    assert "has another result in the store" in refused.err
+
+
 def test_files_that_are_none_are_refused(
     cli: Call, store: Store, manifest: Path, tmp_path: Path
 ) -> None:
@@ -188,12 +242,12 @@ def test_a_cell_is_the_mean_of_the_seeds_that_have_a_score(
     three = request(seeds=3)
     store_table(store, three)
     for spec, value in zip(runs_of(three, ROW, "RTE")[:2], (60, 63), strict=True):
-        made = write_manifest(tmp_path, three, ROW, {"rte": spec})
+        made = write_manifest(store, three, ROW, {"rte": spec})
         cli("import-scores", page(tmp_path, f"rte,,accuracy,{value}"), "--manifest", made)
     found = cells(store, request(seeds=3, server=True), ROW)["RTE"]
     assert found.reproduced is not None
     assert found.reproduced.values == (60, 63)
-    assert found.partial == "2 of 3 seeds; the rest: no score of the GLUE test server was imported"
+    assert found.partial == f"2 of 3 seeds; the rest: {NOT_IMPORTED}"
     assert not found.complete
 
 
@@ -207,7 +261,7 @@ def test_the_run_that_validation_chose_shows_its_own_server_score(
     for spec in sweep:
         store_run(store, spec, lambda one, epoch, split, metric: values[run_key(one)])
     for spec, value in ((sweep[0], 80), (sweep[1], 70)):
-        made = write_manifest(tmp_path, asked, row, {"rte": spec})
+        made = write_manifest(store, asked, row, {"rte": spec})
         cli("import-scores", page(tmp_path, f"rte,,accuracy,{value}"), "--manifest", made)
     found = cells(store, request("Houlsby-1", seeds=2, server=True), row)["RTE"]
     assert found.reproduced is not None
@@ -221,7 +275,7 @@ def test_published_and_reproduced_are_of_the_same_rows(
     asked = request(scale=scale)
     (spec,) = runs_of(asked, ROW, "RTE")
     store_run(store, spec)
-    made = write_manifest(tmp_path, asked, ROW, {"rte": spec})
+    made = write_manifest(store, asked, ROW, {"rte": spec})
     cli("import-scores", page(tmp_path, "rte,,accuracy,66.1"), "--manifest", made)
     assert cells(store, asked, ROW)["RTE"].verdict == "NOT COMPARABLE"
     found = cells(store, request(scale=scale, server=True), ROW)["RTE"]
