@@ -146,7 +146,7 @@ def as_text(table: Table, request: Request, document: dict[str, Any], runs: list
     swept = [
         f"- {row.name}: {setting(table.cell_runs(row, table.scores[0], request), sweep=True)}."
         for row in table.rows
-        if row.select == "best"
+        if row.swept
     ]
     return "\n".join([*lines, "", *swept, *[f"- {note}" for note in table.notes]]) + "\n"
 

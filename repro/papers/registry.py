@@ -8,11 +8,13 @@ from typing import TypeVar
 from repro.errors import ReproError, UnknownName
 from repro.papers.curves import Curves
 from repro.papers.figures import Figure
+from repro.papers.houlsby import further as houlsby_further
 from repro.papers.houlsby import tables as houlsby
 from repro.papers.houlsby.figures import CURVES
 from repro.papers.peters import tables as peters
 from repro.papers.resadapters import tables as resadapters
 from repro.papers.tables import Artefact, Table
+from repro.papers.three_shared import further as three_shared_further
 from repro.papers.three_shared import tables as three_shared
 from repro.papers.three_shared.figures import ABLATION
 
@@ -20,6 +22,7 @@ TABLES: dict[str, Table] = {
     table.id: table
     for table in (
         resadapters.ONE, resadapters.TWO, houlsby.ONE, three_shared.ONE, three_shared.TWO,
+        houlsby_further.TWO, three_shared_further.THREE,
         peters.ONE,
     )
 }  # fmt: skip

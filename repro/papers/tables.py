@@ -122,7 +122,8 @@ class Row:
 
     `published` is its name in the CSV (None: a row of ours, without a published value); `epoch`
     picks one epoch of the run's history (None: the one it kept). `select`: a cell is the mean of
-    its runs, or the best of them by its own metric on validation.
+    its runs; the best of them by its own metric on validation; or, tuned, the mean over seeds of
+    the setting that is best on validation, whatever rows are shown.
     """
 
     name: str
@@ -132,7 +133,7 @@ class Row:
     epoch: int | None = None
     reference: bool = False
     note: str = ""
-    select: Literal["mean", "best"] = "mean"
+    select: Literal["mean", "best", "tuned"] = "mean"
     only_printed: str = ""
     """Why nothing here reproduces the row; such a row has no runs."""
     delta: tuple[str, str] | None = None
@@ -143,6 +144,11 @@ class Row:
         """It has runs of its own."""
         return not self.only_printed and self.delta is None
 
+    @property
+    def swept(self) -> bool:
+        """A cell has runs of several settings, of which one is chosen."""
+        return self.select != "mean"
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -150,6 +156,8 @@ class Table:
     in a table without scores, the models that its facts are of.
 
     `server` says on what the published scores are, where that is not the split scored here.
+    `transposed`: it is printed with columns as rows, in the CSV and for a reader. `spread` is what
+    stands after ±: the standard deviation of the runs, or the standard error of their mean.
     """
 
     id: str
@@ -164,6 +172,8 @@ class Table:
     cell_runs: Callable[[Row, Column, Request], list[RunSpec]]
     server: str = ""
     collapse: str = "answers no question"
+    transposed: bool = False
+    spread: Literal["sd", "sem"] = "sd"
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -199,7 +209,9 @@ class Table:
         if isinstance(column, Mean) and not column.published_column:
             return self.printed_mean(row)
         cells = load_published(self.paper, self.published)
-        return cells.get((row.published, column.published_column, column.published_metric))
+        names = row.published, column.published_column
+        first, second = reversed(names) if self.transposed else names
+        return cells.get((first, second, column.published_metric))
 
     def printed_mean(self, row: Row) -> Published | None:
         """The mean of a row's printed scores; None while one of them is not printed."""

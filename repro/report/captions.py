@@ -128,7 +128,7 @@ def settings(view: TableView) -> str:
     for row in view.rows:
         if not row.row.trained:
             continue
-        sweep = row.row.select == "best"
+        sweep = row.row.swept
         specs = [
             spec
             for column in (columns[:1] if sweep else columns)
@@ -148,7 +148,7 @@ def setting(specs: Sequence[RunSpec], sweep: bool) -> str:
         [getattr(spec.recipe, name) for spec in specs]
         for name in ("epochs", "batch_size", "precision")
     )
-    swept = f"best of {len(specs)} on validation, " if sweep else ""
+    swept = f"best of {len(specs)} on validation, " if sweep and len(specs) > 1 else ""
     wide = f"size {_listed(sizes)}, " if len(set(sizes)) > 1 else ""
     return (
         f"{swept}{wide}{_listed(epochs)} epochs, batch {_listed(batches)}, rate {_listed(rates)}, "
@@ -172,6 +172,7 @@ def notes(view: TableView) -> list[str]:
         *(note for row in view.rows for note in _row_gaps(row, view)),
         *(f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note),
         *_odd_means(view),
+        *_cut_means(view),
         *_choices(view),
         *view.table.notes,
     ]
@@ -254,6 +255,24 @@ def _odd_means(view: TableView) -> list[str]:
                 said.append(
                     f"{row.row.name}: {printed:g} is printed as {cell.column.name}, and the mean "
                     f"of the row's printed scores is {mean.text}."
+                )
+    return said
+
+
+def _cut_means(view: TableView) -> list[str]:
+    """Printed means that are cut where rounding gives another number."""
+    said = []
+    for row in view.rows:
+        mean = view.table.printed_mean(row.row) if row.row.published else None
+        for cell in row.cells:
+            printed = cell.published.value if cell.published else None
+            told = isinstance(cell.column, Mean) and cell.column.published_column
+            if not told or mean is None or mean.value is None or printed is None:
+                continue
+            if follows(printed, mean.value) and not math.isclose(printed, round(mean.value, 1)):
+                said.append(
+                    f"{row.row.name}: the mean of the printed scores is {mean.text}, printed as "
+                    f"{printed:.1f}, so it is cut; rounded it is {mean.value:.1f}."
                 )
     return said
 

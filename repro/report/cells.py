@@ -11,7 +11,9 @@ from repro.papers.tables import Column, Fact, Mean, Printed, Request, Row, Score
 from repro.report.counted import read_count
 from repro.report.runs_found import Found, Lookup, kept_epoch, varying
 from repro.report.served import NOT_IMPORTED, server_score
-from repro.spec import RunSpec
+from repro.spec import RunSpec, canonical_json
+from repro.spec.identity import identity_fields
+from repro.spec.sentences import SENTENCES, protocol_of
 from repro.stats.verdicts import Summary, Verdict, compare, judge, summarise
 
 
@@ -85,6 +87,8 @@ def score_cell(at: Place, column: Score) -> Cell:
             where = at.split(column), at.protocol(column), column.metric, column.group, epoch
             score = one.run.score(*where)
             values += [(one, score.value)] if score is not None else []
+    if at.row.select == "tuned":
+        return _tuned(at, column, found, values)
     if at.row.select == "best":
         return _best(at, column, found, values)
     if at.request.server:
@@ -129,12 +133,8 @@ def _best(
     Blank while one of the others may still win.
     """
     behind = tuple(one.key for one in found if one.run is not None)
-    open_ = [one for one in found if one.run is None and not at.lookup.diverged(one.key)]
-    if open_ or not values:
-        why = at.lookup.why(open_ or found, None, at.table.collapse)
-        if open_ and len(open_) < len(found):
-            known = f"{len(found) - len(open_)} of {len(found)}"
-            why = f"{known} runs of the sweep have ended; the rest: {why}"
+    why = _undecided(at, found, values)
+    if why:
         return at.gap(column, why, behind=behind)
     best, value = max(values, key=lambda pair: pair[1])
     chosen = varying(best.spec, [one.spec for one in found])
@@ -158,6 +158,68 @@ def _best(
     )
 
 
+def _undecided(at: Place, found: Sequence[Found], values: Sequence[tuple[Found, float]]) -> str:
+    """Why the best of a sweep is not known yet; "" where it is."""
+    open_ = [one for one in found if one.run is None and not at.lookup.diverged(one.key)]
+    if not open_ and values:
+        return ""
+    why = at.lookup.why(open_ or found, None, at.table.collapse)
+    if open_ and len(open_) < len(found):
+        known = f"{len(found) - len(open_)} of {len(found)}"
+        return f"{known} runs of the sweep have ended; the rest: {why}"
+    return why
+
+
+def _tuned(
+    at: Place, column: Score, found: Sequence[Found], values: Sequence[tuple[Found, float]]
+) -> Cell:
+    """The mean over seeds of the setting with the best mean on validation, ties to the first.
+
+    Blank while another may still win; a setting of which a seed diverged never does.
+    """
+    behind = tuple(one.key for one in found if one.run is not None)
+    settings: dict[str, list[Found]] = {}
+    for one in found:
+        settings.setdefault(_without_seed(one.spec), []).append(one)
+    shown = {one.key: value for one, value in values}
+    chosen_by = {name: _on_validation(at, runs) for name, runs in settings.items()}
+    known = {name: value for name, value in chosen_by.items() if value is not None}
+    why = _undecided(at, found, values) or ("" if known else "every setting diverged")
+    if why:
+        return at.gap(column, why, behind=behind)
+    best = settings[max(known, key=lambda name: known[name])]
+    firsts = [runs[0].spec for runs in settings.values()]
+    return _judged(
+        at,
+        column,
+        [shown[one.key] for one in best],
+        "",
+        runs=tuple(one.key for one in best),
+        behind=behind,
+        complete=True,
+        collapsed=tuple(one.key for one in best if one.run and one.run.result.collapsed),
+        chosen=varying(best[0].spec, firsts),
+        model=best[0].spec,
+    )
+
+
+def _without_seed(spec: RunSpec) -> str:
+    return canonical_json(identity_fields(spec.model_copy(update={"seed": 0})))
+
+
+def _on_validation(at: Place, runs: Sequence[Found]) -> float | None:
+    """The mean of the task's monitored metric on its first scored split; None where one lacks."""
+    values = []
+    for one in runs:
+        facts = SENTENCES[one.spec.task.name]
+        where = facts.evaluation[0], protocol_of(one.spec.task.name), facts.monitor, "ALL"
+        score = one.run.score(*where, kept_epoch(one.run)) if one.run is not None else None
+        if score is None:
+            return None
+        values.append(score.value)
+    return sum(values) / len(values)
+
+
 def delta_cell(at: Place, column: Score, first: Cell, second: Cell) -> Cell:
     """The difference of two rows' cells, seed by seed; blank while one of them lacks a seed."""
     if not (first.complete and second.complete and first.reproduced and second.reproduced):
@@ -172,6 +234,9 @@ def delta_cell(at: Place, column: Score, first: Cell, second: Cell) -> Cell:
 
 def derived_cell(at: Place, column: Column, scores: list[Cell]) -> Cell:
     """A cell that follows from the row's scores, or from its models themselves."""
+    if at.row.only_printed:
+        published = at.table.published_cell(at.row, column)
+        return Cell(column, published, reason=at.row.only_printed, wanted=False)
     if isinstance(column, Mean):
         return _mean_of_row(at, column, scores)
     if isinstance(column, Fact):

@@ -23,11 +23,12 @@ def number(value: float | None, digits: int = 1) -> str:
     return GAP if value is None else f"{value:,.{digits}f}"
 
 
-def with_spread(summary: Summary | None, digits: int = 1) -> str:
-    """mean, or mean ± sd where there is more than one run."""
+def with_spread(summary: Summary | None, digits: int = 1, kind: str = "sd") -> str:
+    """mean, or mean ± sd (or s.e.m.) where there is more than one run."""
     if summary is None:
         return GAP
-    spread = f" ± {summary.sd:.{digits}f}" if summary.sd is not None else ""
+    found = summary.sem if kind == "sem" else summary.sd
+    spread = f" ± {found:.{digits}f}" if found is not None else ""
     return number(summary.mean, digits) + spread
 
 
@@ -47,15 +48,34 @@ def count(value: int) -> str:
 
 
 def markdown(view: TableView) -> str:
-    """Three lines a row: published, reproduced (mean ± sd over seeds), difference."""
+    """Three lines a row: published, reproduced (mean ± spread over seeds), difference."""
+    table = _transposed(view) if view.table.transposed else _upright(view)
+    lines = [f"**{view.table.id}.** {caption(view)}", "", *table]
+    # An exception's message may hold <something>, which Markdown would take for a tag.
+    footnotes = [f"- {note.replace('<', '&lt;')}" for note in notes(view)]
+    return "\n".join([*lines, "", *footnotes]) + "\n"
+
+
+def _transposed(view: TableView) -> list[str]:
+    """Rows and columns changed places: the three lines of each column."""
+    head = ["", "", *(row.row.name for row in view.rows)]
+    body = []
+    for place, column in enumerate(view.table.columns):
+        cells = [row.cells[place] for row in view.rows]
+        body += [
+            [column.name, "published", *map(_published, cells)],
+            ["", "reproduced", *(_reproduced(cell, view) for cell in cells)],
+            ["", "difference", *map(_difference, cells)],
+        ]
+    return markdown_table(head, body, left=2)
+
+
+def _upright(view: TableView) -> list[str]:
     sizes = any(row.parameters for row in view.rows)
     head = ["Model", "", *(column.name for column in view.table.columns)]
     body = [line if sizes else line[:-1] for row in view.rows for line in _lines(row, view)]
     head += ["Trained parameters"] * sizes
-    lines = [f"**{view.table.id}.** {caption(view)}", "", *markdown_table(head, body, left=2)]
-    # An exception's message may hold <something>, which Markdown would take for a tag.
-    footnotes = [f"- {note.replace('<', '&lt;')}" for note in notes(view)]
-    return "\n".join([*lines, "", *footnotes]) + "\n"
+    return markdown_table(head, body, left=2)
 
 
 def _lines(row: RowView, view: TableView) -> list[list[str]]:
@@ -81,10 +101,10 @@ def row_name(row: RowView, view: TableView) -> str:
 def _reproduced(cell: Cell, view: TableView) -> str:
     if cell.text is not None:
         return cell.text
-    if cell.reproduced is None and isinstance(cell.column, Mean):
+    if cell.verdict == "GAP" and isinstance(cell.column, Mean):
         return f"{GAP} ({cell.reason.split()[0]})"
     mark = " †" if cell.collapsed and many_tasks(view) else ""
-    return with_spread(cell.reproduced, digits(cell.column)) + mark
+    return with_spread(cell.reproduced, digits(cell.column), view.table.spread) + mark
 
 
 def _difference(cell: Cell) -> str:
@@ -178,7 +198,7 @@ def csv_text(view: TableView) -> str:
 
     A table that selects runs has one column more: what was chosen.
     """
-    selects = any(row.row.select == "best" for row in view.rows)
+    selects = any(row.row.swept for row in view.rows)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS + ["chosen"] * selects)

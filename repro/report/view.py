@@ -101,7 +101,7 @@ def _row(at: Place) -> RowView:
 
 def _parameters(at: Place) -> tuple[int, int] | None:
     """Of the row's one model; a reference has none, and a sweep has many."""
-    untold = at.row.reference or at.row.select == "best" or not at.row.trained
+    untold = at.row.reference or at.row.swept or not at.row.trained
     if untold or not at.table.scores:
         return None
     columns = at.table.scores

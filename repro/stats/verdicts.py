@@ -28,6 +28,11 @@ class Summary:
     values: tuple[float, ...]
 
     @property
+    def sem(self) -> float | None:
+        """Standard error of the mean; None for one run."""
+        return None if self.sd is None else self.sd / math.sqrt(self.n)
+
+    @property
     def n(self) -> int:
         """Number of runs."""
         return len(self.values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from repro.errors import MissingData
 from repro.spec import Scale
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
@@ -39,10 +40,20 @@ def unavailable(scale: Scale, name: str) -> str | None:
     if name in TEXTS:
         from repro.tasks.texts import sources as texts
 
-        return texts.unavailable(name)
+        reason = texts.unavailable(name)
+        return reason if reason or scale != "paper" else _not_published(name)
     from repro.tasks.tagging import sources as tagging
 
     return tagging.unavailable()
+
+
+def _not_published(name: str) -> str | None:
+    """What is said of a local set that has other rows than the published ones."""
+    try:
+        data_revision("paper", name)
+    except MissingData as problem:
+        return str(problem).removesuffix(".")
+    return None
 
 
 def data_revision(scale: Scale, name: str) -> str | None:

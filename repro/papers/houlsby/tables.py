@@ -8,16 +8,19 @@ from collections.abc import Mapping, Sequence
 from repro.papers.glue import COLLAPSE, SERVER, SPLITS, glue_columns
 from repro.papers.houlsby.runs import ONE_SIZE, runs_behind
 from repro.papers.tables import Fact, Printed, Row, Table, Value
-from repro.spec import BottleneckAdapters, RunSpec, Scale
+from repro.spec import BottleneckAdapters, RunSpec, Scale, TopLayers
 from repro.spec.counts import adapter_modules, adapter_parameters, layer_parameters
 
 SEEDS: dict[Scale, int] = {"paper": 5, "reduced": 1, "smoke": 1}
 
 
 def share(spec: RunSpec, counted: Mapping[str, int]) -> float:
-    """What a task adds, in percent of the encoder's layers: the printed share counts adapters
-    only, and neither embeddings nor pooler."""
+    """What a task adds, in percent of the encoder's layers: the printed share counts adapters or
+    trained layers only, and neither embeddings nor pooler.
+    """
     method, encoder = spec.method, spec.backbone
+    if isinstance(method, TopLayers):
+        return 100 * method.layers / encoder.layers
     if not isinstance(method, BottleneckAdapters):
         return 100.0
     modules = adapter_modules(method, encoder.layers)

@@ -1,0 +1,127 @@
+"""Houlsby-2 (17 further classification tasks) as data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+from repro.papers.glue import COLLAPSE, POOLER, encoder, sentence_run
+from repro.papers.houlsby.further_setting import (
+    ADAPTED,
+    METHODS,
+    POINTS,
+    SWEPT,
+    TUNED,
+    VARIABLE,
+    Points,
+    epochs_of,
+)
+from repro.papers.houlsby.setting import AS_RELEASED
+from repro.papers.houlsby.tables import mean, share, total
+from repro.papers.setting import Setting, assumed, paper
+from repro.papers.tables import Column, Fact, Mean, Request, Row, Score, Table
+from repro.spec import RunSpec, Scale
+from repro.spec.backbones import BERT_BASE
+from repro.spec.texts import HOULSBY, TEXTS
+
+METRIC = "test accuracy %, mean (std column holds the s.e.m.)"
+SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
+SPLITS: dict[Scale, str] = {"paper": "test", "reduced": "test", "smoke": "test"}
+
+
+def points_of(variant: str, request: Request, layers: int) -> Points:
+    """What a row is selected over; a value that the user set by hand is the only one."""
+    points = POINTS[request.scale][variant]
+    if variant == ADAPTED and request.bottleneck:
+        points = replace(points, widths=(request.bottleneck,))
+    if variant == VARIABLE:
+        kept = tuple(n for n in points.widths if n is not None and n <= layers)
+        points = replace(points, widths=kept or (layers,))
+    if request.learning_rate:
+        points = replace(points, learning_rates=(request.learning_rate,))
+    return points
+
+
+def runs_behind(row: Row, column: Column, request: Request) -> list[RunSpec]:
+    """Every run that a cell is selected from: widths, then rates, then seeds."""
+    if not row.trained or not isinstance(column, Score):
+        return []
+    layers = encoder(request, BERT_BASE, paper("section 3.3"))[0].layers
+    points = points_of(row.variant, request, layers)
+    every = product(points.widths, points.learning_rates, range(request.seeds))
+    return [
+        run_of(row.variant, column.task, request, seed, width, rate) for width, rate, seed in every
+    ]
+
+
+def run_of(
+    variant: str, task: str, request: Request, seed: int, width: int | None, rate: float
+) -> RunSpec:
+    """One run; `width` is the adapters' size, or how many layers are trained."""
+    backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
+    setting = METHODS[variant]
+    if variant == ADAPTED and request.as_released:
+        setting = setting | AS_RELEASED
+    if request.scale != "paper":
+        setting = setting | POOLER
+    source = SWEPT[request.scale]
+    chosen: Setting = {
+        "recipe.learning_rate": (rate, source),
+        "recipe.epochs": epochs_of(variant, task, request.scale),
+        "recipe.keep": ("last", assumed("selected among settings, not among epochs")),
+    }
+    if request.scale == "smoke":
+        chosen["recipe.batch_size"] = (16, assumed("smoke scale: few rows"))
+    if width is not None:
+        chosen["method.size" if variant == ADAPTED else "method.layers"] = (width, source)
+    return sentence_run(request, task, seed, backbone, setting | chosen)
+
+
+def score(task: str, metric: str = METRIC, name: str = "") -> Score:
+    """The column of a task: accuracy on its test rows."""
+    title = next(facts.title for known, facts in TEXTS.items() if known == task)
+    return Score(name or title, title, metric, "accuracy", task=task, split="test")
+
+
+TWO = Table(
+    id="Houlsby-2",
+    paper="houlsby",
+    title="17 further classification tasks with BERT-base (Houlsby et al., Table 2)",
+    published="H19-T2",
+    rows=(
+        Row(
+            "No BERT (AutoML)",
+            "printed",
+            "No BERT baseline (AutoML)",
+            only_printed="not rebuilt: a search over ten thousand models a task",
+        ),
+        Row("Fine-tune", TUNED, "Fine-tune BERT_BASE", select="tuned"),
+        Row("Variable FT", VARIABLE, "Variable FT BERT_BASE", select="tuned"),
+        Row("Adapters", ADAPTED, "Adapters BERT_BASE", select="tuned"),
+    ),
+    columns=(
+        *(score(task) for task in HOULSBY),
+        Mean("Average", "Average", "test accuracy %"),
+        Fact("Total params", "Total number of params", "x BERT_BASE size", share, total, digits=2),
+        Fact(
+            "Trained / task", "Trained params/task", "percent of BERT_BASE", share, mean, digits=2
+        ),
+    ),
+    protocol="texts",
+    splits=SPLITS,
+    default_seeds=SEEDS,
+    cell_runs=runs_behind,
+    collapse=COLLAPSE,
+    transposed=True,
+    spread="sem",
+    notes=(
+        "A cell is the mean over seeds, on test rows, of the setting that is best on validation "
+        "rows; ± is the standard error of the mean. The paper does not say of how many runs.",
+        "Average is the plain mean of the 17 tasks.",
+        "Which rows are in which split is not published: each set is cut 80/10/10 by a seed, to "
+        "the published sizes where it has the published rows.",
+        "Parameters are shares of the encoder's layers, without embeddings and pooler; all tasks "
+        "together take one encoder and what each adds (of Variable FT the printed total is cut).",
+        "Epochs are those of Table 4, chosen by hand among 20, 50 and 100.",
+    ),
+)
