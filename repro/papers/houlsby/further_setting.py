@@ -37,8 +37,8 @@ POINTS: dict[Scale, dict[str, Points]] = {
         ADAPTED: Points((2, 4, 8, 16, 32, 64), RATES),
     },
     "reduced": {
-        TUNED: Points((None,), (3e-5,)),
-        VARIABLE: Points((1, 3), (1e-4,)),
+        TUNED: Points((None,), (5e-5,)),
+        VARIABLE: Points((3,), (1e-4,)),
         ADAPTED: Points((64,), (1e-3,)),
     },
     "smoke": {
