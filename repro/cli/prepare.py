@@ -25,8 +25,9 @@ def command(
 ) -> None:
     """Says where each data set is published, what its files hold, and what of it is here.
 
-    Named sets are read whole and checked row by row. Nothing is downloaded: GLUE and SQuAD come
-    from the hub when a run needs them, every other set is put below $REPRO_DATA by hand.
+    Named sets are read whole and checked row by row: exit code 2 for a damaged file, 3 for a set
+    that is not here. Nothing is downloaded: GLUE and SQuAD come from the hub when a run needs
+    them, every other set is put below $REPRO_DATA by hand.
 
     Example: python -m repro prepare airline sick-e
     """
@@ -41,7 +42,7 @@ def command(
     damaged = [one.problem for one in found if one.problem]
     if names and damaged:
         raise MissingData("\n".join(damaged))
-    if names and any(one.state == "not here" for one in found):
+    if names and any(one.state in ("not here", "in part") for one in found):
         raise typer.Exit(INCOMPLETE)
 
 
@@ -79,7 +80,8 @@ def overview(found: Sequence[Found]) -> str:
         for one in found
     ]
     table = text_table(["name", "data set", "rows", "labels", "here"], rows)
-    return f"{table}\n\nMore of one: python -m repro prepare airline"
+    problems = [f"{one.name}: {one.problem}" for one in found if one.problem]
+    return "\n".join([table, "", *problems, "More of one: python -m repro prepare airline"])
 
 
 def _labels(found: Found) -> str:
@@ -87,9 +89,10 @@ def _labels(found: Found) -> str:
 
 
 def _state(found: Found) -> str:
-    if found.state != "other rows":
+    if found.state not in ("other rows", "in part"):
         return found.state
-    return f"other rows: {sum(found.here.values()):,} here"
+    here, published = sum(found.here.values()), sum(found.published.values())
+    return f"{found.state}: {here:,} here, {published:,} published"
 
 
 def details(found: Found) -> str:
@@ -100,7 +103,7 @@ def details(found: Found) -> str:
         f"  owner      {owner.name}",
         f"  published  {owner.url}",
         f"  terms      {owner.terms}",
-        f"  folder     $REPRO_DATA/{found.folder}: {found.files}",
+        f"  files      {_files(found)}",
         f"  fields     {', '.join(found.fields)}",
     ]
     if owner.how:
@@ -110,8 +113,16 @@ def details(found: Found) -> str:
     if found.labels:
         lines.append(f"  labels     {numbered(found.labels)}")
     lines.append(f"  rows       {sizes(found.published)}")
-    lines.append(f"  here       {found.state}{f', {sizes(found.here)}' if found.here else ''}")
+    here = f" ({sizes(found.here)})" if found.here else ""
+    lines.append(f"  here       {_state(found)}{here}")
     return "\n".join(lines + ([f"  problem    {found.problem}"] if found.problem else []))
+
+
+def _files(found: Found) -> str:
+    """Which files are looked for."""
+    splits = ",".join(found.published)
+    named = f"$REPRO_DATA/{found.folder}/{{{splits}}}.jsonl.gz or .jsonl"
+    return f"{named}; those that are there are joined" if found.joined else named
 
 
 def numbered(labels: Sequence[str]) -> str:

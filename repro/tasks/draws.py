@@ -17,11 +17,12 @@ FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)")
 
 def drawn(ids: Iterable[str], count: int, seed: int) -> set[str]:
     """So many of the ids, drawn by `seed`."""
-    return set(sorted(ids, key=lambda id: _rank(id, seed))[:count])
+    return set(ranked(ids, seed)[:count])
 
 
-def _rank(id: str, seed: int) -> bytes:
-    return hashlib.sha256(f"subset\n{seed}\n{id}".encode()).digest()
+def ranked(ids: Iterable[str], seed: int, purpose: str = "subset") -> list[str]:
+    """The ids in an order drawn by `seed`, another one for every purpose."""
+    return sorted(ids, key=lambda id: hashlib.sha256(f"{purpose}\n{seed}\n{id}".encode()).digest())
 
 
 def generated_sizes(revision: str, example: str) -> tuple[int, int, int]:

@@ -26,12 +26,21 @@ DIGEST = "sha256:"
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A published data set: its name, its folder under $REPRO_DATA, its files on the hub."""
+    """A published data set: its name, its folder under $REPRO_DATA, its files on the hub.
+
+    One that comes as local files only has no `hub_id`.
+    """
 
     title: str
     folder: str
-    hub_id: str
-    hub_folder: str
+    hub_id: str = ""
+    hub_folder: str = ""
+
+    @property
+    def or_hub(self) -> str:
+        """The other mend of an error about local files: ", or unset ... from the hub", if any."""
+        unset = f", or unset {FOLDER_VARIABLE} to use {self.hub_id} from the hub"
+        return unset if self.hub_id else ""
 
 
 def local_file(data: DataSet, split: str) -> Path | None:
@@ -46,7 +55,7 @@ def local_file(data: DataSet, split: str) -> Path | None:
     if not folder.is_dir():
         raise MissingData(
             f"{FOLDER_VARIABLE} is {root}, and there is no such folder. Set it to the folder that "
-            f"holds {data.folder}, or unset it to use {data.hub_id} from the hub."
+            f"holds {data.folder}{data.or_hub}."
         )
     names = (folder / data.folder / f"{split}{suffix}" for suffix in SUFFIXES)
     return next((path for path in names if path.is_file()), None)
@@ -72,8 +81,8 @@ def local_paths(data: DataSet, splits: Sequence[str]) -> dict[str, Path]:
         every = "both" if len(splits) == 2 else "all of them"
         raise MissingData(
             f"{folder} holds {', '.join(path.name for path in paths.values())} but not "
-            f"{' or '.join(f'{name}.jsonl.gz' for name in missing)}. Add what is missing, or unset "
-            f"{FOLDER_VARIABLE} to use {data.hub_id} from the hub for {every}."
+            f"{' or '.join(f'{name}.jsonl.gz' for name in missing)}. Add what is missing"
+            f"{data.or_hub} for {every}."
         )
     return paths
 
@@ -85,8 +94,7 @@ def local_content(data: DataSet, path: Path) -> bytes:
         return gzip.decompress(content) if path.suffix == ".gz" else content
     except (OSError, EOFError, zlib.error) as error:
         raise MissingData(
-            f"{path} cannot be read ({error}). Copy the file again, or unset {FOLDER_VARIABLE} to "
-            f"use {data.hub_id} from the hub."
+            f"{path} cannot be read ({error}). Copy the file again{data.or_hub}."
         ) from error
 
 

@@ -21,11 +21,14 @@ CROWDFLOWER = "Figure Eight (CrowdFlower), Data for Everyone"
 
 
 def _crowd(slug: str, how: str) -> Owner:
-    return Owner(CROWDFLOWER, f"https://data.world/crowdflower/{slug}", "free for public use", how)
+    """`slug`: the set's page of the owner's on data.world; "" for the list of all its sets."""
+    url = f"https://data.world/crowdflower/{slug}".rstrip("/")
+    return Owner(CROWDFLOWER, url, "free for public use", how)
 
 
 GLUE_OWNER = Owner("GLUE (Wang et al. 2018)", "https://gluebenchmark.com/tasks")
-MEDIA = "5,000 messages; text is the message, label the column "
+MEDIA = "'Classification of political social media'; text: the message; label: the column "
+PROGRESSIVE = "'Progressive issues sentiment analysis'; label: "
 OWNERS: dict[str, Owner] = {
     **dict.fromkeys(map(str, GLUE), GLUE_OWNER),
     "20-newsgroups": Owner(
@@ -44,14 +47,15 @@ OWNERS: dict[str, Owner] = {
     "global-warming": _crowd(
         "sentiment-of-climate-change", "label: existence; Y is Yes, N is No, N/A left out"
     ),
-    "political-audience": _crowd("political-media-social-media-messages", f"{MEDIA}audience"),
-    "political-bias": _crowd("political-media-social-media-messages", f"{MEDIA}bias"),
-    "political-message": _crowd("political-media-social-media-messages", f"{MEDIA}message"),
-    "primary-emotions": _crowd("primary-emotions-of-statements", "label: emotion"),
-    "progressive-opinion": _crowd("progressive-issues-sentiment-analysis", "label: opinion"),
-    "progressive-stance": _crowd("progressive-issues-sentiment-analysis", "label: stance"),
+    "political-audience": _crowd("", f"{MEDIA}audience"),
+    "political-bias": _crowd("", f"{MEDIA}bias"),
+    "political-message": _crowd("", f"{MEDIA}message"),
+    "primary-emotions": _crowd("", "'Primary emotions of statements'; label: emotion"),
+    "progressive-opinion": _crowd("", f"{PROGRESSIVE}opinion"),
+    "progressive-stance": _crowd("", f"{PROGRESSIVE}stance"),
     "us-economic": _crowd(
-        "us-economic-performance", "label: relevance, yes or no; 'not sure' left out"
+        "", "'U.S. economic performance based on news articles'; label: relevance, yes or no; "
+        "'not sure' left out",
     ),
     "customer-complaints": Owner(
         "Consumer Financial Protection Bureau",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from repro.errors import MissingData
-from repro.spec import TaggingTask, TextTask
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
 from repro.spec.tagging import SENTENCES_PUBLISHED, TAGS
@@ -18,10 +18,11 @@ from repro.tasks.files import DataSet
 from repro.tasks.glue import sources as glue
 from repro.tasks.sentences.rows import checked
 from repro.tasks.squad2.files import COLUMNS, DATA, PUBLISHED, parse_lines
+from repro.tasks.tagging import sources as tagging
+from repro.tasks.tagging.rows import checked_sentences
 from repro.tasks.texts import sources as texts
 
 State = Literal["published rows", "other rows", "in part", "not here", "damaged"]
-ENDINGS = "{}.jsonl.gz or .jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,6 @@ class Found:
 
     name: str
     folder: str
-    files: str
     hub: str
     fields: tuple[str, ...]
     labels: tuple[str, ...]
@@ -44,14 +44,16 @@ class Found:
 
 
 def look(name: str) -> Found:
-    """Counts the rows of the local files, without reading them."""
+    """Counts the rows of the local files, without reading them.
+
+    Raises MissingData where $REPRO_DATA is set and no folder.
+    """
     known, data = _published(name), _data_set(name)
+    paths = _paths(known)
     try:
-        found = {split: files.local_file(data, split) for split in known.published}
         here = {
             split: files.count_lines(files.local_content(data, path))
-            for split, path in found.items()
-            if path is not None
+            for split, path in paths.items()
         }
     except MissingData as problem:
         return replace(known, state="damaged", problem=str(problem))
@@ -61,38 +63,30 @@ def look(name: str) -> Found:
 def whole(name: str) -> Found:
     """Reads and checks every row of the local files; a damaged file is the `problem`."""
     quick = look(name)
-    if quick.state in ("not here", "in part", "damaged"):
+    if quick.state in ("not here", "damaged"):
         return quick
     try:
-        here = _reader(name)()
+        here = _checked(name, _paths(quick), in_part=quick.state == "in part")
     except MissingData as problem:
         return replace(quick, state="damaged", problem=str(problem))
-    return replace(quick, here={split: len(rows) for split, rows in here.items()})
+    return replace(quick, here=here)
 
 
 def _published(name: str) -> Found:
     data = _data_set(name)
-    place = name, data.folder
     if name == CONLL:
-        every = ENDINGS.format("train, validation and test")
-        return Found(*place, every, "", ("tokens", "ner_tags"), TAGS, SENTENCES_PUBLISHED)
+        fields: tuple[str, ...] = ("tokens", "ner_tags")
+        return Found(name, data.folder, "", fields, TAGS, SENTENCES_PUBLISHED)
     if name in DATA:
         rows = {split: size.rows for split, size in PUBLISHED[name].items()}
-        every = ENDINGS.format("train and validation")
-        return Found(*place, every, data.hub_id, tuple(COLUMNS), (), rows)
+        return Found(name, data.folder, data.hub_id, tuple(COLUMNS), (), rows)
     facts = SENTENCES[name]
-    if name in GLUE:
-        splits = glue.splits_needed(name)
-        rows = {split: facts.rows[split] for split in splits}
-        every = ENDINGS.format(", ".join(splits))
-        fields = (*facts.texts, facts.label, "idx")
-        return Found(*place, every, data.hub_id, fields, facts.labels, rows)
-    joined = not texts.has_splits(name)
-    every = ENDINGS.format("train, validation and test")
-    if joined:
-        every = f"{ENDINGS.format('train')}; validation and test, if there, are joined to it"
     fields = (*facts.texts, facts.label)
-    return Found(*place, every, "", fields, facts.labels, facts.rows, joined)
+    if name in GLUE:
+        rows = {split: facts.rows[split] for split in glue.splits_needed(name)}
+        return Found(name, data.folder, data.hub_id, (*fields, "idx"), facts.labels, rows)
+    joined = not texts.has_splits(name)
+    return Found(name, data.folder, "", fields, facts.labels, facts.rows, joined)
 
 
 def _data_set(name: str) -> DataSet:
@@ -100,7 +94,7 @@ def _data_set(name: str) -> DataSet:
         return DATA[name]
     if name in GLUE:
         return glue.data_set(name)
-    return DataSet(name, CONLL if name == CONLL else texts.folder_of(name), "", "")
+    return tagging.DATA if name == CONLL else texts.data_set(name)
 
 
 def _state(known: Found, here: Mapping[str, int]) -> State:
@@ -114,30 +108,30 @@ def _state(known: Found, here: Mapping[str, int]) -> State:
     return "published rows" if dict(here) == dict(known.published) else "other rows"
 
 
-def _reader(name: str) -> Callable[[], Mapping[str, list[Any]]]:
-    """What reads every row of a set that is here."""
+def _paths(known: Found) -> dict[str, Path]:
+    """The files that are here, by split."""
+    data = _data_set(known.name)
+    found = {split: files.local_file(data, split) for split in known.published}
+    return {split: path for split, path in found.items() if path is not None}
+
+
+def _checked(name: str, paths: Mapping[str, Path], in_part: bool) -> dict[str, int]:
+    """Rows by split after a check of every one; a set that is here in part is not cut."""
+    rows: Mapping[str, list[Any]]
     if name in TEXTS:
-        revision = texts.data_revision("reduced", name)
-        task = TextTask.model_validate({"name": name, "source": "local", "revision": revision})
-        return lambda: texts.task_rows(task)
+        rows = texts.file_rows(name, paths)
+        if not in_part:
+            rows = texts.usable_rows(name, rows, paths)
+    else:
+        rows = {split: _file(name, split, path) for split, path in paths.items()}
+    return {split: len(found) for split, found in rows.items()}
+
+
+def _file(name: str, split: str, path: Path) -> list[Any]:
+    """The rows of a file that is a split."""
+    content, file = files.local_content(_data_set(name), path), str(path)
+    if name in DATA:
+        return parse_lines(content, file, name)
     if name == CONLL:
-        from repro.tasks.tagging import sources as tagging
-
-        words = TaggingTask(source="local", revision=tagging.data_revision("reduced"))
-        return lambda: tagging.task_rows(words)
-    return lambda: _files(name)
-
-
-def _files(name: str) -> dict[str, list[Any]]:
-    """The rows of a set whose files are its splits."""
-    data = _data_set(name)
-    rows: dict[str, list[Any]] = {}
-    for split in _published(name).published:
-        path = files.local_file(data, split)
-        assert path is not None
-        content, file = files.local_content(data, path), str(path)
-        if name in DATA:
-            rows[split] = parse_lines(content, file)
-        else:
-            rows[split] = checked(files.json_rows(content, file), SENTENCES[name], split, file)
-    return rows
+        return checked_sentences(files.json_rows(content, file), file)
+    return checked(files.json_rows(content, file), SENTENCES[name], split, file)

@@ -39,7 +39,7 @@ def test_all_sets_are_listed_with_their_rows_and_what_is_here(cli: Call, folder:
     assert len(found.out.splitlines()) == 2 + len(TITLES) + 2
     # Houlsby et al., Table 3: 11,712 + 1,464 + 1,464
     named = " ".join(line_of(found.out, "airline").split())
-    assert named == "airline Crowdflower airline 14,640 3 other rows: 30 here"
+    assert named == "airline Crowdflower airline 14,640 3 other rows: 30 here, 14,640 published"
     assert line_of(found.out, "political-message").endswith("not here")
 
 
@@ -48,7 +48,7 @@ def test_a_named_set_is_read_and_its_splits_are_counted(cli: Call, folder: Path)
     found = cli("prepare", "airline")
     assert found.code == 0
     assert "0 negative, 1 neutral, 2 positive" in found.out
-    assert "here       other rows, train 24, validation 3, test 3" in found.out
+    assert "other rows: 30 here, 14,640 published (train 24, validation 3, test 3)" in found.out
     assert "https://data.world/crowdflower/" in found.out
 
 

@@ -135,10 +135,7 @@ def _check_published(found: int, name: str, split: str, file: str, mend: str) ->
 
 
 def _other(data: DataSet) -> str:
-    return (
-        f"Replace it, or unset {files.FOLDER_VARIABLE} to use {data.hub_id} from the hub; the "
-        "scale 'reduced' accepts any rows in this schema."
-    )
+    return f"Replace it{data.or_hub}; the scale 'reduced' accepts any rows in this schema."
 
 
 def _glue(name: str) -> Facts:

@@ -48,9 +48,9 @@ def quick_size(content: bytes) -> Size:
     return Size(files.count_lines(content), sum(1 for _ in _EMPTY_STARTS.finditer(content)))
 
 
-def parse_lines(content: bytes, name: str) -> list[Question]:
-    """The questions of a .jsonl file; `name` is its name in errors."""
-    return _questions(files.json_rows(content, name))
+def parse_lines(content: bytes, file: str, name: str = "squad2") -> list[Question]:
+    """The questions of a .jsonl file of a task; `file` is its name in errors."""
+    return _questions(files.json_rows(content, file), name)
 
 
 def hub_questions(name: str, split: str, revision: str | None) -> list[Question]:
@@ -59,7 +59,7 @@ def hub_questions(name: str, split: str, revision: str | None) -> list[Question]
     Raises MissingData where the file cannot be had, or is not the published set.
     """
     data = DATA[name]
-    questions = _questions(files.hub_rows(data, split, COLUMNS, revision))
+    questions = _questions(files.hub_rows(data, split, COLUMNS, revision), name)
     file = f"{data.hub_id} {files.hub_name(data, split)}"
     check_published(size(questions), name, split, file, "Plan with another revision of it.")
     return questions
@@ -81,7 +81,7 @@ def check_published(found: Size, name: str, split: str, file: str, mend: str) ->
         )
 
 
-def _questions(rows: Iterable[tuple[Any, str]]) -> list[Question]:
+def _questions(rows: Iterable[tuple[Any, str]], name: str) -> list[Question]:
     """Checks every row; equal contexts become one string, and ids have to be unique."""
     contexts: dict[str, str] = {}
     seen: set[str] = set()
@@ -91,6 +91,11 @@ def _questions(rows: Iterable[tuple[Any, str]]) -> list[Question]:
         if question.id in seen:
             raise MissingData(
                 f"{place}: the id {question.id} stands twice. Remove one of the rows."
+            )
+        if name == "squad1" and not question.answerable:
+            raise MissingData(
+                f"{place}: the question {question.id} has no answer, and every question of "
+                "SQuAD 1.1 has an answer. Replace the file by the published one."
             )
         seen.add(question.id)
         questions.append(question)

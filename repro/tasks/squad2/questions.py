@@ -97,6 +97,6 @@ def _kind(value: object) -> str:
 
 def _bad(place: str, problem: str) -> MissingData:
     return MissingData(
-        f"{place}: {problem}. Expected a row of SQuAD 2.0 with id, title, context, question and "
+        f"{place}: {problem}. Expected a row of SQuAD with id, title, context, question and "
         "answers {text, answer_start}; replace the file by the published one."
     )

@@ -5,7 +5,7 @@ Torch-free; `data_revision` is what a plan calls to identify the data without do
 
 from __future__ import annotations
 
-from repro.errors import MissingData, ReproError
+from repro.errors import ReproError
 from repro.spec import Scale, SquadTask
 from repro.tasks import files
 from repro.tasks.squad2 import subsets
@@ -23,10 +23,7 @@ SPLIT_OF_TRAIN = {"train": "train", "dev-minus-cs224n": "validation", "generated
 
 
 def _other(name: str) -> str:
-    return (
-        f"Replace it, or unset {files.FOLDER_VARIABLE} to use {DATA[name].hub_id} from the hub; "
-        "the scale 'reduced' accepts any rows in this schema."
-    )
+    return f"Replace it{DATA[name].or_hub}; the scale 'reduced' accepts any rows in this schema."
 
 
 def splits_needed(task: SquadTask) -> tuple[str, ...]:
@@ -95,25 +92,13 @@ def _read(task: SquadTask, split: str) -> list[Question]:
         files.check_hub_revision(data, splits, task.revision)
         return hub_questions(task.name, split, task.revision)
     contents = {name: files.local_content(data, path) for name, path in paths.items()}
-    questions = parse_lines(contents[split], str(paths[split]))
-    if task.name == "squad1":
-        _check_answered(questions, str(paths[split]))
+    questions = parse_lines(contents[split], str(paths[split]), task.name)
     if files.is_digest(task.revision):
         files.check_digest(contents, paths, task.revision)
     else:
         found, file = size(questions), str(paths[split])
         check_published(found, task.name, split, file, _other(task.name))
     return questions
-
-
-def _check_answered(questions: list[Question], file: str) -> None:
-    """Raises MissingData for a question of SQuAD 1.1 without an answer."""
-    for question in questions:
-        if not question.answerable:
-            raise MissingData(
-                f"{file}: the question {question.id} has no answer, and every question of SQuAD "
-                "1.1 has one. Replace the file by the published one."
-            )
 
 
 def _generated(task: SquadTask, split: str) -> list[Question]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 
+from repro.errors import ReproError
 from repro.spec.glue import GLUE
 from repro.spec.texts import TEXTS
 from repro.spec.types import GlueName, TextName
@@ -39,14 +40,17 @@ WORDINGS = (
 def generate(name: TextName, revision: str) -> dict[str, list[Row]]:
     """The rows of "train", "validation" and "test" of a revision such as `DEFAULT_REVISION`.
 
-    The same on every machine; test has as many rows as validation, and no text of a
-    class stands in two splits. Raises ReproError for a revision of another form.
+    The same on every machine; test has as many rows as validation, and no row stands in two
+    splits. Raises ReproError for a revision of another form, or for more rows than there are.
     """
     seed, train, held = generated_sizes(revision, DEFAULT_REVISION)
     if name in ("sick-e", "sick-r"):
         return _pairs(name, seed, train, held)
     draw = random.Random(f"{seed}/{name}")
     classes = len(TEXTS[name].labels)
+    most = classes * len(WORDINGS) * len(SPEAKERS.split(";")) * len(TIMES.split(";"))
+    if train + 2 * held > most:
+        raise _too_many(name, revision, most)
     rows: list[Row] = []
     seen: set[str] = set()
     while len(rows) < train + 2 * held:
@@ -77,9 +81,13 @@ def _sentence(label: int, draw: random.Random) -> str:
 def _pairs(name: TextName, seed: int, train: int, held: int) -> dict[str, list[Row]]:
     """GLUE's generated MNLI for entailment, its STS-B for relatedness, moved to 1..5."""
     like: GlueName = "mnli" if name == "sick-e" else "stsb"
-    made = generate_glue(like, f"seed={seed},train={train},validation={2 * held}")
+    made = generate_glue(like, f"seed={seed},train={train},validation={4 * held}")
     scored = made[GLUE[like].evaluation[0]]
-    found = {"train": made["train"], "validation": scored[:held], "test": scored[held:]}
+    validated = {row.texts for row in scored[:held]}
+    others = [row for row in scored[held:] if row.texts not in validated]
+    if len(others) < held:
+        raise _too_many(name, f"seed={seed},train={train},validation={held}", len(others))
+    found = {"train": made["train"], "validation": scored[:held], "test": others[:held]}
     if name == "sick-e":
         return found
     least, most = TEXTS[name].bounds
@@ -88,3 +96,10 @@ def _pairs(name: TextName, seed: int, train: int, held: int) -> dict[str, list[R
         split: [Row(row.idx, row.texts, least + ratio * row.label) for row in rows]
         for split, rows in found.items()
     }
+
+
+def _too_many(name: str, revision: str, most: int) -> ReproError:
+    return ReproError(
+        f"The generator has no {revision} of {name}: it makes at most {most:,} different rows. "
+        f"Ask for fewer, like {DEFAULT_REVISION}."
+    )

@@ -9,19 +9,18 @@ published sizes where the set has the published number of rows.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from pathlib import Path
 
 from repro.errors import MissingData, ReproError
 from repro.spec import Scale, TextTask
-from repro.spec.facts import Facts
 from repro.spec.sentences import SENTENCES
 from repro.spec.texts import HOULSBY
 from repro.tasks import files
-from repro.tasks.draws import drawn
-from repro.tasks.sentences.rows import Row, capped
-from repro.tasks.texts.rows import checked_rows
+from repro.tasks.draws import ranked
+from repro.tasks.files import DataSet
+from repro.tasks.sentences.rows import Row, bad_row, capped
+from repro.tasks.texts.rows import Reader, check_usable
 
 SPLITS = ("train", "validation", "test")
 FOLDERS = {
@@ -33,8 +32,8 @@ FOLDERS = {
     "sick-r": "sick",
     "us-economic": "crowdflower_us_economic_performance",
 }
-LEAST = 2
-"""Rows that a split needs to be learned from or scored."""
+LEAST_JOINED = 15
+"""Rows of which a tenth, rounded, is two: the fewest that can be validated or tested on."""
 
 
 def folder_of(name: str) -> str:
@@ -42,9 +41,14 @@ def folder_of(name: str) -> str:
     return FOLDERS.get(name) or f"crowdflower_{name.replace('-', '_')}"
 
 
+def data_set(name: str) -> DataSet:
+    """Where a set's files are; no hub has them in this format."""
+    return DataSet(SENTENCES[name].title, folder_of(name))
+
+
 def unavailable(name: str) -> str | None:
     """Why a task has no data here, in a few words for a table's gap; None where it has."""
-    found = _paths(name)
+    found = local_paths(name)
     wanted = SPLITS if has_splits(name) else ()
     absent = [split for split in wanted if split not in found]
     if found and not absent:
@@ -67,13 +71,10 @@ def data_revision(scale: Scale, name: str) -> str | None:
     At scale "paper" the set has to have the published rows, and the revision is None. Raises
     MissingData where there is no such data, or at "paper" other rows.
     """
-    paths = _needed(name)
-    contents = {
-        split: _content(str(path), path.stat().st_mtime_ns) for split, path in paths.items()
-    }
+    contents = _contents(name, _needed(name))
     if scale != "paper":
         return files.content_digest(contents)
-    _check_published(name, {split: files.count_lines(text) for split, text in contents.items()})
+    _check_published(name, contents)
     return None
 
 
@@ -83,84 +84,77 @@ def task_rows(task: TextTask) -> dict[str, list[Row]]:
     Raises MissingData where they cannot be had, are damaged, are too few, or are not those of
     `task.revision`.
     """
-    if task.source == "generated":
-        if task.revision is None:
-            raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
-        from repro.tasks.texts.generated import generate
-
-        return capped(generate(task.name, task.revision), task)
-    return capped(_local(task), task)
+    return capped(_generated(task) if task.source == "generated" else _local(task), task)
 
 
-def split_rows(rows: list[Row], name: str, seed: int, place: str) -> dict[str, list[Row]]:
+def file_rows(name: str, paths: Mapping[str, Path]) -> dict[str, list[Row]]:
+    """The rows of every file as it is; raises MissingData with file and line for a bad one."""
+    return _read(name, _contents(name, paths), paths)
+
+
+def split_rows(rows: list[Row], name: str, seed: int) -> dict[str, list[Row]]:
     """80/10/10 of a set without splits, or the published sizes where it has the published rows.
 
-    Which rows are validated and tested on is drawn by `seed`, each by its own rank, so that it does
-    not depend on the others'. Raises MissingData, which names `place`, for too few rows.
+    `seed` ranks the rows, each by its own number: the first are validated on, the next are tested
+    on, and the others are trained on.
     """
-    published = SENTENCES[name].rows
-    if len(rows) == sum(published.values()):
-        sizes = published
-    else:
+    sizes = SENTENCES[name].rows
+    if len(rows) != sum(sizes.values()):
         tenth = round(len(rows) / 10)
-        sizes = {"train": len(rows) - 2 * tenth, "validation": tenth, "test": tenth}
-    if min(sizes.values()) < LEAST:
-        raise MissingData(
-            f"{place}: {len(rows)} rows are too few, as a tenth each is for validation and for "
-            f"test. Expected at least {10 * LEAST}; the published set has {_total(name):,}."
-        )
-    ids = [str(row.idx) for row in rows]
-    held = drawn(ids, sizes["validation"] + sizes["test"], seed)
-    tested = drawn(held, sizes["test"], seed + 1)
-    side = {id: "test" if id in tested else "validation" if id in held else "train" for id in ids}
-    return {split: [row for row in rows if side[str(row.idx)] == split] for split in SPLITS}
+        sizes = {"validation": tenth, "test": tenth}
+    order = ranked((str(row.idx) for row in rows), seed, "split")
+    tested_from, trained_from = sizes["validation"], sizes["validation"] + sizes["test"]
+    side = dict.fromkeys(order[:tested_from], "validation")
+    side |= dict.fromkeys(order[tested_from:trained_from], "test")
+    found: dict[str, list[Row]] = {split: [] for split in SPLITS}
+    for row in rows:
+        found[side.get(str(row.idx), "train")].append(row)
+    return found
+
+
+def _generated(task: TextTask) -> dict[str, list[Row]]:
+    if task.revision is None:
+        raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
+    from repro.tasks.texts.generated import generate
+
+    return generate(task.name, task.revision)
 
 
 def _local(task: TextTask) -> dict[str, list[Row]]:
-    paths = _needed(task.name)
-    contents = {
-        split: _content(str(path), path.stat().st_mtime_ns) for split, path in paths.items()
-    }
-    if task.revision is None:
-        _check_published(
-            task.name, {split: files.count_lines(text) for split, text in contents.items()}
-        )
+    name, paths = task.name, _needed(task.name)
+    contents = _contents(name, paths)
+    if files.is_digest(task.revision):
+        files.check_digest(contents, dict(paths), task.revision)
     else:
-        files.check_digest(contents, paths, task.revision)
-    return read_rows(task.name, contents, paths, task.split_seed)
+        _check_published(name, contents)
+    return usable_rows(name, _read(name, contents, paths), paths, task.split_seed)
 
 
-def read_rows(
-    name: str, contents: Mapping[str, bytes], paths: Mapping[str, Path], seed: int
+def usable_rows(
+    name: str, found: Mapping[str, list[Row]], paths: Mapping[str, Path], seed: int = 0
 ) -> dict[str, list[Row]]:
-    """The checked rows of every split; raises MissingData with file, line and what was expected."""
+    """The splits of a set's files; raises MissingData for one that is too small to use."""
     facts = SENTENCES[name]
-    texts = [(contents[split], str(paths[split])) for split in SPLITS if split in contents]
     if has_splits(name):
-        made = {
-            split: checked_rows([(contents[split], str(paths[split]))], facts) for split in SPLITS
-        }
-    else:
-        made = split_rows(checked_rows(texts, facts), name, seed, texts[0][1])
-    for split, rows in made.items():
-        _check_split(rows, split, facts, texts[0][1])
-    return made
-
-
-def _check_split(rows: list[Row], split: str, facts: Facts, file: str) -> None:
-    if len(rows) < LEAST:
-        raise MissingData(f"{file}: the {split} rows are {len(rows)}, too few to use.")
-    if len({row.label for row in rows}) == 1:
-        raise MissingData(
-            f"{file}: every {split} row of {facts.title} has the label {rows[0].label}. Expected "
-            "more than one class; replace the file by the published one."
+        for split, rows in found.items():
+            check_usable(rows, facts, str(paths[split]))
+        return dict(found)
+    joined = [row for split in SPLITS for row in found.get(split, [])]
+    place = " and ".join(str(path) for path in paths.values())
+    check_usable(joined, facts, place)
+    if len(joined) < LEAST_JOINED:
+        raise bad_row(
+            facts, place, f"{len(joined)} rows are too few to cut (at least {LEAST_JOINED})"
         )
+    cut = split_rows(joined, name, seed)
+    for split, rows in cut.items():
+        check_usable(rows, facts, place, f"{split} ")
+    return cut
 
 
-def _paths(name: str) -> dict[str, Path]:
-    """The files that are there."""
-    data = files.DataSet(SENTENCES[name].title, folder_of(name), "", "")
-    found = {split: files.local_file(data, split) for split in SPLITS}
+def local_paths(name: str) -> dict[str, Path]:
+    """The set's files that are there, by split."""
+    found = {split: files.local_file(data_set(name), split) for split in SPLITS}
     return {split: path for split, path in found.items() if path is not None}
 
 
@@ -168,28 +162,36 @@ def _needed(name: str) -> dict[str, Path]:
     reason = unavailable(name)
     if reason is not None:
         raise MissingData(f"{SENTENCES[name].title}: {reason}.")
-    return _paths(name)
+    return local_paths(name)
 
 
-@functools.lru_cache(maxsize=4)
-def _content(path: str, changed: int) -> bytes:
-    """The decompressed file, read once as long as it is not `changed`."""
-    file = Path(path)
-    return files.local_content(files.DataSet(file.parent.name, file.parent.name, "", ""), file)
+def _contents(name: str, paths: Mapping[str, Path]) -> dict[str, bytes]:
+    data = data_set(name)
+    return {split: files.local_content(data, path) for split, path in paths.items()}
 
 
-def _check_published(name: str, found: Mapping[str, int]) -> None:
-    expected = SENTENCES[name].rows
-    same = dict(found) == expected if has_splits(name) else sum(found.values()) == _total(name)
-    if not same:
-        here = sum(found.values())
-        raise MissingData(
-            f"The folder {folder_of(name)} under ${files.FOLDER_VARIABLE} does not hold the "
-            f"published rows of {SENTENCES[name].title}: "
-            f"it has {here:,}; the published set has {_total(name):,}. Replace it; the scale "
-            "'reduced' accepts any rows in this schema."
+def _read(
+    name: str, contents: Mapping[str, bytes], paths: Mapping[str, Path]
+) -> dict[str, list[Row]]:
+    reader = Reader(SENTENCES[name])
+    return {split: reader.read(content, str(paths[split])) for split, content in contents.items()}
+
+
+def _check_published(name: str, contents: Mapping[str, bytes]) -> None:
+    """Raises MissingData unless every split, or the joined set, has as many rows as published."""
+    found = {split: files.count_lines(content) for split, content in contents.items()}
+    published = SENTENCES[name].rows
+    here, expected = sum(found.values()), sum(published.values())
+    if here == expected and (found == published or not has_splits(name)):
+        return
+    have, has = f"{here:,}", f"{expected:,}"
+    if has_splits(name):
+        have, has = (
+            ", ".join(f"{split} {rows:,}" for split, rows in sizes.items())
+            for sizes in (found, published)
         )
-
-
-def _total(name: str) -> int:
-    return sum(SENTENCES[name].rows.values())
+    raise MissingData(
+        f"The folder {folder_of(name)} under ${files.FOLDER_VARIABLE} does not hold the published "
+        f"rows of {SENTENCES[name].title}: it has {have}; the published set has {has}. Replace it; "
+        "the scale 'reduced' accepts any rows in this schema."
+    )

@@ -164,7 +164,7 @@ def test_a_data_folder_that_is_not_there_is_not_taken_for_the_hub(
     monkeypatch.setenv("REPRO_DATA", str(folder / "mistyped"))
     with pytest.raises(MissingData, match=r"REPRO_DATA is .*mistyped, and there is no such folder"):
         data_revision(scale, "rte")
-    with pytest.raises(MissingData, match="holds glue_rte, or unset it to use nyu-mll/glue"):
+    with pytest.raises(MissingData, match="holds glue_rte, or unset REPRO_DATA to use"):
         unavailable(scale, "rte")
     assert unavailable("smoke", "rte") is None
 

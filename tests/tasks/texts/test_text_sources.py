@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -217,15 +218,15 @@ def test_a_split_of_one_class_is_refused(folder: Path) -> None:
     rare = [text_row("airline", n, label=int(n == 0)) for n in range(40)]
     path = write_texts(folder, "airline", "train", rare)
     found = refusal("airline")
-    assert f"{path}: every " in found
-    assert "row of Crowdflower airline has the label 0" in found
+    assert re.search(
+        rf"{path}: every (validation|test|train) row has the label 0\. Expected", found
+    )
 
 
 def test_fewer_rows_than_a_split_needs_are_refused(folder: Path) -> None:
     path = write_texts(folder, "airline", "train", text_rows("airline", 14))
     found = refusal("airline")
-    assert f"{path}: 14 rows are too few" in found
-    assert "Expected at least 20; the published set has 14,640" in found
+    assert f"{path}: 14 rows are too few to cut (at least 15)" in found
 
 
 def test_an_empty_file_is_refused(folder: Path) -> None:
