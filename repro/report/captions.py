@@ -173,6 +173,7 @@ def notes(view: TableView) -> list[str]:
         *(f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note),
         *_odd_means(view),
         *_cut_means(view),
+        *_odd_deltas(view),
         *_choices(view),
         *view.table.notes,
     ]
@@ -273,6 +274,27 @@ def _cut_means(view: TableView) -> list[str]:
                 said.append(
                     f"{row.row.name}: the mean of the printed scores is {mean.text}, printed as "
                     f"{printed:.1f}, so it is cut; rounded it is {mean.value:.1f}."
+                )
+    return said
+
+
+def _odd_deltas(view: TableView) -> list[str]:
+    """Printed differences that the two printed scores do not give."""
+    rows = {row.row.name: row for row in view.rows}
+    said = []
+    for row in view.rows:
+        if row.row.delta is None:
+            continue
+        first, second = (rows[name].cells for name in row.row.delta)
+        for cell, a, b in zip(row.cells, first, second, strict=True):
+            values = [one.published.value if one.published else None for one in (cell, a, b)]
+            if any(value is None for value in values):
+                continue
+            printed, one, other = (value or 0.0 for value in values)
+            if round(one - other, 1) != printed:
+                said.append(
+                    f"{row.row.name}: {printed:.1f} is printed for {cell.column.name}, and the two "
+                    f"printed scores give {one - other:.1f}."
                 )
     return said
 

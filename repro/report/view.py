@@ -71,7 +71,8 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
     rows: dict[str, RowView] = {}
     for row in table.rows:
         place = Place(table, row, request, lookup)
-        rows[row.name] = _row(place) if row.delta is None else _difference(place, rows)
+        own = row.delta is None or row.only_printed
+        rows[row.name] = _row(place) if own else _difference(place, rows)
     wanted = [column for column in table.scores if not table.gap(column, request)]
     first = (wanted or table.scores or table.columns)[0]
     lead = table.cell_runs(table.trained[0], first, request)[0]

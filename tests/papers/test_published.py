@@ -30,8 +30,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def test_there_are_published_numbers() -> None:
     assert sorted(path.stem for path in FILES) == [
-        "H19-T1", "H19-text", "RA-T1", "RA-T2", "RA-text", "SR20-F8", "SR20-T1", "SR20-T2",
-        "SR20-text",
+        "H19-F1-digitised", "H19-T1", "H19-T2", "H19-T3", "H19-T4", "H19-text", "PRS19-T-reprint",
+        "RA-T1", "RA-T2", "RA-text", "SR20-F8", "SR20-T1", "SR20-T2", "SR20-T3", "SR20-text",
     ]  # fmt: skip
 
 
@@ -156,6 +156,15 @@ def test_a_bad_file_is_refused_with_file_and_line(text: str, said: str) -> None:
         parse_published(text, "T", "T.csv")
 
 
+NOT_PRINTED = {
+    ("Houlsby-2", "No BERT (AutoML)", "Total params"),
+    ("Houlsby-2", "No BERT (AutoML)", "Trained / task"),
+    ("Peters-1", "Skip-thoughts, features", "NER"),
+    ("Peters-1", "Skip-thoughts, features", "SICK-E"),
+}
+"""Cells that the papers leave blank."""
+
+
 def printed_cells() -> list[Any]:
     return [
         pytest.param(table, row, column, id=f"{table.id}-{row.name}-{column.name}")
@@ -163,7 +172,7 @@ def printed_cells() -> list[Any]:
         for row in table.rows
         if row.published is not None
         for column in table.columns
-        if column.published_column
+        if column.published_column and (table.id, row.name, column.name) not in NOT_PRINTED
     ]
 
 
@@ -173,7 +182,7 @@ def test_every_printed_row_finds_its_published_cell(table: Table, row: Row, colu
     assert cell is not None
     if isinstance(column, Score):
         assert cell.value is not None
-        assert 0 <= cell.value <= 100
+        assert (-10 if "delta" in row.name else 0) <= cell.value <= 100
     elif not is_words(column.published_metric):
         assert cell.value is not None
         assert cell.value > 0
@@ -186,8 +195,10 @@ def test_every_published_cell_of_a_table_has_one_place(table: Table) -> None:
         for row in table.rows
         if row.published is not None
         for column in table.columns
-        if column.published_column
+        if column.published_column and (table.id, row.name, column.name) not in NOT_PRINTED
     ]
+    if table.transposed:
+        places = [(column, row, metric) for row, column, metric in places]
     assert sorted(places) == sorted(load_published(table.paper, table.published))
 
 
@@ -199,7 +210,9 @@ def test_rows_of_ours_have_no_published_value() -> None:
 
 
 def printed_numbers() -> set[float]:
-    """Every printed score and mean with digits behind the point; shares look like sections."""
+    """Every printed score and mean with digits behind the point; shares look like sections, and
+    differences like settings.
+    """
     values = {
         cell.value
         for table in TABLES.values()
@@ -208,7 +221,7 @@ def printed_numbers() -> set[float]:
         if isinstance(column, (Score, Mean, Printed))
         and (cell := table.published_cell(row, column)) is not None
     }
-    return {value for value in values if value is not None and value % 1}
+    return {value for value in values if value is not None and value % 1 and value > 10}
 
 
 def test_no_published_number_stands_in_the_code() -> None:
