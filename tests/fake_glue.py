@@ -1,4 +1,4 @@
-"""GLUE runs that no training made, stored as a worker stores them, for tests of their tables."""
+"""Runs on tasks of sentences that no training made, stored as a worker stores them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
-from repro.spec import GlueTask, RunSpec, Scale, run_key
+from repro.spec import RunSpec, Scale, run_key
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.glue import GLUE
+from repro.spec.sentences import SENTENCES, SentenceTask, protocol_of
+from repro.spec.texts import TEXTS
 from repro.store import Result, Score, Store, render
 
-REVISIONS = dict.fromkeys(GLUE, "made by hand")
+REVISIONS = dict.fromkeys((*GLUE, *TEXTS), "made by hand")
 Value = Callable[[RunSpec, int, str, str], float | None]
 """(run, epoch, split, metric) -> score in percent; None: undefined."""
 
@@ -26,13 +28,13 @@ def request(table: str = "3-shared-2", scale: Scale = "smoke", **asked: Any) -> 
 
 def by_task(spec: RunSpec, epoch: int, split: str, metric: str) -> float:
     """50 + task's place + 10 x seed + epoch / 100, half a point more on mismatched rows."""
-    place = list(GLUE).index(task_of(spec).name)
+    place = list(SENTENCES).index(task_of(spec).name)
     return 50 + place + 10 * spec.seed + epoch / 100 + 0.5 * ("mismatched" in split)
 
 
-def task_of(spec: RunSpec) -> GlueTask:
-    """Its task, which is one of GLUE's."""
-    assert isinstance(spec.task, GlueTask)
+def task_of(spec: RunSpec) -> SentenceTask:
+    """Its task, which is one of sentences."""
+    assert isinstance(spec.task, SentenceTask)
     return spec.task
 
 
@@ -49,14 +51,14 @@ def store_run(
     found = [
         (epoch, split, metric, value(spec, epoch, split, metric))
         for epoch in range(1, spec.recipe.epochs + 1)
-        for split in GLUE[task.name].evaluation
-        for metric in GLUE[task.name].metrics
+        for split in SENTENCES[task.name].evaluation
+        for metric in SENTENCES[task.name].metrics
     ]
     scores = [
         Score(
             task=task.name,
             split=split,
-            protocol="glue",
+            protocol=protocol_of(task.name),
             epoch=epoch,
             metric=metric,
             group="ALL",

@@ -16,8 +16,8 @@ from repro.papers.registry import TABLES
 from repro.papers.tables import Request
 from repro.spec import RunSpec, run_key
 from repro.spec.counts import total_parameters, trained_parameters
-from repro.spec.glue import GLUE
 from repro.spec.kinds import trains_encoder
+from repro.spec.sentences import SENTENCES
 from repro.store import Result, Score, Store, render
 from repro.training.cohort import Cohort
 
@@ -59,8 +59,8 @@ def keep(store: Store, spec: RunSpec) -> None:
     scores = [
         Score(task=name, split=split, protocol="glue", epoch=spec.recipe.epochs, group="ALL",
               metric=metric, value=by_task(spec, 1, split, metric), n=12)
-        for split in GLUE[name].evaluation
-        for metric in GLUE[name].metrics
+        for split in SENTENCES[name].evaluation
+        for metric in SENTENCES[name].metrics
     ]  # fmt: skip
     result = Result(
         key=key,
