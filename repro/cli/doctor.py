@@ -50,6 +50,7 @@ def command(
         ),
         check("paper data", lambda: data_revision("paper", SQUAD2) or "not local: from the hub"),
         check("GLUE data", _glue),
+        check("text sets", _texts),
         check("minilm-l6", _minilm),
         check("speed", lambda: _measure(results, chosen, threads)),
     ]
@@ -85,6 +86,15 @@ def _glue() -> str:
     local = [name for name in here if data_revision("reduced", name) is not None]
     found = f"local: {', '.join(local)}" if local else "not local: from the hub"
     return "; ".join([found, *absent])
+
+
+def _texts() -> str:
+    """How many sets that come as local files only are here."""
+    from repro.spec.texts import TEXTS
+    from repro.tasks.texts.sources import unavailable
+
+    here = [name for name in TEXTS if unavailable(name) is None]
+    return f"{len(here)} of {len(TEXTS)} local: {', '.join(here) or 'none'}; see prepare"
 
 
 def _minilm() -> str:

@@ -64,7 +64,7 @@ OWNERS: dict[str, Owner] = {
     ),
     "news-aggregator": Owner(
         "F. Gasparetti, UCI Machine Learning Repository",
-        "https://archive.ics.uci.edu/dataset/359/news+aggregator", "see the owner's page",
+        "https://archive.ics.uci.edu/dataset/359/news+aggregator", "CC BY 4.0",
         "text: TITLE; label: CATEGORY (b, e, m, t)",
     ),
     "sms-spam": Owner(

@@ -66,9 +66,32 @@ def test_a_damaged_set_ends_with_file_and_line(cli: Call, folder: Path) -> None:
     assert f"repro: {path}, line 8: the label 9 is unknown" in found.err
 
 
+def test_a_set_that_is_here_in_part_is_checked_and_incomplete(cli: Call, folder: Path) -> None:
+    path = write_texts(folder, "sick-e", "train", text_rows("sick-e", 12))
+    found = cli("prepare", "sick-e")
+    assert found.code == 3
+    assert "in part: 12 here, 9,927 published (train 12)" in found.out
+    write_texts(folder, "sick-e", "train", [*text_rows("sick-e", 12), {"label": 1}])
+    found = cli("prepare", "sick-e")
+    assert found.code == 2
+    assert f"repro: {path}, line 13: 'sentence_A' and 'sentence_B' are missing" in found.err
+
+
+def test_a_damaged_file_is_named_below_the_list(cli: Call, folder: Path) -> None:
+    path = write_texts(folder, "airline", "train", text_rows("airline", 30))
+    path.write_bytes(b"no gzip")
+    found = cli("prepare")
+    assert found.code == 0
+    assert line_of(found.out, "airline").endswith("damaged")
+    assert f"airline: {path} cannot be read" in found.out
+
+
 def test_a_folder_that_is_none_is_told(cli: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRO_DATA", "nowhere")
-    assert "there is no such folder" in cli("prepare", "airline").err
+    for words in (["prepare"], ["prepare", "airline"]):
+        found = cli(*words)
+        assert found.code == 2
+        assert found.err.startswith("repro: REPRO_DATA is nowhere, and there is no such folder.")
 
 
 def test_an_unknown_set_names_the_closest(cli: Call) -> None:

@@ -96,8 +96,11 @@ def text_of(
         raise bad_row(facts, place, f"'{name}' is of type {type(text).__name__}, not text")
     if not text.strip() and not may_be_empty:
         raise bad_row(facts, place, f"'{name}' is empty")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise bad_row(facts, place, f"'{name}' holds half a character (a lone surrogate)")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        problem = f"'{name}' holds half a character (a lone surrogate)"
+        raise bad_row(facts, place, problem) from error
     return text
 
 

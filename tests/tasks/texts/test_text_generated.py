@@ -33,6 +33,13 @@ def test_a_generated_set_has_the_tasks_schema(name: TextName) -> None:
     assert generate(name, DEFAULT_REVISION) == found
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_row_stands_in_two_splits(name: TextName) -> None:
+    found = generate(name, "seed=1,train=200,validation=100")
+    parts = [{row.texts for row in rows} for rows in found.values()]
+    assert sum(map(len, parts)) == len(set.union(*parts))
+
+
 @pytest.mark.parametrize("name", HOULSBY)
 def test_no_sentence_stands_in_two_splits(name: TextName) -> None:
     rows = [row.texts for part in generate(name, DEFAULT_REVISION).values() for row in part]
@@ -59,3 +66,10 @@ def test_a_generated_task_becomes_examples_of_three_splits() -> None:
 def test_another_form_of_revision_is_refused() -> None:
     with pytest.raises(ReproError, match="write it like"):
         generate("airline", "some rows")
+
+
+def test_more_rows_than_there_are_sentences_are_refused() -> None:
+    """3 classes of 5 wordings, 8 speakers and 8 times."""
+    assert len(generate("airline", "seed=0,train=900,validation=30")["train"]) == 900
+    with pytest.raises(ReproError, match="at most 960 different rows"):
+        generate("airline", "seed=0,train=901,validation=30")

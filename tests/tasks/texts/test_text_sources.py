@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -109,6 +110,25 @@ def test_another_seed_cuts_otherwise_and_the_same_seed_alike(folder: Path) -> No
     assert tested[0] == tested[1] != tested[2]
 
 
+def test_a_rows_part_follows_from_the_seed_and_its_number(folder: Path) -> None:
+    """SHA-256 of purpose, seed and number ranks the rows; the first two tenths are held out."""
+    write_texts(folder, "airline", "train", text_rows("airline", 90))
+    order = sorted(range(90), key=lambda n: hashlib.sha256(f"split\n7\n{n}".encode()).digest())
+    found = read("airline", split_seed=7)
+    ids = {split: {row.idx for row in rows} for split, rows in found.items()}
+    assert ids["validation"] == set(order[:9])
+    assert ids["test"] == set(order[9:18])
+
+
+def test_the_published_number_of_rows_is_cut_to_the_published_sizes(folder: Path) -> None:
+    """A tenth of 1,159 is 116 to both sides; 4,225 rows are cut to 422 and 423."""
+    write_texts(folder, "global-warming", "train", text_rows("global-warming", 4_225))
+    found = read("global-warming")
+    assert [len(found[split]) for split in SPLITS] == [3_380, 422, 423]
+    write_texts(folder, "global-warming", "train", text_rows("global-warming", 4_226))
+    assert [len(read("global-warming")[split]) for split in SPLITS] == [3_380, 423, 423]
+
+
 def test_files_of_a_set_without_splits_are_joined_first(folder: Path) -> None:
     write_texts(folder, "sms-spam", "train", text_rows("sms-spam", 40))
     write_texts(folder, "sms-spam", "test", text_rows("sms-spam", 20))
@@ -189,6 +209,41 @@ def test_an_id_that_stands_twice_is_refused(folder: Path) -> None:
     rows[20]["id"] = 3
     path = write_texts(folder, "airline", "train", rows)
     assert f"{path}, line 21: the id 3 stands twice" in refusal("airline")
+
+
+def test_an_id_of_another_split_is_refused(folder: Path) -> None:
+    for split in SPLITS:
+        rows = [row | {"id": f"{split[:2]}{n}"} for n, row in enumerate(text_rows("sick-e", 6))]
+        write_texts(folder, "sick-e", split, rows)
+    assert len(read("sick-e")["test"]) == 6
+    rows[4]["id"] = "va3"
+    path = write_texts(folder, "sick-e", "test", rows)
+    found = refusal("sick-e")
+    assert f"{path}, line 5: the id va3 stands twice (first: " in found
+    assert "validation.jsonl.gz, line 4)" in found
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_a_split_of_sick_that_tells_nothing_is_refused_by_its_file(folder: Path, rows: int) -> None:
+    for split in SPLITS:
+        write_texts(folder, "sick-e", split, text_rows("sick-e", 6))
+    same = [text_row("sick-e", n, label=2) for n in range(rows)]
+    path = write_texts(folder, "sick-e", "validation", same)
+    said = "every row has the label 2" if rows > 1 else "it has one row only"
+    assert f"{path}: {said}" in refusal("sick-e")
+
+
+def test_a_damaged_file_and_a_folder_that_is_none_name_no_hub(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_texts(folder, "airline", "train", text_rows("airline", 30))
+    path.write_bytes(path.read_bytes()[:-9])
+    assert refusal("airline").endswith("Copy the file again.")
+    monkeypatch.setenv("REPRO_DATA", str(folder / "mistyped"))
+    with pytest.raises(
+        MissingData, match=r"Set it to the folder that holds crowdflower_airline\.$"
+    ):
+        unavailable("airline")
 
 
 @pytest.mark.parametrize(
