@@ -49,7 +49,9 @@ def write_splits(root: Path, rows: Sequence[Mapping[str, Any]], **others: Any) -
         write_lines(root, split, others.get(split) or [json.dumps(row).encode() for row in rows])
 
 
-def tagging_task(revision: str = "seed=0,train=40,validation=12", **changes: Any) -> TaggingTask:
+def tagging_task(
+    revision: str | None = "seed=0,train=40,validation=12", **changes: Any
+) -> TaggingTask:
     """A generated task."""
     return TaggingTask(**({"source": "generated", "revision": revision} | changes))
 
