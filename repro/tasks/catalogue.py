@@ -23,7 +23,7 @@ def unavailable(scale: Scale, name: str) -> str | None:
 
     At scale "smoke" every task has. A task of the hub is a gap where a local folder holds only a
     part of it (at "paper" that is an error instead, of `data_revision`); one that comes as local
-    files only where they are absent.
+    files only where they are absent, or at "paper" not the published rows.
     """
     if scale == "smoke" or name == SQUAD2:
         return None
@@ -41,10 +41,11 @@ def unavailable(scale: Scale, name: str) -> str | None:
         from repro.tasks.texts import sources as texts
 
         reason = texts.unavailable(name)
-        return reason if reason or scale != "paper" else _not_published(name)
-    from repro.tasks.tagging import sources as tagging
+    else:
+        from repro.tasks.tagging import sources as tagging
 
-    return tagging.unavailable()
+        reason = tagging.unavailable()
+    return reason if reason or scale != "paper" else _not_published(name)
 
 
 def _not_published(name: str) -> str | None:
