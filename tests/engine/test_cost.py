@@ -13,6 +13,7 @@ from repro.engine.jobs import Job, make_job
 from repro.spec import (
     AlwaysNull,
     BottleneckAdapters,
+    FrozenFeatures,
     FullFineTuning,
     GlueTask,
     LinearProbe,
@@ -65,6 +66,18 @@ def test_cells_cost_their_own_products_and_memory_traffic() -> None:
     expected += own * (3 * TRAINED + SCORED) / 1e6
     expected += moved * (TRAINED + SCORED / 3) / 1e5
     assert estimate(job, SPEED).seconds == pytest.approx(expected)
+
+
+def test_features_cost_the_encoders_pass_and_an_lstm_in_two_directions() -> None:
+    one, two = (make_job([small(FrozenFeatures(units=8))] * n) for n in (1, 2))
+    # two directions, four gates of 8 units that read 32 states and 8 units, counted twice
+    own = 2 * 2 * 4 * 8 * (32 + 8)
+    found, probe = (
+        estimate(job, Speed(1e6, float("inf"), "a slide rule", True)).seconds
+        for job in (one, make_job([small(LinearProbe(layer=6))]))
+    )
+    assert found - probe == pytest.approx(own * (3 * TRAINED + SCORED) / 1e6)
+    assert estimate(two, SPEED).seconds < 2 * estimate(one, SPEED).seconds  # one pass serves both
 
 
 def test_attention_in_the_cell_adds_its_projections_and_scores() -> None:

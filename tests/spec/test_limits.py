@@ -14,12 +14,14 @@ from repro.errors import ReproError
 from repro.spec import (
     AblatedSpans,
     AlwaysNull,
+    FrozenFeatures,
     FullFineTuning,
     GlueTask,
     LayerNorms,
     LinearProbe,
     Method,
     RunSpec,
+    TaggingTask,
     TopLayers,
 )
 from repro.spec.limits import check_run
@@ -125,3 +127,16 @@ def test_planning_imports_neither_torch_nor_data_libraries() -> None:
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_frozen_features_answer_no_questions_but_tag_and_classify() -> None:
+    method = FrozenFeatures(units=8)
+    assert "Choose another method, such as 'linear-probe'" in refusal(run_spec(method))
+    check_run(run_spec(method, task=COLA))
+    check_run(run_spec(method, task=TaggingTask(source="generated", revision="by hand")))
+
+
+def test_spans_are_no_tags() -> None:
+    tagging = TaggingTask(source="generated", revision="by hand")
+    for method in (cells(), LinearProbe(layer=1), AlwaysNull()):
+        assert "conll2003 wants" in refusal(run_spec(method, task=tagging))
