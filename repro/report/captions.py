@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from repro.papers.tables import Mean, Score
+from repro.papers.tables import Mean, Row, Score
 from repro.report.view import RowView, TableView
 from repro.spec import RunSpec, SquadTask
 from repro.stats.verdicts import Summary
@@ -121,7 +122,8 @@ def _titles(tasks: Iterable[str]) -> str:
 def settings(view: TableView) -> str:
     """How the rows are trained: one sentence part for all rows that are trained alike.
 
-    A sweep is that of one column; another row's setting may differ by column.
+    A sweep is that of one column, but for its epochs, where a task has its own; another row's
+    setting may differ by column.
     """
     columns = scored_columns(view)
     alike: dict[str, list[str]] = {}
@@ -134,14 +136,31 @@ def settings(view: TableView) -> str:
             for column in (columns[:1] if sweep else columns)
             for spec in view.table.cell_runs(row.row, column, view.request)
         ]
-        alike.setdefault(setting(specs, sweep), []).append(row.row.name)
+        own = _own_epochs(row.row, columns, view) if sweep else None
+        alike.setdefault(setting(specs, sweep, own), []).append(row.row.name)
     if len(alike) == 1:
         return next(iter(alike))
     return "; ".join(f"{', '.join(names)}: {said}" for said, names in alike.items())
 
 
-def setting(specs: Sequence[RunSpec], sweep: bool) -> str:
-    """3 epochs, batch 32, rate 0.001, fp32; of a sweep all its values and the number of runs."""
+def _own_epochs(row: Row, columns: Sequence[Score], view: TableView) -> str | None:
+    """From which to which, where no task's are swept and tasks differ; None where they do not."""
+    of_a_seed = replace(view.request, seeds=1)
+    of_task = [
+        {spec.recipe.epochs for spec in view.table.cell_runs(row, column, of_a_seed)}
+        for column in columns
+    ]
+    every = set().union(*of_task)
+    if len(every) == 1 or any(len(epochs) > 1 for epochs in of_task):
+        return None
+    return f"{min(every)} to {max(every)}, by task"
+
+
+def setting(specs: Sequence[RunSpec], sweep: bool, own_epochs: str | None = None) -> str:
+    """3 epochs, batch 32, rate 0.001, fp32; of a sweep all its values and the number of runs.
+
+    `own_epochs` stand in place of those of `specs`.
+    """
     sizes = [getattr(spec.method, "size", None) for spec in specs]
     rates = [f"{spec.recipe.learning_rate:g}" for spec in specs]
     epochs, batches, precisions = (
@@ -150,8 +169,9 @@ def setting(specs: Sequence[RunSpec], sweep: bool) -> str:
     )
     swept = f"best of {len(specs)} on validation, " if sweep and len(specs) > 1 else ""
     wide = f"size {_listed(sizes)}, " if len(set(sizes)) > 1 else ""
+    counted = f"epochs {own_epochs}" if own_epochs else f"{_listed(epochs)} epochs"
     return (
-        f"{swept}{wide}{_listed(epochs)} epochs, batch {_listed(batches)}, rate {_listed(rates)}, "
+        f"{swept}{wide}{counted}, batch {_listed(batches)}, rate {_listed(rates)}, "
         f"{_listed(precisions)}"
     )
 

@@ -188,6 +188,9 @@ def _tuned(
     if why:
         return at.gap(column, why, behind=behind)
     best = settings[max(known, key=lambda name: known[name])]
+    if any(one.key not in shown for one in best):
+        why = at.lookup.why(best, at.row.epoch, at.table.collapse)
+        return at.gap(column, why, behind=behind)
     firsts = [runs[0].spec for runs in settings.values()]
     return _judged(
         at,

@@ -126,6 +126,7 @@ def as_json(view: TableView) -> dict[str, Any]:
         "id": view.table.id,
         "scale": view.request.scale,
         "protocol": PROTOCOL if view.request.server else view.table.protocol,
+        "spread": view.table.spread,
         "caption": caption(view),
         "columns": [column.name for column in view.table.columns],
         "rows": [_row_json(row, view) for row in view.rows],

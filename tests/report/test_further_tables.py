@@ -16,7 +16,7 @@ from repro.report.captions import caption, notes
 from repro.report.cells import Cell
 from repro.report.render import as_json, csv_text, markdown
 from repro.report.view import TableView, view_table
-from repro.spec import BottleneckAdapters, RunSpec, TopLayers, run_key
+from repro.spec import BottleneckAdapters, RunSpec, Scale, TopLayers, run_key
 from repro.spec.texts import HOULSBY, TEXTS
 from repro.store import Store
 
@@ -143,6 +143,13 @@ def test_a_cell_is_blank_while_a_setting_may_still_win(store: Store) -> None:
     assert found.chosen == {"method.size": 4}  # the size with a diverged seed never wins
 
 
+def test_a_setting_without_a_score_of_its_test_rows_is_no_number(store: Store) -> None:
+    asked = two_sizes()
+    store_table(store, asked, lambda s, e, split, m: None if split == "test" else 50.0)
+    found = cell(view(store, asked), "Adapters", "Crowdflower airline")
+    assert (found.reproduced, found.reason) == (None, "not scored")
+
+
 def test_the_spread_is_the_standard_error_of_the_mean(store: Store) -> None:
     asked = two_sizes(seeds=3)
     store_table(store, asked, lambda spec, *_: 80.0 + 3 * spec.seed)
@@ -152,6 +159,8 @@ def test_the_spread_is_the_standard_error_of_the_mean(store: Store) -> None:
     assert found.sem == pytest.approx(statistics.stdev([80, 83, 86]) / math.sqrt(3))
     assert f"83.0 ± {3 / math.sqrt(3):.1f}" in markdown(table)
     assert "standard error of the mean" in " ".join(notes(table))
+    assert as_json(table)["spread"] == "sem"
+    assert as_json(view(store, request("3-shared-3")))["spread"] == "sd"
 
 
 def test_parameters_are_those_of_the_chosen_settings(store: Store) -> None:
@@ -224,6 +233,27 @@ def test_what_is_printed_only_is_neither_wanted_nor_a_gap(store: Store) -> None:
     assert automl.published.value == 91.1
 
 
+@pytest.mark.parametrize("name", ["Houlsby-2", "3-shared-3"])
+@pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
+def test_every_value_of_a_run_has_a_source(name: str, scale: Scale) -> None:
+    for spec in TABLES[name].runs(request(name, scale, tasks=("airline",))):
+        parts = {"task": spec.task, "method": spec.method, "recipe": spec.recipe}
+        wanted = {f"{n}.{f}" for n, part in parts.items() for f in type(part).model_fields}
+        assert spec.sources.keys() == wanted | {"backbone"}
+        rate = spec.sources["recipe.learning_rate"].origin
+        assert rate == "assumed" or scale == "paper"
+
+
+def test_what_is_set_by_hand_leaves_nothing_to_sweep() -> None:
+    by_hand = {"epochs": 2, "learning_rate": 1e-3, "bottleneck": 16, "train_rows": 100}
+    asked = request("Houlsby-2", "paper", tasks=("airline",), as_released=True, **by_hand)
+    specs = TABLES["Houlsby-2"].runs(asked)
+    assert {(s.recipe.epochs, s.recipe.learning_rate) for s in specs} == {(2, 1e-3)}
+    assert {task_of(s).train_rows for s in specs} == {100}
+    (adapted,) = (s.method for s in specs if isinstance(s.method, BottleneckAdapters))
+    assert (adapted.size, adapted.init_std) == (16, 1e-3)
+
+
 # -- how it is shown --------------------------------------------------------------------------
 
 
@@ -240,6 +270,15 @@ def test_the_caption_says_which_rows_are_scored(store: Store) -> None:
     said = caption(view(store, request("Peters-1", tasks=("mrpc", "sick-e", "sick-r"))))
     assert "Scored: test rows of SICK-E, SICK-R, validation rows of the others" in said
     assert "SICK-R by Pearson's correlation" in said
+
+
+def test_the_caption_gives_no_tasks_epochs_for_all(store: Store) -> None:
+    # Table 4: from 20 (SMS spam, adapters) to 100 (primary emotions)
+    said = caption(view(store, request("Houlsby-2", "paper")))
+    assert said.count("epochs 20 to 100, by task, batch 32") == 3
+    said = caption(view(store, request("Houlsby-2", "paper", tasks=("sms-spam",))))
+    assert "Adapters: best of 24 on validation, size 2, 4, 8, 16, 32 or 64, 20 epochs," in said
+    assert "Fine-tune: best of 4 on validation, 50 epochs," in said
 
 
 def test_every_cell_stands_in_the_csv_and_the_json(store: Store) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from repro.papers.glue import COLLAPSE
-from repro.papers.houlsby.further import SPLITS, score
+from repro.papers.houlsby.further import CUT, SPLITS, score
 from repro.papers.tables import Mean, Row, Table
 from repro.papers.three_shared.tables import SEEDS, runs_behind
 from repro.spec.types import TextName
@@ -50,7 +50,6 @@ THREE = Table(
         "these two sets.",
         "A cell is accuracy on test rows, of the epoch that is best on validation rows.",
         "Average is the plain mean of the 12 tasks.",
-        "Which rows are in which split is not published: each set is cut 80/10/10 by a seed, to "
-        "the published sizes where it has the published rows.",
+        CUT,
     ),
 )
