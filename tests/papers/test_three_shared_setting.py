@@ -10,6 +10,7 @@ from repro.errors import ReproError
 from repro.papers.published import load_published
 from repro.papers.setting import method_fields
 from repro.papers.tables import Request
+from repro.papers.three_shared.further import TASKS
 from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import AS_RELEASED, METHODS
 from repro.spec import BottleneckAdapters, GlueTask, RunSpec, Scale
@@ -67,6 +68,29 @@ def test_the_paper_scale_has_the_reports_hyperparameters(variant: str) -> None:
     assert (recipe.adam_eps, recipe.bias_correction) == (1e-6, True)
     assert (recipe.weight_decay, recipe.clip_norm) == (0.0, None)
     assert (recipe.schedule, recipe.keep) == ("linear", "best")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_further_tasks_are_trained_for_longer_at_a_smaller_rate(task: str) -> None:
+    recipe, on_glue = run("not-shared", task=task).recipe, run("not-shared").recipe
+    assert recipe.learning_rate == text("max learning rate, additional tasks")
+    assert recipe.epochs == text("epochs, additional tasks")
+    same = {"learning_rate": on_glue.learning_rate, "epochs": on_glue.epochs}
+    assert recipe.model_copy(update=same) == on_glue
+
+
+def test_the_epochs_of_further_tasks_are_the_papers_for_its_own_models_only() -> None:
+    for variant, origin in (("not-shared", "paper"), ("pfeiffer", "assumed")):
+        sources = run(variant, task="airline").sources
+        assert sources["recipe.epochs"].origin == origin
+        assert sources["recipe.learning_rate"].origin == origin
+    # what is fine-tuned is trained as BERT's authors did, on any task
+    assert run("full-fine-tuning", task="airline").recipe == run("full-fine-tuning").recipe
+
+
+@pytest.mark.parametrize("scale", ["reduced", "smoke"])
+def test_smaller_scales_train_further_tasks_as_they_train_glue(scale: Scale) -> None:
+    assert run("not-shared", scale, "airline").recipe == run("not-shared", scale, "rte").recipe
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from repro.papers.glue import POOLER, bottleneck, encoder, sentence_run
-from repro.papers.setting import Setting, code
+from repro.papers.setting import Setting, borrowed, code
 from repro.papers.tables import Request
 from repro.papers.three_shared.setting import (
     AS_RELEASED,
+    FURTHER,
     KEEP,
     LARGE,
     LARGE_ROWS,
     METHODS,
+    OTHERS,
     OWN_RECIPE,
     RECIPES,
     SMALL,
@@ -19,6 +21,7 @@ from repro.papers.three_shared.setting import (
 from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE
 from repro.spec.glue import GLUE
+from repro.spec.texts import TEXTS
 
 FINE_TUNED = ("full-fine-tuning", "top-layers")
 """Variants that train weights of BERT: at BERT's own rate."""
@@ -26,7 +29,7 @@ LARGE_TASKS = {name for name, facts in GLUE.items() if facts.rows["train"] > LAR
 
 
 def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
-    """The run of a model of the report on a GLUE task ("cola").
+    """The run of a model of the report on a GLUE task ("cola") or a further one ("airline").
 
     Variants: "full-fine-tuning", "shared-in-layer" (the report's "Houlsby"), "not-shared",
     "3-shared", and beside them "2-shared", "4-shared", "6-shared", "12-shared", "houlsby" (the real
@@ -48,5 +51,12 @@ def _recipe(variant: str, task: str, request: Request) -> Setting:
     if variant in FINE_TUNED:
         recipe = KEEP | SMALL_FINE_TUNING.get(request.scale, {})
     else:
-        recipe = RECIPES.get(variant, OWN_RECIPE) | SMALL.get(request.scale, {})
+        recipe = _published(variant, task in TEXTS) | SMALL.get(request.scale, {})
     return recipe | LARGE if request.scale == "reduced" and task in LARGE_TASKS else recipe
+
+
+def _published(variant: str, further: bool) -> Setting:
+    """The report's recipe, on GLUE or on a further task; borrowed for the models of ours."""
+    if variant in RECIPES:
+        return RECIPES[variant] | (FURTHER if further else {})
+    return OWN_RECIPE | (borrowed(FURTHER, OTHERS) if further else {})

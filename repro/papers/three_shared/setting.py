@@ -108,6 +108,12 @@ RECIPES: dict[str, Setting] = {
 OWN_RECIPE: Setting = borrowed(RECIPE, OTHERS)
 """Of the models of ours."""
 
+FURTHER: Setting = {
+    "recipe.epochs": (50, paper("section 6.1: the additional tasks")),
+    "recipe.learning_rate": (1e-4, paper("section 6.1: the maximum on the additional tasks")),
+}
+"""Of the report's models on the tasks of 3-shared-3: trained for longer than on GLUE, at less."""
+
 KEEP: Setting = {"recipe.keep": ("best", assumed("selected as the adapters' rows are"))}
 """Of the rows that are fine-tuned."""
 
