@@ -144,7 +144,7 @@ def as_text(table: Table, request: Request, document: dict[str, Any], runs: list
         *_settings(document, [f", seed {spec.seed}" for spec in runs]),
     ]
     swept = [
-        f"- {row.name}: {setting(table.cell_runs(row, table.scores[0], request), sweep=True)}."
+        f"- {row.name}: {setting(table.cell_runs(row, table.scores[0], request), row.select)}."
         for row in table.rows
         if row.swept
     ]

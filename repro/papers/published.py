@@ -35,6 +35,12 @@ class Published:
     n: int | None
     source: str
 
+    @property
+    def decimals(self) -> int:
+        """Digits printed behind the point: 2 of "1.19x", 1 of "77.8 +/- 0.1", 0 of "100%"."""
+        found = re.match(r"\D*\d+\.(\d+)", self.text)
+        return len(found[1]) if found else 0
+
 
 Cells = dict[tuple[str, str, str], Published]
 

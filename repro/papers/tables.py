@@ -116,6 +116,9 @@ class Printed(Column):
     reason: str
 
 
+Select = Literal["mean", "best", "tuned"]
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One printed row and the runs that reproduce it.
@@ -133,7 +136,7 @@ class Row:
     epoch: int | None = None
     reference: bool = False
     note: str = ""
-    select: Literal["mean", "best", "tuned"] = "mean"
+    select: Select = "mean"
     only_printed: str = ""
     """Why nothing here reproduces the row; such a row has no runs."""
     delta: tuple[str, str] | None = None

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from repro.papers.tables import Mean, Row, Score
+from repro.papers.tables import Mean, Row, Score, Select
 from repro.report.view import RowView, TableView
-from repro.spec import RunSpec, SquadTask
+from repro.spec import RunSpec, SquadTask, TopLayers, run_key
 from repro.stats.verdicts import Summary
 from repro.tasks.catalogue import TITLES
 
@@ -74,7 +74,7 @@ def _of_sentences(view: TableView) -> list[str]:
     request, lead = view.request, view.lead
     task = lead.task
     needed = view.table.needed(request)
-    kind = "generated" if task.source == "generated" else "published"
+    kind = {"generated": "generated ", "glue": "published "}.get(task.source, "")
     cap = f"at most {task.train_rows:,} of each task's" if task.train_rows else "each task's"
     asked = [f"Tasks: {_titles(needed)} only."] if needed != view.table.tasks else []
     columns = scored_columns(view)
@@ -86,7 +86,7 @@ def _of_sentences(view: TableView) -> list[str]:
     return [
         _scale(view),
         f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers.",
-        f"Training: {cap} {kind} training rows; {settings(view)}.",
+        f"Training: {cap} {kind}training rows; {settings(view)}.",
         *asked,
         f"Scored: {_rows(view, columns)}, {named}{'the others ' if named else ''}by accuracy.",
         f"Reading: {'as released' if request.as_released else 'as published'}.",
@@ -137,7 +137,7 @@ def settings(view: TableView) -> str:
             for spec in view.table.cell_runs(row.row, column, view.request)
         ]
         own = _own_epochs(row.row, columns, view) if sweep else None
-        alike.setdefault(setting(specs, sweep, own), []).append(row.row.name)
+        alike.setdefault(setting(specs, row.row.select, own), []).append(row.row.name)
     if len(alike) == 1:
         return next(iter(alike))
     return "; ".join(f"{', '.join(names)}: {said}" for said, names in alike.items())
@@ -156,8 +156,11 @@ def _own_epochs(row: Row, columns: Sequence[Score], view: TableView) -> str | No
     return f"{min(every)} to {max(every)}, by task"
 
 
-def setting(specs: Sequence[RunSpec], sweep: bool, own_epochs: str | None = None) -> str:
-    """3 epochs, batch 32, rate 0.001, fp32; of a sweep all its values and the number of runs.
+def setting(
+    specs: Sequence[RunSpec], select: Select = "mean", own_epochs: str | None = None
+) -> str:
+    """3 epochs, batch 32, rate 0.001, fp32; of a sweep all its values, and how many runs or, where
+    a setting is chosen by its mean over seeds, how many settings it has.
 
     `own_epochs` stand in place of those of `specs`.
     """
@@ -167,11 +170,15 @@ def setting(specs: Sequence[RunSpec], sweep: bool, own_epochs: str | None = None
         [getattr(spec.recipe, name) for spec in specs]
         for name in ("epochs", "batch_size", "precision")
     )
-    swept = f"best of {len(specs)} on validation, " if sweep and len(specs) > 1 else ""
+    seedless = {run_key(spec.model_copy(update={"seed": 0})) for spec in specs}
+    many, noun = (len(seedless), " settings") if select == "tuned" else (len(specs), "")
+    swept = f"best of {many}{noun} on validation, " if select != "mean" and many > 1 else ""
+    tops = [spec.method.layers for spec in specs if isinstance(spec.method, TopLayers)]
+    deep = f"top {_listed(tops)} layers, " if tops and select != "mean" else ""
     wide = f"size {_listed(sizes)}, " if len(set(sizes)) > 1 else ""
     counted = f"epochs {own_epochs}" if own_epochs else f"{_listed(epochs)} epochs"
     return (
-        f"{swept}{wide}{counted}, batch {_listed(batches)}, rate {_listed(rates)}, "
+        f"{swept}{deep}{wide}{counted}, batch {_listed(batches)}, rate {_listed(rates)}, "
         f"{_listed(precisions)}"
     )
 

@@ -298,7 +298,8 @@ def _stated(at: Place, column: Fact, value: Value) -> Cell:
     published, scale = at.table.published_cell(at.row, column), at.request.scale
     known = published.value if published else None
     printed = published.text if published and known is None else known
-    verdict, reason = compare(printed, value, column.digits)
+    digits = min(column.digits, published.decimals) if published else column.digits
+    verdict, reason = compare(printed, value, digits)
     if verdict is not None and not column.everywhere and scale != "paper":
         verdict, reason = "NOT COMPARABLE", f"{scale} scale"
     if isinstance(value, str):

@@ -67,6 +67,9 @@ def _transposed(view: TableView) -> list[str]:
             ["", "reproduced", *(_reproduced(cell, view) for cell in cells)],
             ["", "difference", *map(_difference, cells)],
         ]
+    if any(row.parameters for row in view.rows):
+        sizes = [count(row.parameters[0]) if row.parameters else "" for row in view.rows]
+        body.append(["Trained parameters", "", *sizes])
     return markdown_table(head, body, left=2)
 
 
@@ -117,7 +120,10 @@ def _published(cell: Cell) -> str:
     if cell.published.value is None:
         return cell.published.text
     spread = f" ± {cell.published.sd:.1f}" if cell.published.sd is not None else ""
-    return number(cell.published.value, digits(cell.column)) + spread
+    places = digits(cell.column)
+    if isinstance(cell.column, Fact):
+        places = min(places, cell.published.decimals)
+    return number(cell.published.value, places) + spread
 
 
 def as_json(view: TableView) -> dict[str, Any]:

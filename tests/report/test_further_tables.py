@@ -182,6 +182,29 @@ def test_parameters_are_those_of_the_chosen_settings(store: Store) -> None:
     assert len(specs) == 2 * 2 * (1 + 8 + 6)
 
 
+def test_whole_layers_give_the_printed_share_of_variable_fine_tuning(store: Store) -> None:
+    asked = request("Houlsby-2", "paper", learning_rate=1e-4)
+    # of the numbers tried, e.g. 12 + 8 x 5 + 8 x 7 = 108 of 17 x 12 layers
+    chosen: dict[str, int] = dict(zip(HOULSBY, [12, *[5] * 8, *[7] * 8], strict=True))
+    for spec in TABLES["Houlsby-2"].runs(asked):
+        if isinstance(spec.method, TopLayers):
+            best = spec.method.layers == chosen[spec.task.name]
+            store_run(store, spec, lambda *_, best=best: 90.0 if best else 60.0)
+    table = view(store, asked)
+    share, all_tasks = (
+        cell(table, "Variable FT", name) for name in ("Trained / task", "Total params")
+    )
+    assert share.verdict == "MATCH"
+    assert share.published is not None
+    assert share.published.value == 52.9
+    # one encoder and 108 layers of 12; the paper's is 1 + 17 x its rounded share, cut
+    assert all_tasks.reproduced is not None
+    assert all_tasks.reproduced.mean == pytest.approx(10.0)
+    line = next(line for line in markdown(table).splitlines() if "| Trained / task" in line)
+    printed = [part.strip() for part in line.split("|")[2:-1]]
+    assert printed == ["published", "—", "100", "52.9", "1.14"]  # with the digits of the paper
+
+
 # -- what is planned --------------------------------------------------------------------------
 
 
@@ -277,8 +300,45 @@ def test_the_caption_gives_no_tasks_epochs_for_all(store: Store) -> None:
     said = caption(view(store, request("Houlsby-2", "paper")))
     assert said.count("epochs 20 to 100, by task, batch 32") == 3
     said = caption(view(store, request("Houlsby-2", "paper", tasks=("sms-spam",))))
-    assert "Adapters: best of 24 on validation, size 2, 4, 8, 16, 32 or 64, 20 epochs," in said
-    assert "Fine-tune: best of 4 on validation, 50 epochs," in said
+    assert (
+        "Adapters: best of 24 settings on validation, size 2, 4, 8, 16, 32 or 64, 20 epochs,"
+        in said
+    )
+    assert "Fine-tune: best of 4 settings on validation, 50 epochs," in said
+
+
+def test_the_caption_counts_settings_not_their_seeds(store: Store) -> None:
+    said = caption(view(store, request("Houlsby-2", "paper", seeds=3)))
+    # four rates; times eight numbers of layers; times six sizes (section 3.3)
+    assert "Fine-tune: best of 4 settings on validation, epochs 20 to 100" in said
+    assert (
+        "Variable FT: best of 32 settings on validation, top 1, 2, 3, 5, 7, 9, 11 or 12 layers, "
+        in said
+    )
+    assert (
+        "Adapters: best of 24 settings on validation, size 2, 4, 8, 16, 32 or 64, epochs 20" in said
+    )
+
+
+def test_the_caption_names_the_layers_where_nothing_is_chosen(store: Store) -> None:
+    said = caption(view(store, request("Houlsby-2", "reduced", tasks=("airline",))))
+    assert "Variable FT: top 3 layers, 3 epochs, " in said
+
+
+def test_rows_that_are_cut_here_are_not_called_published_ones(store: Store) -> None:
+    asked = request("3-shared-3", "reduced", tasks=("airline",))
+    assert "Training: at most 4,000 of each task's training rows; " in caption(view(store, asked))
+    generated = caption(view(store, request("3-shared-3")))
+    assert "Training: each task's generated training rows; " in generated
+
+
+def test_a_transposed_table_prints_the_parameters_that_its_caption_speaks_of(store: Store) -> None:
+    table = view(store, request("3-shared-3", "paper"))
+    assert "Trained parameters: of Crowdflower airline's model." in caption(table)
+    line = next(line for line in markdown(table).splitlines() if "| Trained parameters" in line)
+    # 3-shared, Table 1, and a classifier of three classes: 3,006,720 + 3 x (768 + 1)
+    assert line.split("|")[-2].strip() == "3,009,027"
+    assert "Trained parameters" not in markdown(view(store, request("Houlsby-2")))
 
 
 def test_every_cell_stands_in_the_csv_and_the_json(store: Store) -> None:

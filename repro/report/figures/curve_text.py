@@ -76,7 +76,7 @@ def trained_how(view: CurvesView) -> str:
             view.figure.behind(p, task, view.request)[0] for task in view.tasks for p in points
         ]
         unsized = [spec.model_copy(update={"method": specs[0].method}) for spec in specs]
-        said = _one_size(specs) + setting(unsized, sweep=False)
+        said = _one_size(specs) + setting(unsized)
         alike.setdefault(said, []).append(series)
     if len(alike) == 1:
         return next(iter(alike))
