@@ -53,7 +53,7 @@ TEXT_RATES: dict[Scale, tuple[float, float]] = {
 SQUAD_CHOICES: dict[Scale, tuple[Choice, Choice]] = {
     "paper": ((3e-4, 10), (5e-5, 3)),
     "reduced": ((1e-3, 3), (5e-5, 2)),
-    "smoke": ((1e-3, 2), (2e-4, 3)),
+    "smoke": ((1e-3, 2), (1e-4, 3)),
 }
 ONE_OF = {
     "glue": "one of the sweep of section 3.2 or, where BERT is fine-tuned, of Devlin et al.",
