@@ -89,6 +89,14 @@ def test_no_tick_stands_above_what_a_score_can_be(store: Store) -> None:
     assert 100 < top < 104
 
 
+def test_equal_scores_are_drawn_as_equal(store: Store) -> None:
+    asked = request(INIT)
+    store_curves(store, INIT, asked, lambda point, task, seed: 70.0)
+    with styled():
+        low, high = draw_curves(view_curves(INIT, asked, store)).axes[0].get_ylim()
+    assert (low, high) == pytest.approx((69, 71))
+
+
 def test_an_empty_store_is_drawn_with_the_command_that_fills_it(store: Store) -> None:
     with styled():
         words = " ".join(texts(draw_curves(view_curves(GLUE, request(GLUE), store))))

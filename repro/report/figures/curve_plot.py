@@ -30,6 +30,8 @@ ROOM = 0.12
 """Share of an axis that stays free beside the outermost points."""
 MOST = 100.0
 """Percent that a score has at most."""
+NARROWEST = 2.0
+"""Points that an axis spans at least: no noise is drawn large."""
 PER_LINE = 62
 """Letters of a line that fit below one pair of axes."""
 
@@ -174,6 +176,9 @@ def scale(axes: Axes, panel: CurvePanel) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(7))
     axes.margins(y=ROOM)
     low, high = axes.get_ylim()
+    if high - low < NARROWEST:
+        low, high = (low + high - NARROWEST) / 2, (low + high + NARROWEST) / 2
+        axes.set_ylim(low, high)
     if panel.name != MEDIAN and high > MOST:
         axes.set_ylim(low, MOST + 0.03 * (MOST - low))  # no tick above what a score can be
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.5, zorder=0)
