@@ -176,6 +176,9 @@ def scale(axes: Axes, panel: CurvePanel) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(7))
     axes.margins(y=ROOM)
     low, high = axes.get_ylim()
+    least, most = axes.dataLim.intervaly
+    if least == most:  # which the library would draw on an axis of a tenth of the score
+        low, high = least, most
     if high - low < NARROWEST:
         low, high = (low + high - NARROWEST) / 2, (low + high + NARROWEST) / 2
         axes.set_ylim(low, high)
