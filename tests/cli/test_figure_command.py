@@ -181,4 +181,4 @@ def test_show_of_the_heat_map_prints_its_one_chain(cli: Call) -> None:
 
 def test_plan_counts_the_runs_of_curves(cli: Call) -> None:
     plan = json.loads(cli("plan", "tradeoff-glue", "--scale", "smoke", "--json").out)
-    assert len(plan["runs"]) == len(GLUE.runs(make_request(GLUE, "smoke", Asked()))) == 21
+    assert len(plan["runs"]) == len(GLUE.runs(make_request(GLUE, "smoke", Asked()))) == 14

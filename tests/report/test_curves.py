@@ -64,7 +64,7 @@ def dot(view: CurvesView, name: str, series: str, label: str) -> Dot:
 
 @pytest.fixture
 def view(store: Store) -> CurvesView:
-    asked = request(GLUE)
+    asked = request(GLUE, tasks=THREE)
     store_curves(store, GLUE, asked, score)
     return view_curves(GLUE, asked, store)
 
@@ -243,7 +243,7 @@ def test_published_points_say_how_they_are_known(view: CurvesView, store: Store)
 
 def test_a_point_that_lacks_a_task_is_absent_and_named(store: Store) -> None:
     """Never a percentile over other tasks than its neighbours'."""
-    asked = request(GLUE)
+    asked = request(GLUE, tasks=THREE)
     store_curves(store, GLUE, asked, score, without=[("Adapters, size 16", "mrpc")])
     view = view_curves(GLUE, asked, store)
     labels = [one.label for one in line(view, MEDIAN, SIZED).dots]
@@ -256,7 +256,7 @@ def test_a_point_that_lacks_a_task_is_absent_and_named(store: Store) -> None:
 
 
 def test_without_the_reference_on_a_task_no_difference_is_drawn(store: Store) -> None:
-    asked = request(GLUE)
+    asked = request(GLUE, tasks=THREE)
     store_curves(store, GLUE, asked, score, without=[(FULL, "rte")])
     view = view_curves(GLUE, asked, store)
     assert {one.kind for one in panel(view, MEDIAN).lines} == {"digitised"}
@@ -265,7 +265,7 @@ def test_without_the_reference_on_a_task_no_difference_is_drawn(store: Store) ->
 
 
 def test_a_task_without_data_is_left_out_of_every_point(store: Store) -> None:
-    asked = request(GLUE, unavailable={"mrpc": "its rows are not here"})
+    asked = request(GLUE, tasks=THREE, unavailable={"mrpc": "its rows are not here"})
     store_curves(store, GLUE, asked, score)
     view = view_curves(GLUE, asked, store)
     assert view.tasks == ("cola", "rte")
@@ -286,7 +286,7 @@ def test_an_undefined_score_is_no_zero(store: Store) -> None:
 
 
 def test_a_collapsed_run_is_marked_and_counted(store: Store) -> None:
-    asked = request(GLUE)
+    asked = request(GLUE, tasks=THREE)
     store_curves(store, GLUE, asked, score, collapsed=[("Adapters, size 2", "rte")])
     view = view_curves(GLUE, asked, store)
     assert dot(view, MEDIAN, SIZED, "Adapters, size 2").collapsed == 1
