@@ -14,12 +14,13 @@ from repro.errors import ReproError
 COLUMNS = ["table", "row", "column", "metric", "value", "std", "n_seeds", "source"]
 
 WORDS = {
-    "definition", "formula", "hyperparameter", "model", "models", "percent range", "seeds",
+    "0-based layer ids", "GPU", "definition", "formula", "hyperparameter", "layers", "m,n",
+    "metric", "model", "models", "of 24", "percent range", "pi", "rule", "seeds", "shape",
     "statement", "sweep", "text",
 }  # fmt: skip
 """Metrics (a remark in parentheses left out) of what papers state in words or several numbers."""
-SEVERAL = r"\d\S* (to|;) \d"
-"""900 to 330k; 0.4 ; 96.4."""
+SEVERAL = r"\d\S* (to|;) \d|\d, \d"
+"""900 to 330k; 0.4 ; 96.4; 100, 300, 500."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +123,18 @@ def is_words(metric: str) -> bool:
 def _leading_number(text: str, metric: str) -> float | None:
     """0.5 of "0.5", 3000000 of "3000000 (approx. 3M)", 77.8 of "77.8 +/- 0.1", 2.1 of "2.1%".
 
-    A multiple of a size may end in x ("9.0x"), a number of parameters in k, a share may be a bound
-    ("within 1"). None of what begins otherwise ("above 5 (Table 2 shows 8)").
+    A multiple of a size may end in x ("9.0x") or be written as a sum ("1+8x0.01" is 1.08), a number
+    of parameters in k or M, a share may be a bound ("within 1", "about 50"). None of what begins otherwise
+    ("above 5 (Table 2 shows 8)").
     """
-    unit = "x?" if metric.startswith("x ") else "k?" if metric == "parameters" else ""
-    bound = "(?:within )?" if metric == "percent" else ""
+    summed = re.fullmatch(r"(\d+)\+(\d+)x(\d+\.\d+)", text.strip())
+    if metric.startswith("x ") and summed:
+        base, times, each = summed.groups()
+        return float(base) + float(times) * float(each)
+    unit = "x?" if metric.startswith("x ") else "[kM]?" if metric == "parameters" else ""
+    bound = "(?:within |about )?" if metric == "percent" else ""
     pattern = rf"{bound}([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)({unit})(?=$|\s|%)"
     found = re.match(pattern, text.strip(), re.IGNORECASE)
     if found is None:
         return None
-    return float(found[1]) * (1000 if found[2].lower() == "k" else 1)
+    return float(found[1]) * {"k": 1e3, "m": 1e6}.get(found[2].lower(), 1)
