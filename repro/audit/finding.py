@@ -12,7 +12,7 @@ or a difference that only a reading of text and code shows."""
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`says` in one sentence, `arithmetic` as a reader can redo it, `source` where the numbers stand.
+    """`says` in one sentence, `arithmetic` as a reader can redo it, `source`: where it stands.
 
     `computed`: found by arithmetic on the published numbers; else a note cited from text or code.
     """

@@ -123,9 +123,9 @@ def is_words(metric: str) -> bool:
 def _leading_number(text: str, metric: str) -> float | None:
     """0.5 of "0.5", 3000000 of "3000000 (approx. 3M)", 77.8 of "77.8 +/- 0.1", 2.1 of "2.1%".
 
-    A multiple of a size may end in x ("9.0x") or be written as a sum ("1+8x0.01" is 1.08), a number
-    of parameters in k or M, a share may be a bound ("within 1", "about 50"). None of what begins otherwise
-    ("above 5 (Table 2 shows 8)").
+    A multiple of a size may end in x ("9.0x") or be a sum ("1+8x0.01" is 1.08), a number of
+    parameters in k or M, a share may be a bound ("within 1", "about 50"). None of what begins
+    otherwise ("above 5 (Table 2 shows 8)").
     """
     summed = re.fullmatch(r"(\d+)\+(\d+)x(\d+\.\d+)", text.strip())
     if metric.startswith("x ") and summed:
