@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from repro.papers.margins import for_rows
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.papers.tables import Request, Score
 from repro.papers.texts import DATA as TEXT_DATA
@@ -135,7 +136,8 @@ def glue_columns(**names: str) -> tuple[Score, ...]:
 def _column(task: GlueName, split: str, name: str) -> Score:
     metric = GLUE[task].monitor
     printed = f"{METRICS[metric]} ({SERVER})"
-    return Score(name, name, printed, metric, task=task, split=split)
+    margin = for_rows(GLUE[task].rows[split])
+    return Score(name, name, printed, metric, task=task, split=split, margin=margin)
 
 
 SPLITS: dict[Scale, str] = {"paper": "validation", "reduced": "validation", "smoke": "validation"}

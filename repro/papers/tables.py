@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from repro.papers.margins import WIDEST, half_of
 from repro.papers.published import Published, load_published
 from repro.spec import Backbone, RunSpec, Scale, run_key
 
@@ -73,7 +74,7 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Score(Column):
     """A column that a score of a row's runs on one task reproduces. `split` and `protocol`, where
-    they are None, are the table's.
+    they are None, are the table's, and so is `margin`.
     """
 
     metric: str
@@ -81,13 +82,18 @@ class Score(Column):
     task: str = "squad2"
     split: str | None = None
     protocol: str | None = None
+    margin: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Mean(Column):
-    """The mean of a row's scores; without a printed column of its own, that of printed scores."""
+    """The mean of a row's scores; without a printed column of its own, that of printed scores.
+
+    `between`: two rows whose printed means the paper compares; their gap bounds the margin.
+    """
 
     digits: int = 1
+    between: tuple[str, str] | None = None
 
 
 Value = float | str
@@ -161,6 +167,8 @@ class Table:
     `server` says on what the published scores are, where that is not the split scored here.
     `transposed`: it is printed with columns as rows, in the CSV and for a reader. `spread` is what
     stands after ±: the standard deviation of the runs, or the standard error of their mean.
+    `margin`: the largest difference, in the columns' units, that changes no conclusion of the
+    paper's, declared before any result exists (see `papers.margins`); a column may have its own.
     """
 
     id: str
@@ -174,6 +182,7 @@ class Table:
     default_seeds: dict[Scale, int]
     cell_runs: Callable[[Row, Column, Request], list[RunSpec]]
     server: str = ""
+    margin: float = WIDEST
     collapse: str = "answers no question"
     transposed: bool = False
     spread: Literal["sd", "sem"] = "sd"
@@ -215,6 +224,19 @@ class Table:
         names = row.published, column.published_column
         first, second = reversed(names) if self.transposed else names
         return cells.get((first, second, column.published_metric))
+
+    def margin_of(self, column: Column) -> float | None:
+        """The margin declared for a measured column, None for another; the rounding of the printed
+        number is not in it.
+        """
+        if isinstance(column, Score):
+            return self.margin if column.margin is None else column.margin
+        if not isinstance(column, Mean):
+            return None
+        known = [row for row in self.rows if row.name in (column.between or ())]
+        cells = [self.published_cell(row, column) for row in known]
+        printed = [cell.value for cell in cells if cell is not None and cell.value is not None]
+        return half_of(max(printed) - min(printed)) if printed else self.margin
 
     def printed_mean(self, row: Row) -> Published | None:
         """The mean of a row's printed scores; None while one of them is not printed."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from repro.papers.tables import Mean, Row, Score, Select
 from repro.report.view import RowView, TableView
 from repro.spec import RunSpec, SquadTask, TopLayers, run_key
-from repro.stats.verdicts import Summary
+from repro.stats.summary import Summary, share_interval
 from repro.tasks.catalogue import TITLES
 
 METRICS = {
@@ -202,6 +202,9 @@ def notes(view: TableView) -> list[str]:
         *_cut_means(view),
         *_odd_deltas(view),
         *_choices(view),
+        *_margins(view),
+        *_open(view),
+        *_converged(view),
         *view.table.notes,
     ]
 
@@ -330,6 +333,51 @@ def follows(printed: float, mean: float) -> bool:
     """Whether a number with one decimal is `mean`, rounded or cut."""
     cut = math.floor(mean * 10 + 1e-6) / 10
     return math.isclose(printed, cut) or math.isclose(printed, round(mean, 1))
+
+
+def _margins(view: TableView) -> list[str]:
+    """What was declared beforehand: how far a number may be off and still confirm the paper."""
+    found: dict[float, list[str]] = {}
+    for column in view.table.columns:
+        margin = view.table.margin_of(column)
+        if margin is not None:
+            found.setdefault(margin, []).append(column.name)
+    if not found:
+        return []
+    common, *others = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    rest = "".join(f"; {', '.join(names)}: {margin:.2g}" for margin, names in others)
+    return [
+        f"Margin declared beforehand, in points: {common[0]:.2g}{rest}; half a unit of the last "
+        "printed digit is added."
+    ]
+
+
+def _open(view: TableView) -> list[str]:
+    """What would settle the cells that are undecided."""
+    return [
+        f"{row.row.name}, {cell.column.name}: {cell.reason}."
+        for row in view.rows
+        for cell in row.cells
+        if cell.verdict == "UNDECIDED"
+    ]
+
+
+def _converged(view: TableView) -> list[str]:
+    """Beside the mean of all runs, that of those which did not collapse."""
+    lines = []
+    for row in view.rows:
+        for cell in row.cells:
+            rest = cell.converged
+            if rest is None or cell.reproduced is None:
+                continue
+            total = cell.reproduced.n
+            low, high = share_interval(total - rest.n, total)
+            lines.append(
+                f"{row.row.name}, {cell.column.name}: {total - rest.n} of {total} runs collapsed "
+                f"(95 % interval of the share {low:.0%} to {high:.0%}); the mean of the other "
+                f"{rest.n} is {_spread(rest)}. The verdict is on all runs."
+            )
+    return lines
 
 
 def _choices(view: TableView) -> list[str]:

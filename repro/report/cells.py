@@ -14,7 +14,9 @@ from repro.report.served import NOT_IMPORTED, server_score
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.spec.sentences import SENTENCES, protocol_of
-from repro.stats.verdicts import Summary, Verdict, compare, judge, summarise
+from repro.stats.evidence import Evidence
+from repro.stats.summary import Summary, summarise
+from repro.stats.verdicts import Verdict, comparable, compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Cell:
     it; `wanted`: it was asked for and can be reproduced at all. `partial` says which of the seeds
     are behind the number, where not all are. `runs` are behind the number, `behind` were read for
     it: a selection reads more. `chosen` is the selected run, by the fields that were swept.
+    `evidence`: how a measured number stands to the printed one, comparable or not.
     """
 
     column: Column
@@ -41,7 +44,17 @@ class Cell:
     text: str | None = None
     collapsed: tuple[str, ...] = ()
     chosen: dict[str, Any] | None = None
+    evidence: Evidence | None = None
     model: RunSpec | None = field(default=None, repr=False)
+
+    @property
+    def converged(self) -> Summary | None:
+        """Of the runs that did not collapse; None where all or none of them did."""
+        if not self.collapsed or self.reproduced is None or len(self.runs) != self.reproduced.n:
+            return None
+        pairs = zip(self.runs, self.reproduced.values, strict=True)
+        values = [value for key, value in pairs if key not in self.collapsed]
+        return summarise(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +143,15 @@ def _best(
 ) -> Cell:
     """The best run of a whole sweep, ties to the first; a diverged run is never the best.
 
-    Blank while one of the others may still win.
+    Blank while one of the others may still win. With more seeds than the paper's best is of, the
+    value is what the best of the paper's number of seeds is expected to be.
     """
     behind = tuple(one.key for one in found if one.run is not None)
     why = _undecided(at, found, values)
     if why:
         return at.gap(column, why, behind=behind)
     best, value = max(values, key=lambda pair: pair[1])
+    value = _best_of_as_many(at.table.published_cell(at.row, column), values) or value
     chosen = varying(best.spec, [one.spec for one in found])
     if at.request.server:
         served = _served(at, column, best)
@@ -156,6 +171,18 @@ def _best(
         chosen=chosen,
         model=best.spec,
     )
+
+
+def _best_of_as_many(
+    published: Published | None, values: Sequence[tuple[Found, float]]
+) -> float | None:
+    """The expected best over as many seeds as the paper had; None where we have no more."""
+    of_seed: dict[int, float] = {}
+    for one, value in values:
+        of_seed[one.spec.seed] = max(value, of_seed.get(one.spec.seed, value))
+    if published is None or published.n is None or len(of_seed) <= published.n:
+        return None
+    return expected_maximum(list(of_seed.values()), published.n)
 
 
 def _undecided(at: Place, found: Sequence[Found], values: Sequence[tuple[Found, float]]) -> str:
@@ -268,7 +295,7 @@ def _judged(at: Place, column: Column, values: Sequence[float], missing: str, **
     split = at.split(column) if isinstance(column, Score) else "validation"
     other = at.table.server and not at.request.server
     elsewhere = f"published: {at.table.server}, reproduced: {split}" if other else ""
-    verdict, reason = judge(known, reproduced, at.request.scale, missing, elsewhere)
+    verdict, reason = comparable(known, reproduced, at.request.scale, missing, elsewhere)
     difference = reproduced.mean - known if reproduced and known is not None else None
     return Cell(column, published, reproduced, difference, verdict, reason, **more)
 

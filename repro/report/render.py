@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from repro.papers.tables import Column, Fact, Mean, Score
@@ -13,7 +14,8 @@ from repro.report.cells import Cell
 from repro.report.layout import markdown_table
 from repro.report.view import RowView, TableView
 from repro.server.layout import PROTOCOL
-from repro.stats.verdicts import Summary
+from repro.stats.evidence import Evidence
+from repro.stats.summary import Summary
 
 GAP = "—"
 
@@ -48,7 +50,9 @@ def count(value: int) -> str:
 
 
 def markdown(view: TableView) -> str:
-    """Three lines a row: published, reproduced (mean ± spread over seeds), difference."""
+    """Three lines a row: published, reproduced (mean ± spread over seeds), difference; and the
+    verdict, where there is one.
+    """
     table = _transposed(view) if view.table.transposed else _upright(view)
     lines = [f"**{view.table.id}.** {caption(view)}", "", *table]
     # An exception's message may hold <something>, which Markdown would take for a tag.
@@ -66,6 +70,7 @@ def _transposed(view: TableView) -> list[str]:
             [column.name, "published", *map(_published, cells)],
             ["", "reproduced", *(_reproduced(cell, view) for cell in cells)],
             ["", "difference", *map(_difference, cells)],
+            *[["", "verdict", *map(verdict, cells)]] * judged(cells),
         ]
     if any(row.parameters for row in view.rows):
         sizes = [count(row.parameters[0]) if row.parameters else "" for row in view.rows]
@@ -93,6 +98,7 @@ def _lines(row: RowView, view: TableView) -> list[list[str]]:
         [row_name(row, view), "published", *(_published(cell) for cell in row.cells), ""],
         ["", *reproduced],
         ["", "difference", *(_difference(cell) for cell in row.cells), ""],
+        *[["", "verdict", *map(verdict, row.cells), ""]] * judged(row.cells),
     ]
 
 
@@ -112,6 +118,16 @@ def _reproduced(cell: Cell, view: TableView) -> str:
 
 def _difference(cell: Cell) -> str:
     return signed(cell.difference, digits(cell.column))
+
+
+def judged(cells: Sequence[Cell]) -> bool:
+    """Whether one of them could be compared."""
+    return any(verdict(cell) for cell in cells)
+
+
+def verdict(cell: Cell) -> str:
+    """The verdict, but for a gap and what cannot be compared: their cells say so themselves."""
+    return "" if cell.verdict in (None, "GAP", "NOT COMPARABLE") else str(cell.verdict)
 
 
 def _published(cell: Cell) -> str:
@@ -169,7 +185,24 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
         "difference": cell.difference,
         "verdict": cell.verdict,
         "reason": cell.reason,
+        "evidence": cell.evidence and _evidence_json(cell.evidence),
         "runs": list(cell.runs),
+    }
+
+
+def _evidence_json(found: Evidence) -> dict[str, Any]:
+    spread = found.spread
+    return {
+        "margin": found.margin,
+        "equivalence": found.equivalence and list(found.equivalence),
+        "interval": found.interval and list(found.interval),
+        "p_adjusted": found.adjusted,
+        "sd": spread.sd if spread else None,
+        "freedom": spread.freedom if spread else None,
+        "pooled_over": spread.cells if spread else None,
+        "cv_star": found.variation,
+        "seeds_to_settle": found.seeds,
+        "basis": found.basis,
     }
 
 
@@ -195,8 +228,8 @@ def json_text(document: Any) -> str:
 
 CSV_COLUMNS = [
     "table", "scale", "row", "column", "published", "published_sd", "published_n", "reproduced",
-    "reproduced_sd", "reproduced_n", "difference", "verdict", "reason", "trained_parameters",
-    "collapsed_runs", "source", "runs",
+    "reproduced_sd", "reproduced_n", "difference", "margin", "low_95", "high_95", "p_adjusted",
+    "cv_star", "verdict", "reason", "trained_parameters", "collapsed_runs", "source", "runs",
 ]  # fmt: skip
 
 
@@ -224,10 +257,17 @@ def _csv_line(view: TableView, row: RowView, cell: Cell) -> list[Any]:
         words or (published.value if published else None), published.sd if published else None,
         published.n if published else None,
         ours.mean if ours else cell.text, ours.sd if ours else None, ours.n if ours else None,
-        cell.difference, cell.verdict, cell.reason,
+        cell.difference, *_evidence(cell.evidence), cell.verdict, cell.reason,
         row.parameters[0] if row.parameters else None, collapsed,
         published.source if published else None, " ".join(cell.runs),
     ]  # fmt: skip
+
+
+def _evidence(found: Evidence | None) -> list[float | None]:
+    if found is None:
+        return [None] * 5
+    low, high = found.interval or (None, None)
+    return [found.margin, low, high, found.adjusted, found.variation]
 
 
 def _chosen(cell: Cell) -> str | None:

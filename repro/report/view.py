@@ -5,14 +5,15 @@ Built from the store alone, without torch. All renderers read this one structure
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from repro.papers.tables import Request, Row, Score, Table
 from repro.report.cells import Cell, Place, delta_cell, derived_cell, score_cell
 from repro.report.runs_found import Lookup, kept_epoch
+from repro.report.verdicts import with_verdicts
 from repro.spec import RunSpec
 from repro.spec.counts import total_parameters, trained_parameters
-from repro.stats.verdicts import Summary, summarise
+from repro.stats.summary import Summary, summarise
 from repro.store.store import Store
 
 
@@ -76,7 +77,9 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
     wanted = [column for column in table.scores if not table.gap(column, request)]
     first = (wanted or table.scores or table.columns)[0]
     lead = table.cell_runs(table.trained[0], first, request)[0]
-    return TableView(table, request, tuple(rows.values()), lead)
+    judged = with_verdicts(table, {name: row.cells for name, row in rows.items()})
+    views = (replace(row, cells=judged[name]) for name, row in rows.items())
+    return TableView(table, request, tuple(views), lead)
 
 
 def _difference(at: Place, rows: dict[str, RowView]) -> RowView:

@@ -1,60 +1,46 @@
-"""What the comparison of a published and a reproduced number may say.
+"""What the comparison of a published and a reproduced number says.
 
 Only a result at the paper's scale, scored on the paper's rows, is comparable, and one run alone
-never confirms a number. What is counted is compared exactly, to the printed digits.
+never confirms a number. Runs confirm it where the whole 90 % interval of the difference lies within
+the margin, and contradict it where the difference is beyond the margin and the printed number lies
+outside the 95 % interval of what such runs give, adjusted over the table. What is counted is
+compared exactly, to the printed digits.
 """
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from repro.spec import Scale
+from repro.stats.evidence import Evidence
+from repro.stats.summary import Summary
 
 Verdict = Literal[
     "GAP", "NOT COMPARABLE", "SINGLE", "UNDECIDED", "MATCH", "LOWER", "HIGHER", "DIFFERS"
 ]
+MEANINGS: dict[Verdict, str] = {
+    "MATCH": "the runs show that the difference is within the margin",
+    "LOWER": "lower than published, by more than the margin and than chance explains",
+    "HIGHER": "higher than published, by more than the margin and than chance explains",
+    "DIFFERS": "another word or number than published, where nothing is measured",
+    "UNDECIDED": "the runs show neither",
+    "SINGLE": "one run: shown, never confirmed",
+    "NOT COMPARABLE": "of another scale, other rows or another encoder than the paper's",
+    "GAP": "no finished run",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Mean and sample standard deviation of the runs of a cell; `sd` is None for one run."""
-
-    mean: float
-    sd: float | None
-    values: tuple[float, ...]
-
-    @property
-    def sem(self) -> float | None:
-        """Standard error of the mean; None for one run."""
-        return None if self.sd is None else self.sd / math.sqrt(self.n)
-
-    @property
-    def n(self) -> int:
-        """Number of runs."""
-        return len(self.values)
-
-
-def summarise(values: Sequence[float]) -> Summary:
-    """The summary of one or more finite values. Raises ValueError for none or a non-finite one."""
-    if not values or not all(math.isfinite(value) for value in values):
-        raise ValueError(f"no finite values to summarise in {list(values)}")
-    sd = statistics.stdev(values) if len(values) > 1 else None
-    return Summary(statistics.fmean(values), sd, tuple(values))
-
-
-def judge(
+def comparable(
     published: float | None,
     reproduced: Summary | None,
     scale: Scale,
     missing: str,
     elsewhere: str = "",
 ) -> tuple[Verdict | None, str]:
-    """A verdict and its reason. `missing` says why `reproduced` is None, `elsewhere` that the
-    published number is of other rows than the reproduced one.
+    """Whether the two can be compared at all: UNDECIDED where they can, else why not.
+
+    `missing` says why `reproduced` is None, `elsewhere` that the published number is of other rows
+    than the reproduced one. No verdict where the paper has no number.
     """
     if reproduced is None:
         return "GAP", missing
@@ -64,9 +50,33 @@ def judge(
         return "NOT COMPARABLE", f"{scale} scale" + (f"; {elsewhere}" if elsewhere else "")
     if elsewhere:
         return "NOT COMPARABLE", elsewhere
-    if reproduced.n == 1:
-        return "SINGLE", "one run"
-    return "UNDECIDED", "no equivalence margin is declared for this table"
+    return "UNDECIDED", "not weighed yet"
+
+
+def judge(evidence: Evidence) -> tuple[Verdict, str]:
+    """The verdict on a comparable cell, and its reason."""
+    outside = abs(evidence.difference) > evidence.margin
+    where = f"{'outside' if outside else 'within'} the margin of {evidence.margin:.2f}"
+    if evidence.equivalence is None:
+        return "SINGLE", f"one run, {where}"
+    low, high = evidence.equivalence
+    if -evidence.margin < low and high < evidence.margin:
+        return "MATCH", f"{where}, {evidence.basis}"
+    adjusted = evidence.p if evidence.adjusted is None else evidence.adjusted
+    if outside and adjusted is not None and adjusted < 0.05:
+        return ("LOWER" if evidence.difference < 0 else "HIGHER"), f"{where}, {evidence.basis}"
+    return "UNDECIDED", f"{where}; {_what_settles(evidence)}"
+
+
+def _what_settles(evidence: Evidence) -> str:
+    if evidence.seeds is not None and evidence.seeds > evidence.n:
+        return f"about {evidence.seeds} seeds would settle it"
+    if evidence.seeds is not None:  # enough for this cell alone, not for one of a whole table
+        return "beyond the margin only before the adjustment over the table"
+    if evidence.paper_n is None:
+        return "no number of seeds settles it, as the paper does not say of how many runs it is"
+    runs = "single run" if evidence.paper_n == 1 else f"{evidence.paper_n} runs"
+    return f"limited by the paper's own {runs}"
 
 
 def compare(

@@ -26,7 +26,7 @@ from repro.report.render import (
 )
 from repro.report.view import TableView, view_table
 from repro.spec import run_key
-from repro.stats.verdicts import Summary
+from repro.stats.summary import Summary
 from repro.store import Store
 
 
@@ -160,7 +160,8 @@ def test_json_has_the_agreed_shape(store: Store) -> None:
     assert (last["reference"], last["parameters"]) == (True, None)
     cell = first["cells"][0]
     assert list(cell) == [
-        "column", "published", "reproduced", "difference", "verdict", "reason", "runs",
+        "column", "published", "reproduced", "difference", "verdict", "reason", "evidence",
+            "runs",
     ]  # fmt: skip
     assert cell["published"] == {"value": 30.6, "sd": None, "n": None}
     assert cell["reproduced"] == {

@@ -6,11 +6,13 @@ import math
 
 import pytest
 from fake_results import request, runs_of, store_all, store_result
+from scipy import stats
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
 from repro.report.view import RowView, TableView, view_table
-from repro.spec import AlwaysNull, Scale, run_key
+from repro.spec import AlwaysNull, RunSpec, Scale, run_key
+from repro.stats.spread import Spread
 from repro.store import Store, StoredRun
 
 
@@ -136,7 +138,6 @@ def test_a_group_that_was_not_scored_is_a_gap_beside_scored_ones(store: Store) -
         ("smoke", 1, "NOT COMPARABLE"),
         ("reduced", 2, "NOT COMPARABLE"),
         ("paper", 1, "SINGLE"),
-        ("paper", 2, "UNDECIDED"),
     ],
 )
 def test_verdicts_by_scale_and_seeds(store: Store, scale: Scale, seeds: int, verdict: str) -> None:
@@ -147,6 +148,47 @@ def test_verdicts_by_scale_and_seeds(store: Store, scale: Scale, seeds: int, ver
     null = row(table, "Always null")
     assert {cell.verdict for cell in null.cells} == {None}
     assert {cell.reason for cell in null.cells} == {"the paper has no such number"}
+
+
+def test_each_column_shares_its_deviation_and_the_table_its_false_alarms(store: Store) -> None:
+    """Two seeds 1 apart in every cell: sd 0.707 pooled over five rows, so 0.5 wide intervals."""
+    asked = request(scale="paper", seeds=2, epochs=1)
+    printed = {
+        (found.row.variant, cell.column.name): cell.published.value
+        for found in view(store, asked).rows
+        for cell in found.cells
+        if cell.published
+    }
+
+    def near(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
+        """The printed number, half a point to each side; Attention lies 20 points lower."""
+        if isinstance(spec.method, AlwaysNull):
+            return 50.0
+        variant = variants[run_key(spec)]
+        value = printed[variant, f"{group} {metric.upper()}"]
+        assert value is not None
+        return value + spec.seed - 0.5 - 20 * (variant == "attention")
+
+    table = TABLES[asked.table]
+    variants = {
+        run_key(spec): found.variant
+        for found in table.trained
+        for spec in table.cell_runs(found, table.columns[0], asked)
+    }
+    store_all(store, asked, near)
+    judged = view(store, asked)
+    adapter, attention = (row(judged, name).cells for name in ("Adapter", "Attention"))
+    evidence = adapter[0].evidence
+    assert evidence is not None
+    assert evidence.spread == Spread(pytest.approx(math.sqrt(0.5)), 5, 5)
+    half = stats.t.ppf(0.95, 5) * math.sqrt(0.5) / math.sqrt(2)
+    assert evidence.equivalence == pytest.approx((-half, half))
+    assert {cell.verdict for cell in adapter} == {"MATCH"}  # 1.0075 lies within 1.05
+    assert {cell.verdict for cell in attention} == {"LOWER"}
+    raw = 2 * stats.t.sf(20 / math.sqrt(0.5 / 2 + 0.5), 5)
+    found = attention[0].evidence
+    assert found is not None
+    assert found.adjusted == pytest.approx(raw * 30)  # the smallest of 30 cells' p-values
 
 
 def test_parameters_are_those_of_the_run_and_none_for_a_reference(store: Store) -> None:

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from repro.spec import Scale
-from repro.stats.verdicts import Summary, compare, judge, summarise
+from repro.stats.summary import Summary, summarise
+from repro.stats.verdicts import comparable, compare
 
 ONE_RUN = Summary(50.0, None, (50.0,))
 TWO_RUNS = Summary(51.5, 2.1, (50.0, 53.0))
@@ -38,41 +39,31 @@ def test_nothing_to_summarise_is_refused(values: list[float]) -> None:
 
 @pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
 def test_a_missing_number_is_a_gap_with_its_reason(scale: Scale) -> None:
-    assert judge(30.6, None, scale, "not run") == ("GAP", "not run")
-    assert judge(None, None, scale, "failed (error): x") == ("GAP", "failed (error): x")
+    assert comparable(30.6, None, scale, "not run") == ("GAP", "not run")
+    assert comparable(None, None, scale, "failed (error): x") == ("GAP", "failed (error): x")
 
 
 @pytest.mark.parametrize("scale", ["reduced", "smoke"])
 @pytest.mark.parametrize("found", [ONE_RUN, TWO_RUNS])
 def test_away_from_the_papers_scale_nothing_is_compared(scale: Scale, found: Summary) -> None:
-    assert judge(50.0, found, scale, "") == ("NOT COMPARABLE", f"{scale} scale")
-
-
-def test_one_run_at_the_papers_scale_confirms_nothing() -> None:
-    assert judge(50.0, ONE_RUN, "paper", "") == ("SINGLE", "one run")
-
-
-def test_without_a_margin_several_runs_leave_it_open() -> None:
-    verdict, reason = judge(50.0, TWO_RUNS, "paper", "")
-    assert verdict == "UNDECIDED"
-    assert "margin" in reason
+    assert comparable(50.0, found, scale, "") == ("NOT COMPARABLE", f"{scale} scale")
 
 
 @pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
 def test_a_number_that_nobody_published_has_no_verdict(scale: Scale) -> None:
-    assert judge(None, ONE_RUN, scale, "") == (None, "the paper has no such number")
+    assert comparable(None, ONE_RUN, scale, "") == (None, "the paper has no such number")
 
 
 @pytest.mark.parametrize("found", [ONE_RUN, TWO_RUNS])
 def test_scores_of_other_rows_are_compared_at_no_scale(found: Summary) -> None:
     elsewhere = "published: test, reproduced: validation"
-    assert judge(50.0, found, "paper", "", elsewhere) == ("NOT COMPARABLE", elsewhere)
-    assert judge(50.0, found, "smoke", "", elsewhere) == (
+    assert comparable(50.0, found, "paper", "", elsewhere) == ("NOT COMPARABLE", elsewhere)
+    assert comparable(50.0, found, "smoke", "", elsewhere) == (
         "NOT COMPARABLE",
         f"smoke scale; {elsewhere}",
     )
-    assert judge(None, found, "paper", "", elsewhere) == (None, "the paper has no such number")
-    assert judge(50.0, None, "paper", "not run", elsewhere) == ("GAP", "not run")
+    assert comparable(None, found, "paper", "", elsewhere) == (None, "the paper has no such number")
+    assert comparable(50.0, None, "paper", "not run", elsewhere) == ("GAP", "not run")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from repro.papers.houlsby.further_setting import (
 )
 from repro.papers.houlsby.setting import AS_RELEASED
 from repro.papers.houlsby.tables import mean, share, total
+from repro.papers.margins import for_rows
 from repro.papers.setting import Setting, assumed, paper
 from repro.papers.tables import Column, Fact, Mean, Request, Row, Score, Table
 from repro.spec import RunSpec, Scale
@@ -83,8 +84,9 @@ def run_of(
 
 def score(task: str, metric: str = METRIC, name: str = "") -> Score:
     """The column of a task: accuracy on its test rows."""
-    title = next(facts.title for known, facts in TEXTS.items() if known == task)
-    return Score(name or title, title, metric, "accuracy", task=task, split="test")
+    facts = next(facts for known, facts in TEXTS.items() if known == task)
+    title, margin = facts.title, for_rows(facts.rows["test"])
+    return Score(name or title, title, metric, "accuracy", task=task, split="test", margin=margin)
 
 
 TWO = Table(
@@ -105,7 +107,7 @@ TWO = Table(
     ),
     columns=(
         *(score(task) for task in HOULSBY),
-        Mean("Average", "Average", "test accuracy %"),
+        Mean("Average", "Average", "test accuracy %", between=("Fine-tune", "Adapters")),
         Fact("Total params", "Total number of params", "x BERT_BASE size", share, total, digits=2),
         Fact(
             "Trained / task", "Trained params/task", "percent of BERT_BASE", share, mean, digits=2

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from repro.papers.glue import COLLAPSE, SPLITS, encoder, sentence_run, word_run
+from repro.papers.margins import for_rows
 from repro.papers.peters.setting import METHODS, SMALL
 from repro.papers.setting import paper
 from repro.papers.tables import Column, Request, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
+from repro.spec.sentences import SENTENCES
+from repro.spec.tagging import SENTENCES_PUBLISHED
 
 CONLL = "conll2003"
 SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
@@ -37,7 +40,8 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
 
 def column(name: str, published: str, task: str, metric: str, split: str, protocol: str) -> Score:
     """One column; the reprint states no metric."""
-    return Score(name, published, PRINTED, metric, task=task, split=split, protocol=protocol)
+    margin = for_rows(SENTENCES_PUBLISHED[split] if task == CONLL else SENTENCES[task].rows[split])
+    return Score(name, published, PRINTED, metric, "ALL", task, split, protocol, margin)
 
 
 def printed(name: str, row: str, delta: tuple[str, str] | None = None) -> Row:

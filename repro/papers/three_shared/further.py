@@ -36,7 +36,7 @@ THREE = Table(
     ),
     columns=(
         *(score(task, METRIC, OTHER_LABELS.get(task, "")) for task in TASKS),
-        Mean("Average", "Average", METRIC),
+        Mean("Average", "Average", METRIC, between=("Full fine-tuning", "Ours (not shared)")),
     ),
     protocol="texts",
     splits=SPLITS,

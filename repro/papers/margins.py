@@ -1,0 +1,23 @@
+"""How far a reproduced number may lie from the printed one without changing a conclusion.
+
+Declared with the tables, before any result exists: at most one point, or two where a score is of
+fewer than 1,500 rows, or half of the smallest gap between two rows from which the paper concludes
+something. Half a unit of the last printed digit is added in the comparison itself.
+"""
+
+from __future__ import annotations
+
+WIDEST = 1.0
+OF_FEW_ROWS = 2.0
+FEW = 1_500
+"""Rows below which the noise of the rows themselves is about a point."""
+
+
+def for_rows(scored: int) -> float:
+    """The margin of a score of so many rows."""
+    return OF_FEW_ROWS if scored < FEW else WIDEST
+
+
+def half_of(gap: float) -> float:
+    """Half of a gap from which the paper concludes something, at most `WIDEST`."""
+    return min(WIDEST, gap / 2)

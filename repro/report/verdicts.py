@@ -1,0 +1,74 @@
+"""The verdicts of a whole table: cells of a column share a deviation, and all share the chance of
+a false alarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from repro.papers.published import Published
+from repro.papers.tables import Mean, Row, Score, Table
+from repro.report.cells import Cell
+from repro.stats.evidence import Evidence, Target, holm, weigh
+from repro.stats.spread import Spread, own, pooled
+from repro.stats.summary import Summary
+from repro.stats.verdicts import judge
+
+Cells = dict[str, tuple[Cell, ...]]
+"""Row -> its cells."""
+
+
+def with_verdicts(table: Table, rows: Cells) -> Cells:
+    """The same cells with their evidence, and verdicts where they are comparable."""
+    kinds = {row.name: row for row in table.rows}
+    common = _spreads(rows, kinds)
+    weighed = {
+        name: [_weighed(table, kinds[name], cell, common) for cell in cells]
+        for name, cells in rows.items()
+    }
+    tested = [
+        (name, i, cell.evidence)
+        for name, cells in weighed.items()
+        for i, cell in enumerate(cells)
+        if cell.verdict == "UNDECIDED" and cell.evidence is not None
+    ]
+    adjusted = holm([1.0 if found.p is None else found.p for *_, found in tested])
+    for (name, i, found), p in zip(tested, adjusted, strict=True):
+        weighed[name][i] = _judged(weighed[name][i], replace(found, adjusted=p))
+    return {name: tuple(cells) for name, cells in weighed.items()}
+
+
+def _spreads(rows: Cells, kinds: Mapping[str, Row]) -> dict[str, Spread | None]:
+    """Column -> the common deviation of its rows; a reference and a difference are no models."""
+    columns: dict[str, list[Summary]] = {}
+    for name, cells in rows.items():
+        if not kinds[name].trained or kinds[name].reference:
+            continue
+        for cell in cells:
+            if isinstance(cell.column, Score | Mean) and cell.reproduced is not None:
+                columns.setdefault(cell.column.name, []).append(cell.reproduced)
+    return {column: pooled(found) for column, found in columns.items()}
+
+
+def _weighed(table: Table, row: Row, cell: Cell, common: Mapping[str, Spread | None]) -> Cell:
+    """The cell with its evidence, where a measured number stands beside a printed one."""
+    margin, printed = table.margin_of(cell.column), cell.published
+    if margin is None or printed is None or printed.value is None or cell.reproduced is None:
+        return cell
+    shared = common.get(cell.column.name) if row.trained and not row.reference else None
+    spread = (shared or own(cell.reproduced)) if cell.reproduced.n > 1 else None
+    target = target_of(printed, printed.value, table.spread)
+    return replace(cell, evidence=weigh(cell.reproduced, target, margin, spread))
+
+
+def _judged(cell: Cell, evidence: Evidence) -> Cell:
+    verdict, reason = judge(evidence)
+    return replace(cell, evidence=evidence, verdict=verdict, reason=reason)
+
+
+def target_of(printed: Published, value: float, spread: str) -> Target:
+    """The published number as the rule needs it; `spread` says what the paper prints after ±."""
+    sem = printed.sd if spread == "sem" else None
+    sd = None if spread == "sem" else printed.sd
+    return Target(value, 10.0**-printed.decimals, printed.n, sd, sem)

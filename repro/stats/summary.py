@@ -1,0 +1,70 @@
+"""What a set of runs says in few numbers: mean, spread, the best of k, the share that collapsed."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Mean and sample standard deviation of the runs of a cell; `sd` is None for one run."""
+
+    mean: float
+    sd: float | None
+    values: tuple[float, ...]
+
+    @property
+    def sem(self) -> float | None:
+        """Standard error of the mean; None for one run."""
+        return None if self.sd is None else self.sd / math.sqrt(self.n)
+
+    @property
+    def n(self) -> int:
+        """Number of runs."""
+        return len(self.values)
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """The summary of one or more finite values. Raises ValueError for none or a non-finite one."""
+    if not values or not all(math.isfinite(value) for value in values):
+        raise ValueError(f"no finite values to summarise in {list(values)}")
+    sd = statistics.stdev(values) if len(values) > 1 else None
+    return Summary(statistics.fmean(values), sd, tuple(values))
+
+
+def expected_maximum(values: Sequence[float], k: int) -> float:
+    """The mean, over all subsets of `k` of these values, of the largest one in the subset.
+
+    What a paper's "best of k" is to be compared with (Dodge et al. 2019). Raises ValueError for k
+    below 1 or above the number of values.
+    """
+    if not 1 <= k <= len(values):
+        raise ValueError(f"no best of {k} among {len(values)} values")
+    subsets = math.comb(len(values), k)
+    # The i-th smallest (from 0) is the largest of the subsets that take k - 1 of the i below it.
+    return sum(value * math.comb(i, k - 1) for i, value in enumerate(sorted(values))) / subsets
+
+
+def variation(values: Sequence[float]) -> float | None:
+    """CV*, the coefficient of variation for small samples, in percent (Belz et al. 2022).
+
+    Of the published number and the reproduced ones together; None for one value or a mean that is
+    not above 0, as the measure depends on where the scale has its zero.
+    """
+    n, mean = len(values), statistics.fmean(values)
+    if n < 2 or mean <= 0:
+        return None
+    unbiased = math.sqrt(2 / (n - 1)) * math.exp(math.lgamma(n / 2) - math.lgamma((n - 1) / 2))
+    return 100 * (1 + 1 / (4 * n)) * statistics.stdev(values) / unbiased / mean
+
+
+def share_interval(count: int, total: int) -> tuple[float, float]:
+    """The exact 95 % interval of a share of `count` among `total` (Clopper and Pearson)."""
+    from scipy.special import betaincinv
+
+    low = 0.0 if count == 0 else float(betaincinv(count, total - count + 1, 0.025))
+    high = 1.0 if count == total else float(betaincinv(count + 1, total - count, 0.975))
+    return low, high
