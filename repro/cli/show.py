@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -12,13 +13,13 @@ from repro.cli import show_figure
 from repro.errors import MissingData
 from repro.papers.registry import FIGURES, AnyFigure, find_artefact
 from repro.papers.tables import Artefact, Request, Table
+from repro.report import protocol
 from repro.report.captions import setting
 from repro.report.layout import text_table
 from repro.report.render import GAP, count, json_text
 from repro.report.words import counted, run_name
 from repro.spec import RunSpec, run_key
 from repro.spec.counts import trained_parameters
-from repro.spec.identity import flatten, identity_fields
 
 
 def command(
@@ -68,27 +69,14 @@ def _with_data(request: Request, artefact: Artefact) -> Request:
 
 
 def first_runs(table: Table, request: Request) -> list[RunSpec]:
-    """One run a row, each once: its first seed, on the first task that is asked for."""
-    wanted = [c for c in table.scores if c.task in table.needed(request)] or table.columns
-    firsts = (table.cell_runs(row, wanted[0], request)[0] for row in table.trained)
-    return list({run_key(spec): spec for spec in firsts}.values())
+    """One run a row, each once."""
+    runs = protocol.first_runs(table, request).values()
+    return list({run_key(spec): spec for spec in runs}.values())
 
 
-def protocol(spec: RunSpec) -> list[dict[str, Any]]:
+def setting_of(spec: RunSpec) -> list[dict[str, Any]]:
     """Every value of a run with its origin: paper, code, or assumed."""
-    lines = []
-    for path, value in flatten(identity_fields(spec)):
-        part = path if path in spec.sources else path.split(".")[0]
-        source = spec.sources.get(path) or spec.sources.get(part)
-        lines.append(
-            {
-                "field": path,
-                "value": value,
-                "origin": source.origin if source else None,
-                "citation": source.citation if source else None,
-            }
-        )
-    return lines
+    return [asdict(value) for value in protocol.values(spec)]
 
 
 def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, Any]:
@@ -104,7 +92,7 @@ def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, An
             {
                 "name": run_name(run),
                 "parameters_trained": trained_parameters(run),
-                "setting": protocol(run),
+                "setting": setting_of(run),
             }
             for run in runs
         ],
@@ -165,7 +153,7 @@ def figure_json(figure: AnyFigure, request: Request) -> dict[str, Any]:
             {
                 "name": name,
                 "parameters_trained": trained_parameters(run),
-                "setting": protocol(run),
+                "setting": setting_of(run),
             }
             for name, run in show_figure.first_runs(figure, request).items()
         ],

@@ -15,7 +15,7 @@ from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.spec.sentences import SENTENCES, protocol_of
 from repro.stats.evidence import Evidence
-from repro.stats.summary import Summary, summarise
+from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
 
 

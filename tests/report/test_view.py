@@ -12,7 +12,6 @@ from repro.papers.registry import TABLES
 from repro.papers.tables import Request
 from repro.report.view import RowView, TableView, view_table
 from repro.spec import AlwaysNull, RunSpec, Scale, run_key
-from repro.stats.spread import Spread
 from repro.store import Store, StoredRun
 
 
@@ -180,7 +179,9 @@ def test_each_column_shares_its_deviation_and_the_table_its_false_alarms(store: 
     adapter, attention = (row(judged, name).cells for name in ("Adapter", "Attention"))
     evidence = adapter[0].evidence
     assert evidence is not None
-    assert evidence.spread == Spread(pytest.approx(math.sqrt(0.5)), 5, 5)
+    assert evidence.spread is not None
+    assert evidence.spread.sd == pytest.approx(math.sqrt(0.5))
+    assert (evidence.spread.freedom, evidence.spread.cells) == (5, 5)
     half = stats.t.ppf(0.95, 5) * math.sqrt(0.5) / math.sqrt(2)
     assert evidence.equivalence == pytest.approx((-half, half))
     assert {cell.verdict for cell in adapter} == {"MATCH"}  # 1.0075 lies within 1.05

@@ -1,0 +1,125 @@
+"""How an artefact's runs are trained, value by value: what the paper says and what is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from repro.papers.registry import ARTEFACTS
+from repro.papers.tables import Request, Table
+from repro.report.layout import markdown_table
+from repro.spec import RunSpec
+from repro.spec.identity import flatten, identity_fields
+
+UNTOLD = ("seed", "scale", "backbone.revision", "task.revision")
+"""Fields that say nothing of how a paper trains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of a run, and where it comes from: paper, code or assumed, with its citation."""
+
+    field: str
+    value: Any
+    origin: str | None
+    citation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One field: the value at the paper's scale and the one used here, for some rows or all."""
+
+    paper: Value | None
+    here: Value | None
+    rows: tuple[str, ...]
+    """The rows that it holds for; none where it holds for all."""
+
+    @property
+    def field(self) -> str:
+        """The field's path in the run."""
+        return (self.here or self.paper).field  # type: ignore[union-attr]
+
+    @property
+    def same(self) -> bool:
+        """The paper's own value is used."""
+        values = [known.value for known in (self.paper, self.here) if known is not None]
+        return len(values) == 2 and values[0] == values[1]
+
+
+def values(spec: RunSpec) -> list[Value]:
+    """Every value of a run with its origin."""
+    found = []
+    for path, value in flatten(identity_fields(spec)):
+        source = spec.sources.get(path) or spec.sources.get(path.split(".")[0])
+        origin = (source.origin, source.citation) if source else (None, None)
+        found.append(Value(path, value, *origin))
+    return found
+
+
+def first_runs(table: Table, request: Request) -> dict[str, RunSpec]:
+    """Row -> its first run, of its first seed on the first task that is asked for."""
+    wanted = [c for c in table.scores if c.task in table.needed(request)] or table.columns
+    return {row.name: table.cell_runs(row, wanted[0], request)[0] for row in table.trained}
+
+
+def choices(request: Request) -> list[Choice]:
+    """Every field of an artefact's runs; what differs between rows once for each value."""
+    here, paper = _runs(request), _runs(_as_printed(request))
+    found: dict[str, dict[str, tuple[Value | None, Value | None]]] = {}
+    for row in here:
+        ours = {one.field: one for one in values(here[row])}
+        theirs = {one.field: one for one in values(paper[row])} if row in paper else {}
+        for field in dict.fromkeys((*theirs, *ours)):
+            if field not in UNTOLD:
+                found.setdefault(field, {})[row] = theirs.get(field), ours.get(field)
+    return [choice for field in sorted(found) for choice in _grouped(found[field], len(here))]
+
+
+def _grouped(rows: dict[str, tuple[Value | None, Value | None]], total: int) -> list[Choice]:
+    """One choice for all rows that have the same two values."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row, pair in rows.items():
+        alike.setdefault((repr(pair[0]), repr(pair[1])), []).append(row)
+    return [
+        Choice(*rows[names[0]], () if len(names) == total else tuple(names))
+        for names in alike.values()
+    ]
+
+
+def _as_printed(request: Request) -> Request:
+    """The same artefact at the paper's scale, nothing set by hand."""
+    bare = Request(request.table, "paper", 1, tasks=request.tasks, method=request.method)
+    return replace(bare, as_released=request.as_released)
+
+
+def _runs(request: Request) -> dict[str, RunSpec]:
+    """Row -> its run; a figure has one, that trains what it shows."""
+    artefact = ARTEFACTS[request.table]
+    if isinstance(artefact, Table):
+        models = {row.name for row in artefact.rows if not row.reference}
+        found = first_runs(artefact, request)
+        return {row: spec for row, spec in found.items() if row in models}
+    first = artefact.runs(request)[:1]
+    return {"": first[0]} if first else {}
+
+
+def protocol_table(request: Request) -> list[str]:
+    """Lines of Markdown: field, the paper's value and its source, ours where it is another."""
+    lines = [
+        [_named(choice), _shown(choice.paper), "" if choice.same else _shown(choice.here)]
+        for choice in choices(request)
+    ]
+    return markdown_table(["Field", "At the paper's scale", "Here, if another"], lines, left=3)
+
+
+def _named(choice: Choice) -> str:
+    return choice.field + (f" ({', '.join(choice.rows)})" if choice.rows else "")
+
+
+def _shown(value: Value | None) -> str:
+    if value is None:
+        return "—"
+    said = "none" if value.value is None else str(value.value)
+    source = f" — {value.origin}: {value.citation}" if value.origin else ""
+    return (said + source).replace("|", "\\|")
+
