@@ -9,6 +9,7 @@ import typer
 
 import repro
 from repro.cli import (
+    claims,
     doctor,
     export,
     figure,
@@ -43,6 +44,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "table": table.command,
     "figure": figure.command,
     "report": report.command,
+    "claims": claims.command,
     "export": export.command,
     "import-scores": import_scores.command,
     "status": status.command,

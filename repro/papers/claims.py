@@ -2,18 +2,29 @@
 
 A claim is one or more statements about printed numbers, each "this is more than that" or "these are
 within so much of each other". It is judged twice: on the numbers that the paper itself prints, and
-on ours.
+on ours. The numbers stand in the CSVs; a claim names their places, and holds no number but one that
+the paper's sentence states.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Literal
+
+from repro.errors import ReproError
+from repro.papers.margins import WIDEST
+from repro.papers.names import PAPERS
+from repro.papers.published import Published, load_published
+
+SIMILAR = WIDEST
+"""Points: what "on par", "similar" and "comparable" mean where the sentence names no number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Where one number stands in a paper's CSV files."""
+    """Where one number stands in the CSV files, whose tables have names of their own ("RA-T1")."""
 
     table: str
     row: str
@@ -25,7 +36,8 @@ class Printed:
 class Ours:
     """The cell of a table here that reproduces a number: a row and a column by their names.
 
-    Of a heat map, `row` and `column` are the first and the last ablated layer.
+    Of a heat map, `row` and `column` are the first and the last ablated layer, and the number is
+    the drop; of curves, `row` is the point's name and `column` the task.
     """
 
     artefact: str
@@ -35,31 +47,35 @@ class Ours:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number of the paper, or the mean of several; `ours` is empty while no table here has it."""
+    """A number of the paper, or the mean of several; `ours` is empty while no table here has it,
+    `printed` where the paper prints none.
+    """
 
     name: str
-    printed: tuple[Printed, ...]
+    printed: tuple[Printed, ...] = ()
     ours: tuple[Ours, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`left` is more than `right` by more than `by`; or, within, they differ by at most `by`.
+    """`left` is more than `times` x `right` + `plus`; or, within, differs from it by at most `by`.
 
-    `by` is in the units of the column (points). `right` may be a plain number.
+    `right` may be a plain number. `plus` and `by` are in the units of the column (points).
     """
 
     left: Quantity
     right: Quantity | float
     kind: Literal["more", "within"] = "more"
     by: float = 0.0
+    times: float = 1.0
+    plus: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a paper says, in our words, and where; all its `statements` must hold.
 
-    `untested` says why the printed numbers or ours cannot decide it, where that is known.
+    `note` says how the sentence is read, or why the printed numbers or ours cannot decide it.
     """
 
     id: str
@@ -68,3 +84,29 @@ class Claim:
     source: str
     statements: tuple[Statement, ...]
     note: str = ""
+
+
+def best(one: Quantity, *others: Quantity) -> tuple[Statement, ...]:
+    """`one` is more than each of the others."""
+    return tuple(Statement(one, other) for other in others)
+
+
+def printed_cell(place: Printed) -> Published:
+    """The printed number. Raises ReproError where no CSV has it, which is a mistake in a claim."""
+    table = load_published(_paper_of(place.table), place.table)
+    cell = table.get((place.row, place.column, place.metric))
+    if cell is None or cell.value is None:
+        raise ReproError(
+            f"{place.table}.csv has no number for row '{place.row}', column '{place.column}', "
+            f"metric '{place.metric}': mend the claim that names it."
+        )
+    return cell
+
+
+@cache
+def _paper_of(table: str) -> str:
+    """The folder of the paper that printed a table."""
+    for paper in PAPERS:
+        if (files("repro.papers") / paper / "published" / f"{table}.csv").is_file():
+            return paper
+    raise ReproError(f"No paper has {table}.csv: mend the claim that names it.")

@@ -130,7 +130,7 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
     found = [run for key in keys if (run := store.read(key)) is not None]
     missing = _missing(request, store, chains, found)
     layers = chains[0][0].backbone.layers
-    drops = mean_grid([_grid(run, task, GLUE[task].monitor, drop) for run in found])
+    drops = mean_grid([lost(run, task) for run in found])
     changes = mean_grid([_grid(run, task, RELATIVE, relative_change) for run in found])
     undefined = _undefined(found, task)
     constant = frozenset(span for run in found for span in _constant(run, task))
@@ -154,6 +154,11 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
         if found and len(found) < len(keys)
         else "",
     )
+
+
+def lost(run: StoredRun, task: GlueName) -> Grid:
+    """Points that each span costs one run, in the metric that the task is selected by."""
+    return _grid(run, task, GLUE[task].monitor, drop)
 
 
 def drop(intact: float, score: float) -> float:

@@ -1,0 +1,156 @@
+"""`claims [PAPER]`: what the papers claim, on the numbers that they print and on ours."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from repro.cli import options as o
+from repro.errors import ReproError, UnknownName
+from repro.papers.all_claims import CLAIMS
+from repro.papers.names import PAPERS
+from repro.report.claims import JudgedClaim, JudgedStatement, judge_claims
+from repro.report.render import json_text
+from repro.report.words import counted
+
+WIDTH = 100
+
+
+def command(
+    paper: Annotated[str | None, typer.Argument(help=f"{', '.join(PAPERS)}; default: all.")] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            help="paper or reduced: judge ours on that scale only (default: the fittest)."
+        ),
+    ] = None,
+    store: o.StoreOption = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Judges what the papers claim in their text: on their own numbers, and on stored runs.
+
+    Example: python -m repro claims resadapters --scale reduced
+    """
+    name = find_paper(paper)
+    claims = [claim for claim in CLAIMS if name in (None, claim.paper)]
+    judged = judge_claims(claims, o.open_store(store), check_scale(scale))
+    sys.stdout.write(json_text(as_json(judged)) if json else as_text(judged))
+
+
+def find_paper(given: str | None) -> str | None:
+    """The folder of the paper called `given`, in any case; an unknown one names the closest."""
+    if given is None:
+        return None
+    wanted = given.lower().replace("-", "_")
+    for name in PAPERS:
+        if name == wanted:
+            return name
+    raise UnknownName("paper", given, PAPERS)
+
+
+def check_scale(given: str | None) -> str | None:
+    """The scale; claims are not judged at smoke scale."""
+    scale = None if given is None else o.check_scale(given)
+    if scale == "smoke":
+        raise ReproError(
+            "Claims are not judged at smoke scale, whose rows are generated: take --scale paper or "
+            "reduced."
+        )
+    return scale
+
+
+def as_text(judged: Sequence[JudgedClaim]) -> str:
+    """By paper: each claim, both verdicts and its source; how many of each at the end."""
+    blocks = []
+    for paper, title in PAPERS.items():
+        own = [one for one in judged if one.claim.paper == paper]
+        if own:
+            blocks += [title, "=" * len(title), "", *map(_block, own)]
+    return "\n".join([*blocks, _counts(judged)]) + "\n"
+
+
+def _block(one: JudgedClaim) -> str:
+    claim = one.claim
+    behind = f" ({', '.join(one.artefacts)})" if one.artefacts else ""
+    lines = [
+        _filled(claim.says, ""),
+        _filled(f"on the printed numbers: {one.published}: {one.published_detail}", "  "),
+        _filled(f"on ours: {one.ours}: {one.ours_detail}{behind}", "  "),
+        _filled(f"source: {claim.source}. [{claim.id}]", "  "),
+    ]
+    if claim.note:
+        lines.append(_filled(f"note: {claim.note}", "  "))
+    return "\n".join(lines) + "\n"
+
+
+def _filled(text: str, indent: str) -> str:
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  " if indent else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _counts(judged: Sequence[JudgedClaim]) -> str:
+    """61 claims. On the printed numbers: 44 hold, ..."""
+    printed = Counter(one.published for one in judged)
+    ours = Counter(one.ours for one in judged)
+    lines = [
+        f"{counted(len(judged), 'claim')}.",
+        f"On the printed numbers: {_listed(printed)}.",
+        f"On ours: {_listed(ours)}.",
+    ]
+    return "\n".join(lines)
+
+
+def _listed(found: Counter[Any]) -> str:
+    return ", ".join(f"{verdict} {number}" for verdict, number in found.most_common())
+
+
+def as_json(judged: Sequence[JudgedClaim]) -> dict[str, Any]:
+    """The object of `claims --json`; docs/json.md describes it."""
+    return {"claims": [_claim_json(one) for one in judged]}
+
+
+def _claim_json(one: JudgedClaim) -> dict[str, Any]:
+    claim = one.claim
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "says": claim.says,
+        "source": claim.source,
+        "note": claim.note or None,
+        "published": {"verdict": one.published, "detail": one.published_detail},
+        "ours": {
+            "verdict": one.ours,
+            "detail": one.ours_detail,
+            "gap": one.gap,
+            "interval": one.interval,
+            "probability": one.probability,
+            "artefacts": list(one.artefacts),
+        },
+        "statements": [_statement_json(statement) for statement in one.statements],
+    }
+
+
+def _statement_json(one: JudgedStatement) -> dict[str, Any]:
+    gap = one.ours.gap
+    return {
+        "says": one.says,
+        "published": {"outcome": one.published.outcome, "detail": one.published.detail},
+        "ours": {
+            "outcome": one.ours.outcome,
+            "one_seed": one.ours.one,
+            "detail": one.ours.detail,
+            "gap": asdict(gap) if gap is not None else None,
+        },
+    }

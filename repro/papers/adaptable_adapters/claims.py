@@ -1,0 +1,180 @@
+"""What Adaptable Adapters claims; no table here reproduces it."""
+
+from __future__ import annotations
+
+from repro.papers.claims import SIMILAR, Claim, Printed, Quantity, Statement, best
+
+PAPER = "Moosavi et al. 2022, Adaptable Adapters"
+POOLED = {
+    "QQP": "F1 or mean of accuracy and F1, unconfirmed; see NOTES",
+    "STS-B": "Spearman or mean of Pearson and Spearman, unconfirmed; see NOTES",
+    "MRPC": "fits mean of accuracy and F1; see NOTES",
+}
+METRICS = {
+    task: f"score x100 ({POOLED[task]})" if task in POOLED else "accuracy %"
+    for task in ("MNLI", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "WNLI")
+} | {"CoLA": "Matthews corr x100"}
+BASELINE, AA, DROP_AA, DROP_13 = "Baseline", "AA", "AdapterDrop^AA", "AdapterDrop^13"
+SPEC, UNI, SIM = "AA-focused^spec", "AA-focused^uni", "AA-focused^sim"
+FOCUSED = SPEC, UNI, SIM
+FEWEST = 100
+"""Rows of the only setting whose block is printed in full."""
+
+
+def on_task(row: str, task: str) -> Quantity:
+    """A score of Table 2, trained on 100 rows."""
+    place = Printed("AA22-T2", f"Low-data-{FEWEST} / {row}", task, METRICS[task])
+    return Quantity(f"{row}, {task}", (place,))
+
+
+def average(row: str) -> Quantity:
+    """The mean over nine tasks."""
+    place = Printed("AA22-T2", f"Low-data-{FEWEST} / {row}", "Avg", "mean over the 9 datasets")
+    return Quantity(row, (place,))
+
+
+def gain(rows: int) -> Quantity:
+    """What the universal architecture gains on average; printed for three settings."""
+    row = f"Low-data-{rows} / {UNI} minus {BASELINE}"
+    place = Printed("AA22-T2", row, "Avg", "difference of the two averages")
+    return Quantity(f"{UNI} minus {BASELINE} at {rows} rows", (place,))
+
+
+def layers(row: str, *tasks: str) -> Quantity:
+    """Adapter layers in use: of a task, or the mean over several (default: all)."""
+    places = tuple(
+        Printed("AA22-T2", f"Low-data-{FEWEST} / |{row}|", task, "number of adapter layers")
+        for task in tasks or METRICS
+    )
+    return Quantity(f"layers of {row}" + (f", {tasks[0]}" if tasks else ""), places)
+
+
+def last(number: int) -> Quantity:
+    """A number of Table 3."""
+    metric = "average GLUE score, setting not stated in the seed"
+    place = Printed("AA22-T3", f"last n={number} adapter layers", "Avg (overall)", metric)
+    return Quantity(f"last {number} layers", (place,))
+
+
+CLAIMS = (
+    Claim(
+        "adaptable-on-par",
+        "adaptable_adapters",
+        "Adaptable adapters are on par with adapters in all layers.",
+        f"{PAPER}, abstract; section 5, first observation; Table 2",
+        (Statement(average(BASELINE), average(AA), "within", SIMILAR),),
+        note="On par is read as within a point on average. Only the setting of 100 rows is printed "
+        "in full in the copies at hand.",
+    ),
+    Claim(
+        "adaptable-layers",
+        "adaptable_adapters",
+        "Adaptable adapters use 13 to 15 of 24 layers on average.",
+        f"{PAPER}, section 5, first observation; Table 2",
+        (Statement(layers(AA), (13 + 15) / 2, "within", (15 - 13) / 2),),
+        note="Read as: the mean over nine tasks.",
+    ),
+    Claim(
+        "adaptable-half",
+        "adaptable_adapters",
+        "The architecture found for one task has about 50 % of the layers, and so of the "
+        "parameters, of the standard one.",
+        f"{PAPER}, abstract; section 5",
+        (Statement(layers(UNI), layers(BASELINE), "within", 0.05 * 24, times=0.5),),
+        note="About is read as: between 45 and 55 % of 24 layers.",
+    ),
+    Claim(
+        "adaptable-focused-every-task",
+        "adaptable_adapters",
+        "All focused architectures are ahead of the baseline in all low-data tasks.",
+        f"{PAPER}, section 5, second observation; Table 2",
+        tuple(
+            Statement(on_task(row, task), on_task(BASELINE, task))
+            for row in FOCUSED
+            for task in METRICS
+        ),
+        note="Judged on 100 rows, the setting that is printed in full in the copies at hand.",
+    ),
+    Claim(
+        "adaptable-focused-average",
+        "adaptable_adapters",
+        "All focused architectures are ahead of the baseline on average.",
+        f"{PAPER}, section 5, second observation; Table 2",
+        tuple(Statement(average(row), average(BASELINE)) for row in FOCUSED),
+    ),
+    Claim(
+        "adaptable-gains",
+        "adaptable_adapters",
+        "The architecture found for one task gains 4.24, 5.57 and 2.35 points on average at 100, "
+        "300 and 500 rows.",
+        f"{PAPER}, section 5, second observation",
+        (
+            Statement(average(UNI), average(BASELINE), "within", plus=4.24),
+            Statement(gain(300), 5.57, "within"),
+            Statement(gain(500), 2.35, "within"),
+        ),
+        note="Both averages are printed at 100 rows only, elsewhere the gains alone.",
+    ),
+    Claim(
+        "adaptable-transfer",
+        "adaptable_adapters",
+        "An architecture found on one task transfers: it does as well as one found for each task.",
+        f"{PAPER}, section 5, third observation; Table 2",
+        (Statement(average(SPEC), average(UNI), "within", SIMILAR),),
+        note="As well is read as within a point on average.",
+    ),
+    Claim(
+        "adaptable-focused-above-aa",
+        "adaptable_adapters",
+        "Training only the selected layers is better than selecting and training at once.",
+        f"{PAPER}, section 4.3, AA-focused; Table 2",
+        tuple(Statement(average(row), average(AA)) for row in FOCUSED),
+    ),
+    Claim(
+        "adaptable-rational",
+        "adaptable_adapters",
+        "With the same last 13 layers, rational activations are far better than AdapterDrop.",
+        f"{PAPER}, section 5, fourth observation; Table 2",
+        (Statement(average(SIM), average(DROP_13)),),
+    ),
+    Claim(
+        "adaptable-drop",
+        "adaptable_adapters",
+        "AdapterDrop with as many layers as selected keeps more layers than with 13, and is no "
+        "better for it.",
+        f"{PAPER}, section 5, fifth observation; Table 2",
+        (
+            Statement(layers(DROP_AA), layers(DROP_13)),
+            Statement(average(DROP_AA), average(DROP_13), "within", SIMILAR),
+        ),
+        note="No better is read as within a point on average.",
+    ),
+    Claim(
+        "adaptable-drop-baseline",
+        "adaptable_adapters",
+        "AdapterDrop is on par with the baseline or lower.",
+        f"{PAPER}, section 5, fifth observation; Table 2",
+        tuple(
+            Statement(average(BASELINE), average(row), plus=-SIMILAR) for row in (DROP_AA, DROP_13)
+        ),
+        note="Read as: at most a point higher on average.",
+    ),
+    Claim(
+        "adaptable-fewest",
+        "adaptable_adapters",
+        "Of all tasks, the fewest layers are selected for QQP (first seed, 100 rows).",
+        f"{PAPER}, section 5, AA-focused with one architecture; Table 2",
+        tuple(
+            Statement(layers(SPEC, task), layers(SPEC, "QQP"))
+            for task in METRICS
+            if task != "QQP"
+        ),
+    ),
+    Claim(
+        "adaptable-thirteen",
+        "adaptable_adapters",
+        "With the last 12 instead of the last 13 layers the average drops notably.",
+        f"{PAPER}, section 5, on the number of layers; Table 3",
+        best(last(13), last(12)),
+    ),
+)  # fmt: skip

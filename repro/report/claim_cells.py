@@ -1,0 +1,127 @@
+"""Our numbers for the cells that claims name: one value a run, by artefact, row and column.
+
+Built from the store alone, without torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from repro.papers.claims import Ours
+from repro.papers.curves import Curves
+from repro.papers.figures import Figure
+from repro.papers.registry import FIGURES, TABLES
+from repro.papers.tables import Fact, Request, Table
+from repro.report.figures.ablation import lost
+from repro.report.figures.curves import view_curves
+from repro.report.files import saved_requests, table_name
+from repro.report.view import view_table
+from repro.spec import run_key
+from repro.store.store import Store
+
+Where = tuple[str, str]
+"""Row, column."""
+SCALES = ("reduced", "paper")
+"""Where claims are judged; the later the better. Smoke scale says nothing about a paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A cell's values, one a run, or why there are none.
+
+    `counted`: an exact number of the models, not a score; `everywhere`: the same at all scales.
+    """
+
+    values: tuple[float, ...] = ()
+    runs: tuple[str, ...] = ()
+    reason: str = ""
+    counted: bool = False
+    everywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table or figure that somebody asked for, and its cells."""
+
+    request: Request
+    cells: Mapping[Where, Known]
+
+    @property
+    def name(self) -> str:
+        """As its files are called."""
+        return table_name(self.request)
+
+    def known(self, place: Ours) -> Known:
+        """The cell, or why it has no value."""
+        return self.cells.get((place.row, place.column), Known(reason="not in it"))
+
+    def merit(self, places: Iterable[Ours]) -> tuple[int, bool, int, int, bool]:
+        """How fit it is to judge a claim about these cells: the higher the better.
+
+        First how many of them it has, then the headline reading before the released one, the
+        paper's scale before a smaller one, more runs, and the scale's own encoder.
+        """
+        found = [known for place in places if (known := self.known(place)).values]
+        return (
+            len(found),
+            not self.request.as_released,
+            SCALES.index(self.request.scale),
+            min((len(known.values) for known in found), default=0),
+            self.request.backbone is None,
+        )
+
+
+def sources(store: Store, artefacts: set[str]) -> dict[str, list[Source]]:
+    """Everything that was asked for of these artefacts at a scale where claims are judged."""
+    found: dict[str, list[Source]] = {name: [] for name in artefacts}
+    for request in saved_requests(store):
+        if request.table in artefacts and request.scale in SCALES:
+            found[request.table].append(Source(request, _cells(request, store)))
+    return found
+
+
+def _cells(request: Request, store: Store) -> dict[Where, Known]:
+    if request.table in TABLES:
+        return _of_table(TABLES[request.table], request, store)
+    figure = FIGURES[request.table]
+    if isinstance(figure, Curves):
+        return _of_curves(figure, request, store)
+    return _of_heat_map(figure, request, store)
+
+
+def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known]:
+    cells = {}
+    for row in view_table(table, request, store).rows:
+        for cell in row.cells:
+            column = cell.column
+            cells[row.row.name, column.name] = Known(
+                values=cell.reproduced.values if cell.reproduced else (),
+                runs=cell.runs,
+                reason=cell.reason,
+                counted=isinstance(column, Fact),
+                everywhere=isinstance(column, Fact) and column.everywhere,
+            )
+    return cells
+
+
+def _of_curves(figure: Curves, request: Request, store: Store) -> dict[Where, Known]:
+    """By the point's name and the task."""
+    return {
+        (one.point.name, one.task): Known(one.values, one.runs, one.reason)
+        for one in view_curves(figure, request, store).measured
+    }
+
+
+def _of_heat_map(figure: Figure, request: Request, store: Store) -> dict[Where, Known]:
+    """By first and last ablated layer: the drop, of the seeds that are there."""
+    keys = [run_key(chain[-1]) for chain in figure.chains(request)]
+    runs = [run for key in keys if (run := store.read(key)) is not None]
+    grids = [lost(run, figure.task(request)) for run in runs]
+    shared = [span for span in (grids[0] if grids else {}) if all(span in g for g in grids)]
+    return {
+        (str(first), str(last)): Known(
+            tuple(grid[first, last] for grid in grids), tuple(run.key for run in runs)
+        )
+        for first, last in shared
+    }
