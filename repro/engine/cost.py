@@ -10,7 +10,7 @@ are frozen (forward, and the gradient of the states), three where they train. Sp
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,13 @@ class Speed:
     measured: bool
     layer: float = 0.0
     """Seconds that a layer takes at least in a step of training: launches of kernels."""
+    start: float = 0.0
+    """Seconds until a job's process trains: imports, weights; small jobs are mostly that."""
 
 
 ASSUMED = {
-    "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False, layer=5e-4),
-    "cuda": Speed(3.6e14, 3.0e12, "one H100 at 45% of its bf16 peak", False, layer=3e-3),
+    "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False, layer=5e-4, start=8.0),
+    "cuda": Speed(3.6e14, 3.0e12, "one H100 at 45% of its bf16 peak", False, layer=3e-3, start=12.0),
 }
 
 
@@ -139,7 +141,7 @@ def estimate(job: Job, speed: Speed) -> Estimate:
         flops += own * (training_passes(spec) * trained + scored)
         traffic += moved * (trained + scored / 3)
     seconds = flops / speed.flops + traffic / speed.bytes + launching(job, speed)
-    return Estimate(seconds, memory(job, length * padded))
+    return Estimate(seconds + speed.start, memory(job, length * padded))
 
 
 def launching(job: Job, speed: Speed) -> float:
@@ -239,15 +241,17 @@ def _is_speed(document: dict[str, Any]) -> bool:
 
 
 def calibrated(jobs: list[tuple[Job, float]], speed: Speed, device_name: str) -> Speed:
-    """The speed at which the model's estimate meets the seconds that these jobs took."""
+    """The speed at which the model's estimate meets the seconds that these jobs trained."""
+    speed, start = replace(speed, start=0.0), speed.start
     taken = sum(seconds for _, seconds in jobs)
     launched = sum(launching(job, speed) for job, _ in jobs)
     predicted = sum(estimate(job, speed).seconds for job, _ in jobs)
     computed = predicted - launched
     if predicted <= 0 or taken <= 0:  # runs that train nothing say nothing about the machine
-        return speed
+        return replace(speed, start=start)
     if computed > 0 and taken > 2 * launched:
         factor = computed / (taken - launched)
-        return Speed(speed.flops * factor, speed.bytes * factor, device_name, True, speed.layer)
+        flops, moved = speed.flops * factor, speed.bytes * factor
+        return Speed(flops, moved, device_name, True, speed.layer, start)
     layer = speed.layer * taken / predicted
-    return Speed(speed.flops, speed.bytes, device_name, True, layer)
+    return Speed(speed.flops, speed.bytes, device_name, True, layer, start)

@@ -60,7 +60,8 @@ def store_some(store: Store, specs: list[RunSpec], seed: int) -> set[str]:
 
 
 def asked(table: Table, scale: Scale) -> Request:
-    revisions = fake_glue.REVISIONS | {"conll2003": "made by hand"}
+    revisions: dict[str, str | None] = {}
+    revisions |= dict.fromkeys((*fake_glue.REVISIONS, "conll2003"), "made by hand")
     return Request(table.id, scale, 2, data_revision="made by hand", data_revisions=revisions)
 
 
