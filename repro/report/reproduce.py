@@ -7,21 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from repro.audit.run import findings as audit
 from repro.backbones.describe import LOCAL
-from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
+from repro.papers.registry import FIGURES, TABLES
 from repro.papers.tables import Request
+from repro.report.claims import judge_all
 from repro.report.figures.files import FOLDER
 from repro.report.figures.files import markdown as figure_markdown
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.view import FigureView
 from repro.report.files import command_line, table_name
 from repro.report.layout import markdown_table
+from repro.report.protocol import protocol_table
 from repro.report.render import markdown
-from repro.report.view import TableView, view_table
-from repro.report.words import counted, duration
+from repro.report.summary import (
+    View,
+    audit_section,
+    claims_section,
+    machines,
+    verdict_counts,
+    what_holds,
+)
+from repro.report.view import view_table
 from repro.store.store import Store
-
-View = TableView | FigureView
 
 
 def view_of(request: Request, store: Store) -> View:
@@ -32,8 +40,16 @@ def view_of(request: Request, store: Store) -> View:
 
 
 def document(views: Sequence[View], store: Store) -> str:
-    """The whole file."""
-    lines = ["# Reproduced tables and figures", "", *_summary(views), ""]
+    """The whole file: what holds, one line a table and figure, then each with its protocol."""
+    claims, findings = judge_all(store), audit()
+    lines = [
+        "# Reproduced tables and figures",
+        "",
+        *what_holds(views, claims, findings, store),
+        "",
+        *_overview(views),
+        "",
+    ]
     for view in views:
         lines += [
             f"## {table_name(view.request)}",
@@ -43,8 +59,24 @@ def document(views: Sequence[View], store: Store) -> str:
             f"Status: {_status(view)}. {_ran(view, store)}{_folder(view)}",
             "",
             _body(view),
+            *_protocol(view),
         ]
+    lines += [*claims_section(claims), *audit_section(findings)]
     return "\n".join(lines)
+
+
+def _protocol(view: View) -> list[str]:
+    """How it is trained, folded away: a reader opens it."""
+    if not view.runs:
+        return []
+    return [
+        "<details><summary>Protocol: what the paper says, what is used, and the source</summary>",
+        "",
+        *protocol_table(view.request),
+        "",
+        "</details>",
+        "",
+    ]
 
 
 def _body(view: View) -> str:
@@ -53,27 +85,21 @@ def _body(view: View) -> str:
     return markdown(view)
 
 
-def _summary(views: Sequence[View]) -> list[str]:
-    """One line a table or figure asked for, and those that nobody asked for."""
+def _overview(views: Sequence[View]) -> list[str]:
+    """One line a table or figure asked for."""
     rows = [
         [
             view.request.table,
             view.request.scale,
             view.lead.backbone.name,
             f"{view.done}/{view.cells}",
+            ", ".join(verdict_counts(view)),
             _collapsed(view),
         ]
         for view in views
     ]
-    asked = {view.request.table for view in views}
-    absent = [name for name in ARTEFACTS if name not in asked]
-    lines = markdown_table(
-        ["Table", "Scale", "Encoder", "Cells reproduced", "Collapsed rows"], rows, left=5
-    )
-    lines += ["", "Only the paper scale is comparable with the published numbers."]
-    if absent:
-        lines.append(f"Not asked for yet: {', '.join(absent)}.")
-    return lines
+    head = ["Table", "Scale", "Encoder", "Cells reproduced", "Verdicts", "Collapsed rows"]
+    return markdown_table(head, rows, left=6)
 
 
 def _collapsed(view: View) -> str:
@@ -98,15 +124,4 @@ def _folder(view: View) -> str:
 
 def _ran(view: View, store: Store) -> str:
     """On what the runs were trained, and for how long; jobs are counted once."""
-    jobs: dict[tuple[str, ...], tuple[str, float]] = {}
-    for key in view.runs:
-        run = store.read(key)
-        machine = run.environment() if run is not None else {}
-        if machine:
-            members = tuple(machine["members"])
-            jobs[members] = machine["device_name"], float(machine["seconds"])
-    if not jobs:
-        return ""
-    devices = sorted({device for device, _ in jobs.values()})
-    total = sum(seconds for _, seconds in jobs.values())
-    return f"Trained on {', '.join(devices)}, {duration(total)} in {counted(len(jobs), 'job')}."
+    return f"Trained {machines(view.runs, store)}." if view.runs else ""

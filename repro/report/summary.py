@@ -1,0 +1,185 @@
+"""The first screen of REPRODUCE.md: what was run, what holds, what does not, what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from repro.audit.finding import Finding
+from repro.papers.names import PAPERS
+from repro.papers.registry import ARTEFACTS
+from repro.report.cells import Cell
+from repro.report.claims import JudgedClaim
+from repro.report.figures.view import FigureView
+from repro.report.layout import markdown_table
+from repro.report.view import TableView
+from repro.report.words import counted, duration
+from repro.stats.verdicts import MEANINGS
+from repro.store.store import Store
+
+View = TableView | FigureView
+
+
+def what_holds(
+    views: Sequence[View], claims: Sequence[JudgedClaim], findings: Sequence[Finding], store: Store
+) -> list[str]:
+    """A few lines that answer whether the papers hold."""
+    return [
+        *(f"- {line}" for line in _ran(views, store)),
+        f"- **Claims on our runs:** {_on_ours(claims)}",
+        *_listed("Reversed here", [c for c in claims if "reversed" in c.ours], _ours),
+        f"- **Claims on the papers' own numbers:** {_on_printed(claims)}",
+        *_listed("Do not hold", [c for c in claims if c.published == "does not hold"], _printed),
+        f"- **Cells:** {_cells(views)}",
+        f"- **Audit of the printed numbers:** {_audit(findings)}",
+        f"- **Missing:** {_missing(views)}",
+    ]
+
+
+def _ran(views: Sequence[View], store: Store) -> list[str]:
+    """One line a scale: the runs, their encoders, and the machines they took."""
+    lines = []
+    for scale in ("paper", "reduced", "smoke"):
+        keys = sorted({k for view in views if view.request.scale == scale for k in view.runs})
+        if not keys:
+            continue
+        encoders = sorted(
+            {v.lead.backbone.name for v in views if v.request.scale == scale and v.runs}
+        )
+        far = "" if scale == "paper" else ", not comparable with the printed numbers"
+        lines.append(
+            f"**Run at {scale} scale**{far}: {counted(len(keys), 'run')} of "
+            f"{', '.join(encoders)}; {machines(keys, store)}."
+        )
+    return lines or ["**Run:** nothing yet."]
+
+
+def machines(keys: Iterable[str], store: Store) -> str:
+    """Device -> training time, jobs counted once: "2.1 h on a CPU in 14 jobs"."""
+    jobs: dict[tuple[str, ...], tuple[str, float]] = {}
+    for key in keys:
+        run = store.read(key)
+        machine = run.environment() if run is not None else {}
+        if machine:
+            jobs[tuple(machine["members"])] = machine["device_name"], float(machine["seconds"])
+    devices: dict[str, list[float]] = {}
+    for device, seconds in jobs.values():
+        devices.setdefault(device, []).append(seconds)
+    said = [
+        f"{duration(sum(taken))} on {device} in {counted(len(taken), 'job')}"
+        for device, taken in sorted(devices.items())
+    ]
+    return ", ".join(said) or "where is not recorded"
+
+
+def _on_ours(claims: Sequence[JudgedClaim]) -> str:
+    counts = Counter(claim.ours for claim in claims)
+    words = sorted(counts, key=lambda word: (word == "open", word))
+    return f"{', '.join(f'{counts[word]} {word}' for word in words)}, of {len(claims)}."
+
+
+def _on_printed(claims: Sequence[JudgedClaim]) -> str:
+    counts = Counter(claim.published for claim in claims)
+    return (
+        f"{counts['holds']} hold, {counts['does not hold']} do not, "
+        f"{counts['not printed']} rest on numbers that are not printed."
+    )
+
+
+def _listed(
+    title: str, claims: Sequence[JudgedClaim], detail: Callable[[JudgedClaim], str]
+) -> list[str]:
+    return [f"  - {title}: {claim.claim.says} {detail(claim)}" for claim in claims]
+
+
+def _ours(claim: JudgedClaim) -> str:
+    return f"({claim.claim.source}; {claim.ours_detail})"
+
+
+def _printed(claim: JudgedClaim) -> str:
+    return f"({claim.claim.source}; {claim.published_detail})"
+
+
+def _cells(views: Sequence[View]) -> str:
+    counts = Counter(str(cell.verdict) for cell in cells_of(views) if cell.verdict is not None)
+    said = [f"{counts[word]} {word}" for word in MEANINGS if counts[word]]
+    return f"{', '.join(said) or 'none'}. What the words mean: docs/verdicts.md."
+
+
+def cells_of(views: Sequence[View]) -> list[Cell]:
+    """Every cell of every table that was asked for and can be reproduced."""
+    tables = [view for view in views if isinstance(view, TableView)]
+    return [c for view in tables for row in view.rows for c in row.cells if c.wanted]
+
+
+def _audit(findings: Sequence[Finding]) -> str:
+    counts = Counter(found.severity for found in findings)
+    return (
+        f"{counted(counts['error'], 'error')}, {counted(counts['doubt'], 'doubt')} and "
+        f"{counted(counts['note'], 'note')} in {counted(len(PAPERS), 'paper')}; listed below."
+    )
+
+
+def _missing(views: Sequence[View]) -> str:
+    """Tables nobody asked for, and cells without a run by their reason."""
+    asked = {view.request.table for view in views}
+    absent = [name for name in ARTEFACTS if name not in asked]
+    gaps = Counter(cell.reason for cell in cells_of(views) if cell.verdict == "GAP")
+    said = [f"{number} cells: {reason}" for reason, number in sorted(gaps.items())]
+    if absent:
+        said.append(f"not asked for: {', '.join(absent)}")
+    return f"{'; '.join(said) or 'nothing'}."
+
+
+def verdict_counts(view: View) -> list[str]:
+    """How often each verdict stands in a table, one word a number: "31 NOT COMPARABLE"."""
+    if isinstance(view, FigureView):
+        return []
+    counts = Counter(str(cell.verdict) for cell in cells_of([view]) if cell.verdict)
+    return [f"{counts[word]} {word}" for word in MEANINGS if counts[word]]
+
+
+def claims_section(claims: Sequence[JudgedClaim]) -> list[str]:
+    """All claims, judged twice."""
+    lines = [
+        "## Claims",
+        "",
+        "Each is judged on the printed numbers and on our runs.",
+        "",
+    ]
+    for paper, name in PAPERS.items():
+        of_paper = [claim for claim in claims if claim.claim.paper == paper]
+        if not of_paper:
+            continue
+        rows = [
+            [
+                _cell(f"{claim.claim.says} ({claim.claim.source})"),
+                _cell(f"{claim.published}: {claim.published_detail}"),
+                _cell(f"{claim.ours}: {claim.ours_detail}"),
+            ]
+            for claim in of_paper
+        ]
+        head = ["Claim", "On the printed numbers", "On our runs"]
+        lines += [f"### {name}", "", *markdown_table(head, rows, left=3), ""]
+    return lines
+
+
+def audit_section(findings: Sequence[Finding]) -> list[str]:
+    """All findings, by paper."""
+    lines = ["## Audit of the printed numbers", ""]
+    for paper, name in PAPERS.items():
+        of_paper = [found for found in findings if found.paper == paper]
+        if not of_paper:
+            continue
+        rows = [
+            [found.severity, _cell(found.says), _cell(found.arithmetic), _cell(found.source)]
+            for found in of_paper
+        ]
+        head = ["", "Finding", "Arithmetic", "Source"]
+        lines += [f"### {name}", "", *markdown_table(head, rows, left=4), ""]
+    return lines
+
+
+def _cell(text: str) -> str:
+    """Text within a cell of a Markdown table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
