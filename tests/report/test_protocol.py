@@ -1,0 +1,61 @@
+"""What the paper says and what is used: one line a field, with its source."""
+
+from __future__ import annotations
+
+import pytest
+from fake_results import request
+
+from repro.papers.registry import ARTEFACTS, TABLES
+from repro.papers.resadapters.setting import PAPER
+from repro.papers.tables import Request
+from repro.report.protocol import Choice, choices, first_runs, protocol_table
+
+
+def choice(found: list[Choice], field: str) -> Choice:
+    (one,) = (one for one in found if one.field == field)
+    return one
+
+
+def test_at_the_papers_scale_nothing_differs_but_the_data() -> None:
+    found = choices(Request("ResAdapters-1", "paper", 3))
+    assert {one.field for one in found if not one.same} == set()
+
+
+def test_an_overridden_value_stands_beside_the_papers() -> None:
+    found = choices(request(scale="reduced", epochs=3))
+    epochs = choice(found, "recipe.epochs")
+    assert epochs.paper is not None
+    assert epochs.here is not None
+    assert epochs.paper.value == PAPER["recipe.epochs"][0]
+    assert (epochs.paper.origin, epochs.paper.citation) == (
+        PAPER["recipe.epochs"][1].origin, PAPER["recipe.epochs"][1].citation,
+    )  # fmt: skip
+    assert (epochs.here.value, epochs.here.origin) == (3, "assumed")
+    assert not epochs.same
+
+
+def test_what_differs_between_rows_names_them() -> None:
+    wirings = [one for one in choices(request()) if one.field == "method.wiring"]
+    assert {one.rows for one in wirings} == {
+        ("Adapter", "Attention"), ("Adapter ResNet", "Attention ResNet"), ("Attention ResNeXt",),
+    }  # fmt: skip
+    assert {one.here.value for one in wirings if one.here} == {"plain", "resnet", "resnext"}
+
+
+def test_a_reference_has_no_protocol() -> None:
+    assert "Always null" in first_runs(TABLES["ResAdapters-1"], request())
+    assert not any("Always null" in one.rows for one in choices(request()))
+
+
+@pytest.mark.parametrize("id", [id for id in ARTEFACTS if id != "architecture-resadapters"])
+@pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
+def test_every_value_has_a_source(id: str, scale: str) -> None:
+    asked = Request(id, scale, 1)  # type: ignore[arg-type]
+    found = choices(asked)
+    assert len(found) > 20
+    for one in found:
+        for value in (one.paper, one.here):
+            assert value is None or (value.origin and value.citation), one.field
+    lines = protocol_table(asked)
+    assert len(lines) == len(found) + 2
+    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
