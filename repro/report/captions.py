@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from repro.papers.tables import Mean, Row, Score, Select
+from repro.report.offsets import table_level
 from repro.report.view import RowView, TableView
 from repro.spec import RunSpec, SquadTask, TopLayers, run_key
 from repro.stats.summary import Summary, share_interval
@@ -203,6 +204,7 @@ def notes(view: TableView) -> list[str]:
         *_odd_deltas(view),
         *_choices(view),
         *_margins(view),
+        *table_level(view),
         *_open(view),
         *_converged(view),
         *view.table.notes,

@@ -1,0 +1,76 @@
+"""All cells of a table together: mean difference and order of rows, by hand and by scipy."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pytest
+from fake_results import request, store_all
+from scipy.stats import bootstrap, kendalltau
+
+from repro.papers.registry import TABLES
+from repro.report.offsets import over_cells, table_level
+from repro.report.view import TableView, view_table
+from repro.spec import AlwaysNull, RunSpec, run_key
+from repro.store import Store
+
+PRINTED_F1 = [31.6, 46.1, 40.0, 49.0, 51.4]
+"""ResAdapters, Table 1, F1 of all questions."""
+
+
+def view(store: Store, scale: str, shift: float) -> TableView:
+    """Every cell is the printed one plus `shift`, but for two rows that change places."""
+    asked = request(scale=scale, epochs=1)  # type: ignore[arg-type]
+    table = TABLES[asked.table]
+    empty = view_table(table, asked, store)
+    printed = {
+        (row.row.name, cell.column.name): cell.published.value
+        for row in empty.rows
+        for cell in row.cells
+        if cell.published
+    }
+    other = {"Adapter": "Attention", "Attention": "Adapter"}
+    rows = {
+        run_key(table.cell_runs(row, table.columns[0], asked)[0]): row.name for row in table.rows
+    }
+
+    def value(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
+        if isinstance(spec.method, AlwaysNull):
+            return 50.0
+        name = rows[run_key(spec)]
+        found = printed[other.get(name, name), f"{group} {metric.upper()}"]
+        assert found is not None
+        return found + shift
+
+    store_all(store, asked, value)
+    return view_table(table, asked, store)
+
+
+def test_the_mean_difference_and_the_columns_that_are_off_together(store: Store) -> None:
+    offset, order = table_level(view(store, "reduced", 20.0))
+    # Two rows change places, so the mean of all differences is the shift alone.
+    assert offset.startswith("Mean difference of 30 cells +20.0 (95 % over cells ")
+    assert "all rows on one side in ALL EM +20.0" in offset
+    tau = kendalltau(PRINTED_F1, [40.0, 46.1, 31.6, 49.0, 51.4]).statistic
+    assert f"ALL F1 {tau:.2f}" in order
+
+
+def test_made_up_data_say_nothing_of_the_paper(store: Store) -> None:
+    assert table_level(view(store, "smoke", 1.0)) == []
+
+
+def test_an_empty_table_says_nothing(store: Store) -> None:
+    asked = request(scale="reduced")
+    assert table_level(view_table(TABLES[asked.table], asked, store)) == []
+
+
+def test_the_interval_over_cells_is_the_percentile_bootstrap() -> None:
+    found = [-8.1, -3.0, -2.2, 0.4, -5.5, -4.1, 1.2, -6.3]
+    low, high = over_cells(found, "a table")
+    theirs = bootstrap(
+        (found,), np.mean, method="percentile", n_resamples=9_999, rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.15)
+    assert low < statistics.fmean(found) < high
+    assert over_cells(found, "a table") == (low, high)
