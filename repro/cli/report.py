@@ -13,8 +13,10 @@ from repro.errors import ReproError
 from repro.report.counted import copy_counts
 from repro.report.figures.files import FOLDER, write_figure
 from repro.report.files import save_request, saved_requests, write_artefact, write_table
-from repro.report.reproduce import View, document, view_of
+from repro.report.reproduce import document, view_of
+from repro.report.summary import View
 from repro.report.view import TableView
+from repro.site.folder import check_replaceable, write_site
 from repro.store.store import Store
 
 
@@ -23,6 +25,10 @@ def command(
     reference: Annotated[
         Path | None,
         typer.Option(help="Also copy spec, result and environment of the runs to this folder."),
+    ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(help="Also write a static site to this folder (docs/site.md)."),
     ] = None,
     store: o.StoreOption = None,
 ) -> None:
@@ -38,6 +44,8 @@ def command(
             "to report, and REPRODUCE.md stays as it is. Name the store with --store, or begin "
             "with: python -m repro table ResAdapters-1"
         )
+    if site is not None:
+        check_replaceable(site)
     paths = [path for view in views for path in write(view, out)]
     write_artefact(out / "REPRODUCE.md", document(views, results))
     if reference is not None:
@@ -46,6 +54,12 @@ def command(
     for path in paths:
         folders[path.parent.name] += 1
     said = [f"{count} files in {out / name}" for name, count in folders.items() if count]
+    if site is not None:
+        from repro.site.pages import site_files
+
+        pages = site_files(views, results, out / FOLDER)
+        write_site(site, pages)
+        said.append(f"{len(pages)} files in {site}: open {site / 'index.html'}")
     print(f"Wrote {' and '.join([str(out / 'REPRODUCE.md'), *said])}.")
 
 

@@ -1,0 +1,36 @@
+"""On what the runs were trained: the environments that are stored beside results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from repro.report.words import counted, duration
+from repro.site.runs import Runs
+
+VERSIONS = ("python", "torch", "transformers", "tokenizers", "numpy", "cuda", "driver", "repro")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Jobs of one device with the same versions; a job trains runs together."""
+
+    device: str
+    work: str
+    versions: str
+
+
+def machines(keys: Sequence[str], runs: Runs) -> list[Machine]:
+    """One line a device and set of versions; empty where nothing was stored of it."""
+    jobs: dict[tuple[str, str], dict[tuple[str, ...], float]] = {}
+    for key in keys:
+        run = runs.read(key)
+        found = run.environment() if run is not None else {}
+        if found:
+            told = ", ".join(f"{name} {found[name]}" for name in VERSIONS if found.get(name))
+            place = str(found["device_name"]), told
+            jobs.setdefault(place, {})[tuple(found["members"])] = float(found["seconds"])
+    return [
+        Machine(device, f"{duration(sum(done.values()))} in {counted(len(done), 'job')}", told)
+        for (device, told), done in sorted(jobs.items())
+    ]

@@ -1,0 +1,178 @@
+"""The runs behind the cells: read once each, and the page of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from repro.report.protocol import values
+from repro.report.runs_found import kept_epoch, why_missing
+from repro.report.words import run_name
+from repro.site import plots
+from repro.site.links import run_page
+from repro.store.entry import StoredRun
+from repro.store.result import Failure, Score
+from repro.store.store import Store
+from repro.store.strict_json import parse_json
+
+HISTORY = "history.jsonl"
+SIDE_METRICS = ("majority_share", "null_rate", "threshold")
+"""Parts of the names of what is scored beside a metric; not drawn as a learning curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place that shows a run: page, anchor on it, title of the page, name of the cell."""
+
+    page: str
+    anchor: str
+    title: str
+    cell: str
+
+
+class Runs:
+    """Reads each run once, and remembers where it is shown."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.used: dict[str, list[Use]] = {}
+        self._read: dict[str, StoredRun | None] = {}
+        self._why: dict[str, str] = {}
+
+    def read(self, key: str) -> StoredRun | None:
+        """The stored run; None where it is missing."""
+        if key not in self._read:
+            self._read[key] = self.store.read(key)
+        return self._read[key]
+
+    def why(self, key: str) -> str:
+        """Why a run is missing."""
+        if key not in self._why:
+            self._why[key] = why_missing(self.store, [key])
+        return self._why[key]
+
+    def failure(self, key: str) -> Failure | None:
+        """Why it failed; None where it did not."""
+        return None if self.read(key) else self.store.failure(key)
+
+    def shown_in(self, key: str, use: Use) -> None:
+        """Notes that a cell shows this run."""
+        known = self.used.setdefault(key, [])
+        if use not in known:
+            known.append(use)
+
+    def pages(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
+        """Path -> template and what it is filled with, for every run that was shown."""
+        found: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        for key, uses in sorted(self.used.items()):
+            run, failure = self.read(key), self.failure(key)
+            if run is not None:
+                found[run_page(key)] = "run.html", stored_page(run, uses)
+            elif failure is not None:
+                found[run_page(key)] = "failed.html", failed_page(failure, uses)
+        return found
+
+
+def stored_page(run: StoredRun, uses: Sequence[Use]) -> dict[str, Any]:
+    """What the page of a finished run shows."""
+    losses, told = _losses(run)
+    machine = run.environment()
+    return {
+        "title": run_name(run.spec),
+        "run": run,
+        "result": run.result,
+        "kept": kept_epoch(run),
+        "epochs": sorted({score.epoch for score in run.result.scores}),
+        "scores": _pivot(run.result.scores),
+        "charts": _charts(run.result.scores),
+        "losses": losses,
+        "losses_told": told,
+        "setting": values(run.spec),
+        "spec": pretty(run.spec.model_dump(mode="json")),
+        "together": len(machine.get("members", [])),
+        "environment": [(k, plain(v)) for k, v in sorted(machine.items()) if k != "members"],
+        "uses": uses,
+    }
+
+
+def failed_page(failure: Failure, uses: Sequence[Use]) -> dict[str, Any]:
+    """What the page of a failed run shows: the record is of any version of the spec."""
+    return {
+        "title": f"Failed run {failure.key[:12]}",
+        "failure": failure,
+        "spec": pretty(failure.spec),
+        "uses": uses,
+    }
+
+
+def pretty(document: Any) -> str:
+    """JSON for a reader."""
+    import json
+
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def plain(value: Any) -> str:
+    """A value of a JSON document in words: a large count has its thousands marked."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and abs(value) >= 10_000:
+        return f"{value:,}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def by_epoch(run: StoredRun, where: tuple[str, str, str, str]) -> list[float]:
+    """The score at (split, protocol, metric, group) after each scored epoch."""
+    found = [
+        (score.epoch, score.value)
+        for score in run.result.scores
+        if (score.split, score.protocol, score.metric, score.group) == where
+    ]
+    return [value for _, value in sorted(found)]
+
+
+def _pivot(scores: Sequence[Score]) -> list[dict[str, Any]]:
+    """One line a metric, its value by epoch."""
+    lines: dict[tuple[str, ...], dict[str, Any]] = {}
+    for score in scores:
+        name = score.task, score.split, score.protocol, score.metric, score.group
+        line = lines.setdefault(name, {"name": name, "n": score.n, "values": {}})
+        line["values"][score.epoch] = f"{score.value:,.2f}"
+    return [lines[name] for name in sorted(lines)]
+
+
+def _charts(scores: Sequence[Score]) -> list[tuple[str, plots.Curves]]:
+    """Title and learning curves of each split and protocol that was scored more than once."""
+    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for score in scores:
+        beside = score.metric.startswith("best_") or any(p in score.metric for p in SIDE_METRICS)
+        if not beside:
+            title = f"{score.task}, {score.split}, {score.protocol}"
+            name = f"{score.metric} {'' if score.group == 'ALL' else score.group}".strip()
+            points = found.setdefault(title, {}).setdefault(name, [])
+            points.append((score.epoch, score.value))
+    drawn = []
+    for title, series in found.items():
+        chart = plots.curves({k: sorted(v) for k, v in series.items()}, "epoch", "score")
+        if chart is not None:
+            drawn.append((title, chart))
+    return drawn
+
+
+def _losses(run: StoredRun) -> tuple[plots.Curves | None, str]:
+    """The training losses by step, and what is to be said of them."""
+    if HISTORY not in run.files:
+        return None, "This store holds no losses of the run: only scores were copied here."
+    try:
+        lines = [parse_json(line) for line in (run.path / HISTORY).read_bytes().splitlines()]
+        points = [(float(e["step"]), float(e["loss"])) for e in lines if "loss" in e]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None, "The history of the run's losses cannot be read."
+    drawn, size = plots.thinned(points)
+    chart = plots.curves({"loss": drawn}, "step", "training loss", dots=False, least=0.1)
+    if chart is None:
+        return None, "The run has fewer than two steps."
+    return chart, f"Each point is the mean of {size} steps." if size > 1 else "Every step."

@@ -1,0 +1,61 @@
+"""A verdict and a number as the site shows them: never by colour alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from repro.papers.published import Published
+from repro.report.render import number, signed
+from repro.stats.verdicts import MEANINGS
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A verdict: its name in the style sheet, its sign and word, its mark in a plot."""
+
+    css: str
+    sign: str
+    text: str
+    mark: str
+    meaning: str
+
+
+def _word(verdict: str, sign: str, mark: str) -> Word:
+    meaning = {str(name): text for name, text in MEANINGS.items()}[verdict]
+    return Word(verdict.lower().replace(" ", "-"), sign, verdict.lower(), mark, meaning)
+
+
+WORDS: dict[str, Word] = {
+    "MATCH": _word("MATCH", "✓", "circle"),
+    "LOWER": _word("LOWER", "▼", "down"),
+    "HIGHER": _word("HIGHER", "▲", "up"),
+    "DIFFERS": _word("DIFFERS", "≠", "diamond"),
+    "UNDECIDED": _word("UNDECIDED", "?", "diamond"),
+    "SINGLE": _word("SINGLE", "1", "square"),
+    "NOT COMPARABLE": _word("NOT COMPARABLE", "○", "circle"),
+    "GAP": _word("GAP", "—", "circle"),
+}
+"""In the order of the legend."""
+
+
+def minus(text: str) -> str:
+    """With a real minus sign, as wide as the plus."""
+    return text.replace("-", "−")
+
+
+def difference(value: float | None, digits: int = 1) -> str:
+    """A difference with its sign; "" for None."""
+    return "" if value is None else minus(signed(value, digits))
+
+
+def interval(ends: tuple[float, float], digits: int = 1) -> str:
+    """−1.2 to +0.4"""
+    return f"{difference(ends[0], digits)} to {difference(ends[1], digits)}"
+
+
+def printed(published: Published, digits: int) -> str:
+    """The number with its spread, at least with so many digits; words as they stand."""
+    if published.value is None:
+        return published.text
+    spread = f" ± {published.sd:g}" if published.sd is not None else ""
+    return minus(number(published.value, max(digits, published.decimals))) + spread
