@@ -13,9 +13,8 @@ import typer
 
 from repro.cli import options as o
 from repro.errors import ReproError, UnknownName
-from repro.papers.all_claims import CLAIMS
 from repro.papers.names import PAPERS
-from repro.report.claims import JudgedClaim, JudgedStatement, judge_claims
+from repro.report.claims import JudgedClaim, JudgedStatement, judge_all
 from repro.report.render import json_text
 from repro.report.words import counted
 
@@ -37,9 +36,7 @@ def command(
 
     Example: python -m repro claims resadapters --scale reduced
     """
-    name = find_paper(paper)
-    claims = [claim for claim in CLAIMS if name in (None, claim.paper)]
-    judged = judge_claims(claims, o.open_store(store), check_scale(scale))
+    judged = judge_all(o.open_store(store), find_paper(paper), check_scale(scale))
     sys.stdout.write(json_text(as_json(judged)) if json else as_text(judged))
 
 

@@ -30,11 +30,13 @@ SCALES = ("reduced", "paper")
 class Known:
     """A cell's values, one a run, or why there are none.
 
-    `counted`: an exact number of the models, not a score; `everywhere`: the same at all scales.
+    `runs` are behind them, of which those in `collapsed` give a constant answer. `counted`: an
+    exact number of the models, not a score; `everywhere`: the same at all scales.
     """
 
     values: tuple[float, ...] = ()
     runs: tuple[str, ...] = ()
+    collapsed: tuple[str, ...] = ()
     reason: str = ""
     counted: bool = False
     everywhere: bool = False
@@ -87,7 +89,7 @@ def _cells(request: Request, store: Store) -> dict[Where, Known]:
     figure = FIGURES[request.table]
     if isinstance(figure, Curves):
         return _of_curves(figure, request, store)
-    return _of_heat_map(figure, request, store)
+    return _of_heat_map(figure, request, store) if isinstance(figure, Figure) else {}
 
 
 def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known]:
@@ -98,6 +100,7 @@ def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known
             cells[row.row.name, column.name] = Known(
                 values=cell.reproduced.values if cell.reproduced else (),
                 runs=cell.runs,
+                collapsed=cell.collapsed,
                 reason=cell.reason,
                 counted=isinstance(column, Fact),
                 everywhere=isinstance(column, Fact) and column.everywhere,
@@ -108,7 +111,12 @@ def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known
 def _of_curves(figure: Curves, request: Request, store: Store) -> dict[Where, Known]:
     """By the point's name and the task."""
     return {
-        (one.point.name, one.task): Known(one.values, one.runs, one.reason)
+        (one.point.name, one.task): Known(
+            values=one.values,
+            runs=one.runs,
+            collapsed=one.runs if one.collapsed == len(one.runs) else (),
+            reason=one.reason,
+        )
         for one in view_curves(figure, request, store).measured
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fake_curves import GLUE, store_curves
 from fake_glue import store_table
-from fake_results import runs_of, store_result
+from fake_results import request, runs_of, store_all, store_result
 from fake_spans import FIGURE, store_chain
 
 from repro.cli.options import Asked, make_request
@@ -127,7 +127,7 @@ def test_the_documented_keys_are_those_printed(printed: Callable[[str], Any], ve
     assert example_paths(sections()[verb]) == found
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "doctor"])
+@pytest.mark.parametrize("verb", [*VERBS, "claims", "doctor"])
 def test_every_key_of_an_example_is_explained(verb: str) -> None:
     """Objects that the table explains by their parts in one line count with their parts."""
     section = sections()[verb]
@@ -136,6 +136,15 @@ def test_every_key_of_an_example_is_explained(verb: str) -> None:
     assert {path for path in found if path.rpartition(".")[2] not in words} == set()
     known = {path.replace("[]", "") for path in found}
     assert {name.replace("[]", "") for name in documented(section)} <= known
+
+
+def test_claims_print_the_documented_keys(cli: Call) -> None:
+    """They are judged on runs of the paper's or the reduced scale, which no command here trains."""
+    asked = request(scale="paper", seeds=2, epochs=1)
+    store_all(Store("runs"), asked)
+    save_request(Store("runs"), asked)
+    document = strict(cli("claims", "resadapters", "--json").out)
+    assert set(paths(document)) == example_paths(sections()["claims"])
 
 
 def test_every_verb_with_json_is_documented() -> None:

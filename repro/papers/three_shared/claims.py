@@ -98,15 +98,6 @@ CLAIMS = (
         note="The sentence says 'model' and not which; both are judged.",
     ),
     Claim(
-        "3-shared-not-shared",
-        "three_shared",
-        "Separate adapters with trained layer norms score at least what one adapter a layer does "
-        "on GLUE.",
-        f"{PAPER}, sections 6.2 and 6.3, Table 2",
-        (Statement(glue(NOT_SHARED), glue(HOULSBY)),),
-        note="Read as: more. The row's own mean is not the printed total, as the audit shows.",
-    ),
-    Claim(
         "3-shared-outperforms-further",
         "three_shared",
         "The model whose adapters are not shared outperforms full fine-tuning on 12 further tasks.",

@@ -1,0 +1,101 @@
+"""Claims as data: what they name exists, and they hold no number that a sentence does not state."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+
+import pytest
+
+from repro.errors import ReproError
+from repro.papers.all_claims import CLAIMS
+from repro.papers.claims import Claim, Ours, Printed, Quantity, printed_cell
+from repro.papers.curves import Curves
+from repro.papers.names import PAPERS
+from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
+from repro.papers.tables import Request
+
+EACH = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+OF_READING = {0.05, 0.5}
+"""How "about half" is read."""
+
+
+def sides(claim: Claim) -> list[Quantity]:
+    both = [side for one in claim.statements for side in (one.left, one.right)]
+    return [side for side in both if isinstance(side, Quantity)]
+
+
+@EACH
+def test_every_printed_place_has_a_number(claim: Claim) -> None:
+    for side in sides(claim):
+        for place in side.printed:
+            assert printed_cell(place).value is not None
+
+
+@EACH
+def test_a_claim_says_where_it_stands_and_some_number_can_decide_it(claim: Claim) -> None:
+    assert claim.paper in PAPERS
+    assert claim.says.endswith(".")
+    assert re.search(r"abstract|section|Table|Figure|caption", claim.source)
+    assert claim.statements
+    assert all(side.printed or side.ours for side in sides(claim))
+
+
+@EACH
+def test_every_cell_of_ours_exists(claim: Claim) -> None:
+    for side in sides(claim):
+        assert len({place.artefact for place in side.ours}) <= 1
+        for place in side.ours:
+            assert place.artefact in ARTEFACTS
+            assert exists(place), place
+
+
+def exists(place: Ours) -> bool:
+    if place.artefact in TABLES:
+        table = TABLES[place.artefact]
+        rows = [row.name for row in table.rows]
+        return place.row in rows and place.column in [column.name for column in table.columns]
+    figure = FIGURES[place.artefact]
+    if isinstance(figure, Curves):
+        points = figure.points(Request(place.artefact, "paper", 1))
+        return place.row in [p.name for p in points] and place.column in figure.tasks
+    return 0 <= int(place.row) <= int(place.column) < 12  # layers of BERT-base
+
+
+@EACH
+def test_both_sides_of_a_statement_are_of_one_artefact(claim: Claim) -> None:
+    for one in claim.statements:
+        both = [side for side in (one.left, one.right) if isinstance(side, Quantity)]
+        if all(side.ours for side in both):
+            assert len({place.artefact for side in both for place in side.ours}) == 1
+
+
+def test_ids_are_unique_and_every_paper_claims_something() -> None:
+    ids = [claim.id for claim in CLAIMS]
+    assert len(set(ids)) == len(ids)
+    assert {claim.paper for claim in CLAIMS} == set(PAPERS)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_fractions_in_the_code_are_stated_by_the_sentences(paper: str) -> None:
+    module = importlib.import_module(f"repro.papers.{paper}.claims")
+    said = {
+        float(number)
+        for claim in CLAIMS
+        if claim.paper == paper
+        for number in re.findall(r"\d+(?:\.\d+)?", claim.says)
+    }
+    constants = [n.value for n in ast.walk(ast.parse(inspect.getsource(module)))
+                 if isinstance(n, ast.Constant)]  # fmt: skip
+    assert {value for value in constants if isinstance(value, float)} <= said | OF_READING
+
+
+@pytest.mark.parametrize(
+    "place",
+    [Printed("RA-T1", "nobody", "ALL", "F1 (SQuAD2.0 dev)"), Printed("RA-T9", "", "", "")],
+)
+def test_a_place_without_a_number_is_named(place: Printed) -> None:
+    with pytest.raises(ReproError, match=place.table):
+        printed_cell(place)

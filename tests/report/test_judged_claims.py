@@ -1,0 +1,285 @@
+"""Claims on printed numbers and on stores that no training made."""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import fake_spans
+import pytest
+from fake_results import request, runs_of, store_all, store_result
+
+from repro.errors import UnknownName
+from repro.papers.claims import Claim, Ours, Printed, Quantity, Statement
+from repro.papers.tables import Request
+from repro.report.claims import JudgedClaim, judge_all, judge_claims
+from repro.report.files import save_request
+from repro.spec import PipelinedCells, RunSpec, Scale
+from repro.spec.spans import Span
+from repro.store import Store
+
+NONLINEAR = "resadapters-residual-nonlinear"
+
+
+def judged(store: Store, id: str, scale: str | None = None) -> JudgedClaim:
+    return next(one for one in judge_all(store, scale=scale) if one.claim.id == id)
+
+
+def store_wirings(
+    store: Store, scale: Scale = "paper", seeds: int = 3, gain: float = 5.0, **asked: Any
+) -> Request:
+    """Runs of ResAdapters-1 of which a residual one scores 40 + seed + `gain`, others 40 + seed."""
+
+    def value(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
+        residual = isinstance(spec.method, PipelinedCells) and spec.method.wiring != "plain"
+        return 40.0 + spec.seed + gain * residual
+
+    made = request(scale=scale, seeds=seeds, epochs=1, **asked)
+    store_all(store, made, value)
+    save_request(store, made)
+    return made
+
+
+# -- on the printed numbers -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("id", "names"),
+    [
+        # read off the papers' tables by hand
+        ("resadapters-bold-attention", ["ALL EM", "42.6 against 45.0"]),
+        ("resadapters-noans-high", ["ResNeXt, NoAns F1", "42.8 against 60.0"]),
+        ("resadapters-similar-to-bert", ["73.0 against 59.8"]),
+        ("3-shared-almost-same-tasks", ["6 of 9", "CoLA", "SST-2", "STS-B"]),
+        ("3-shared-outperforms-glue", ["0 of 4", "79.2 against 79.7"]),
+        ("3-shared-adapters-outperform", ["0 of 3"]),
+        ("peters-bert-fine-tuning", ["6 of 7", "MNLI", "a tie, 84.6 against 84.6"]),
+        ("peters-elmo-behind", ["SICK-E", "85.8 against 86.3"]),
+        ("hyperformer-few-shot-adapters", ["25 of 26", "Yelp polarity / 16", "90.36"]),
+        ("hyperformer-few-shot-fine-tuning", ["25 of 26", "CB / 16", "77.04"]),
+        (
+            "adaptable-focused-every-task",
+            ["19 of 27", "spec, WNLI", "uni, WNLI", "sim, WNLI", "uni, CoLA", "uni, SST-2",
+             "spec, SST-2", "sim, MRPC", "spec, MRPC > Baseline, MRPC (a tie"],
+        ),
+        ("adaptable-fewest", ["RTE", "a tie, 13 against 13"]),
+    ],
+)  # fmt: skip
+def test_claims_that_the_papers_own_numbers_do_not_bear_out(
+    store: Store, id: str, names: list[str]
+) -> None:
+    one = judged(store, id)
+    assert one.published == "does not hold"
+    assert [name for name in names if name not in one.published_detail] == []
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        NONLINEAR, "resadapters-residual-attention", "resadapters-resnext-hasans",
+        "resadapters-nonlinear-below-bert", "houlsby-glue-within", "houlsby-further-within",
+        "houlsby-lower-layers", "3-shared-third", "3-shared-almost-same", "3-shared-single-layers",
+        "peters-elmo-pairs", "hyperformer-glue-adapters", "hyperformer-ablation-each",
+        "adaptable-layers", "adaptable-gains", "adaptable-thirteen",
+    ],
+)  # fmt: skip
+def test_claims_that_the_papers_own_numbers_bear_out(store: Store, id: str) -> None:
+    assert judged(store, id).published == "holds"
+
+
+def test_the_lower_half_of_the_printed_grid_costs_less(store: Store) -> None:
+    """The mean of the 21 spans within either half, straight from the file."""
+    text = (files("repro.papers") / "three_shared/published/SR20-F8.csv").read_text()
+    halves: dict[int, list[float]] = {0: [], 1: []}
+    for line in csv.DictReader(text.splitlines()):
+        layers = [int(n) for n in re.findall(r"layer (\d+)", line["row"] + line["column"])]
+        if layers and layers[0] // 6 == layers[1] // 6:
+            halves[layers[0] // 6].append(float(line["value"]))
+    assert [len(values) for values in halves.values()] == [21, 21]
+    low, high = (sum(values) / 21 for values in halves.values())
+    found = judged(store, "houlsby-lower-layers").published_detail
+    assert found == f"{high:.4f} against {low:.4f}"
+    assert low < high
+
+
+def test_curves_without_printed_numbers_are_not_printed(store: Store) -> None:
+    ids = [one.claim.id for one in judge_all(store) if one.published == "not printed"]
+    assert ids == ["houlsby-fewer-layers", "houlsby-layer-norms", "houlsby-initialisation"]
+
+
+# -- on ours ----------------------------------------------------------------------------------
+
+
+def test_an_empty_store_leaves_every_claim_open(store: Store) -> None:
+    found = judge_all(store)
+    assert {one.ours for one in found} == {"open"}
+    assert all(one.ours_detail and one.gap is None and not one.artefacts for one in found)
+
+
+@pytest.mark.parametrize(
+    ("gain", "verdict"), [(5.0, "confirmed"), (-5.0, "reversed"), (0.5, "open")]
+)
+def test_three_seeds_at_the_papers_scale_give_a_verdict(
+    store: Store, gain: float, verdict: str
+) -> None:
+    store_wirings(store, gain=gain)
+    one = judged(store, NONLINEAR)
+    assert one.ours == verdict
+    assert one.gap == pytest.approx(gain)
+    # Welch with sd 1 and n = 3 on both sides: t(4) at 97.5 % times sqrt(2/3)
+    assert one.interval == pytest.approx((gain - 2.26696, gain + 2.26696), abs=1e-4)
+    assert one.artefacts == ("ResAdapters-1.paper.epochs-1",)
+
+
+def test_probability_counts_pairs_of_runs(store: Store) -> None:
+    store_wirings(store, gain=1.0)  # 41, 42, 43 against 40, 41, 42: six wins, two ties of nine
+    assert judged(store, NONLINEAR).probability == pytest.approx(7 / 9)
+
+
+@pytest.mark.parametrize(
+    ("gain", "seeds", "verdict"),
+    [
+        (5.0, 3, "direction holds"),
+        (-5.0, 3, "direction reversed"),
+        (0.5, 3, "open"),
+        (5.0, 1, "direction holds (one seed)"),
+        (-5.0, 1, "direction reversed (one seed)"),
+        (0.0, 1, "open"),
+    ],
+)
+def test_reduced_scale_says_the_direction_only(
+    store: Store, gain: float, seeds: int, verdict: str
+) -> None:
+    store_wirings(store, "reduced", seeds, gain)
+    assert judged(store, NONLINEAR).ours == verdict
+
+
+def test_one_run_at_the_papers_scale_is_open_and_its_sign_is_said(store: Store) -> None:
+    store_wirings(store, seeds=1)
+    one = judged(store, NONLINEAR)
+    assert one.ours == "open"
+    assert "one run, whose sign is as claimed" in one.ours_detail
+
+
+def test_smoke_scale_is_not_judged(store: Store) -> None:
+    store_wirings(store, "smoke")
+    assert judged(store, NONLINEAR).ours_detail == (
+        "ResAdapters-1 was not run at paper or reduced scale"
+    )
+
+
+def test_the_papers_scale_and_more_runs_come_first(store: Store) -> None:
+    store_wirings(store, "reduced", 5, gain=-5.0)
+    store_wirings(store, "paper", 2, gain=9.0, learning_rate=1e-4)
+    store_wirings(store, "paper", 3, gain=5.0)
+    assert judged(store, NONLINEAR).gap == 5.0
+    assert judged(store, NONLINEAR, "reduced").gap == -5.0
+
+
+def test_signs_of_single_runs_that_disagree_leave_a_claim_open(store: Store) -> None:
+    def value(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
+        """The residual adapter is ahead in F1 and behind in exact match."""
+        residual = isinstance(spec.method, PipelinedCells) and spec.method.wiring != "plain"
+        return 40.0 + residual * (2 if metric == "f1" else -3)
+
+    asked = request(scale="reduced", epochs=1)
+    store_all(store, asked, value)
+    save_request(store, asked)
+    one = judged(store, NONLINEAR)
+    assert (one.ours, one.gap) == ("open", -3.0)
+    assert one.ours_detail.startswith("1 of 2 statements as claimed, 1 against it; Adapter ResNet")
+
+
+def test_models_that_give_a_constant_answer_decide_nothing(store: Store) -> None:
+    asked = request(scale="reduced", epochs=1)
+    for spec in runs_of(asked):
+        store_result(store, spec, collapsed=True)
+    save_request(store, asked)
+    one = judged(store, NONLINEAR)
+    assert one.ours == "open"
+    assert "every run gives a constant answer" in one.ours_detail
+
+
+def test_a_missing_run_is_named(store: Store) -> None:
+    asked = request(scale="paper", epochs=1)
+    save_request(store, asked)
+    assert judged(store, NONLINEAR).ours_detail.endswith("Adapter ResNet, ALL EM: not run")
+
+
+def test_the_halves_of_a_heat_map_are_compared_within_each_run(store: Store) -> None:
+    """A span loses its last layer, and seed 1 twice that: far apart, but the same contrast."""
+
+    def value(seed: int, metric: str, span: Span | None) -> float:
+        return 60.0 - (span[1] * (1 + seed) if span and metric == "matthews" else 0)
+
+    asked = fake_spans.request(12, scale="paper", seeds=2)
+    for seed in range(2):
+        fake_spans.store_chain(store, asked, seed, value)
+    save_request(store, asked)
+    one = judged(store, "houlsby-lower-layers")
+    # the mean last layer of the spans within 0..5 is 70 / 21, within 6..11 six more: 6 and 12
+    assert one.gap == pytest.approx(9.0)
+    assert one.probability == 1.0
+    whole = judged(store, "3-shared-single-layers")
+    assert whole.ours_detail.startswith("0 of 12")  # layer 11 alone costs as much as all
+    assert whole.ours == "open"
+
+
+def test_an_encoder_of_another_depth_has_no_such_layers(store: Store) -> None:
+    asked = fake_spans.request(6, scale="reduced")
+    fake_spans.store_chain(store, asked)
+    save_request(store, asked)
+    one = judged(store, "houlsby-lower-layers")
+    assert one.ours == "open"
+    assert one.ours_detail.startswith("6, 6: not in it")
+
+
+def test_a_claim_of_ones_own(store: Store) -> None:
+    """More by a factor, and by an offset, on the numbers of Table 1 of the 3-shared report."""
+    column = "# All trainable parameters without last classifier"
+    sizes = [
+        Quantity(
+            row,
+            (Printed("SR20-T1", row, column, "parameters"),),
+            (Ours("3-shared-1", row, "Parameters without last classifier"),),
+        )
+        for row in ("Ours (3-shared)", "Houlsby")
+    ]
+    statements = (
+        Statement(sizes[0], sizes[1], "within", times=1 / 3),
+        Statement(sizes[1], sizes[0], plus=700_000),
+        Statement(sizes[1], sizes[0], plus=800_000),
+    )
+    claims = [Claim(str(n), "three_shared", ".", "", (one,)) for n, one in enumerate(statements)]
+    found = judge_claims(claims, store)
+    assert [one.published for one in found] == ["holds", "holds", "does not hold"]
+    assert found[1].statements[0].says == "Houlsby > Ours (3-shared) + 700000"
+
+
+def test_the_committed_runs_are_judged_the_same_every_time() -> None:
+    results = Store(Path(__file__).parents[2] / "runs" / "reference")
+    first, second = judge_all(results), judge_all(results)
+    assert first == second
+    third = next(one for one in first if one.claim.id == "3-shared-third")
+    assert third.ours == "confirmed"
+    assert third.ours_detail == "counted: 396544 against 1189632"
+
+
+def test_an_unknown_paper_names_the_known_ones(store: Store) -> None:
+    with pytest.raises(UnknownName, match="Did you mean houlsby"):
+        judge_all(store, "housby")
+
+
+def test_neither_torch_nor_scipys_tests_are_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from repro.report.claims import judge_all;"
+        f"from repro.store import Store; judge_all(Store(Path({str(tmp_path)!r})));"
+        "print([name for name in ('torch', 'transformers', 'scipy.stats') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
