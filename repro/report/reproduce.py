@@ -124,4 +124,4 @@ def _folder(view: View) -> str:
 
 def _ran(view: View, store: Store) -> str:
     """On what the runs were trained, and for how long; jobs are counted once."""
-    return f"Trained {machines(view.runs, store)}." if view.runs else ""
+    return f"Trained on {machines(view.runs, store)}." if view.runs else ""

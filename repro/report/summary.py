@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from repro.audit.finding import Finding
 from repro.papers.names import PAPERS
@@ -27,9 +27,9 @@ def what_holds(
     return [
         *(f"- {line}" for line in _ran(views, store)),
         f"- **Claims on our runs:** {_on_ours(claims)}",
-        *_listed("Reversed here", [c for c in claims if "reversed" in c.ours], _ours),
+        *_listed("Reversed here", [c for c in claims if "reversed" in c.ours]),
         f"- **Claims on the papers' own numbers:** {_on_printed(claims)}",
-        *_listed("Do not hold", [c for c in claims if c.published == "does not hold"], _printed),
+        *_listed("Do not hold", [c for c in claims if c.published == "does not hold"]),
         f"- **Cells:** {_cells(views)}",
         f"- **Audit of the printed numbers:** {_audit(findings)}",
         f"- **Missing:** {_missing(views)}",
@@ -49,13 +49,13 @@ def _ran(views: Sequence[View], store: Store) -> list[str]:
         far = "" if scale == "paper" else ", not comparable with the printed numbers"
         lines.append(
             f"**Run at {scale} scale**{far}: {counted(len(keys), 'run')} of "
-            f"{', '.join(encoders)}; {machines(keys, store)}."
+            f"{', '.join(encoders)} on {machines(keys, store)}."
         )
     return lines or ["**Run:** nothing yet."]
 
 
 def machines(keys: Iterable[str], store: Store) -> str:
-    """Device -> training time, jobs counted once: "2.1 h on a CPU in 14 jobs"."""
+    """Where these runs trained, jobs counted once: "a CPU, 2.1 h in 14 jobs"."""
     jobs: dict[tuple[str, ...], tuple[str, float]] = {}
     for key in keys:
         run = store.read(key)
@@ -66,10 +66,10 @@ def machines(keys: Iterable[str], store: Store) -> str:
     for device, seconds in jobs.values():
         devices.setdefault(device, []).append(seconds)
     said = [
-        f"{duration(sum(taken))} on {device} in {counted(len(taken), 'job')}"
+        f"{device}, {duration(sum(taken))} in {counted(len(taken), 'job')}"
         for device, taken in sorted(devices.items())
     ]
-    return ", ".join(said) or "where is not recorded"
+    return "; ".join(said) or "an unrecorded machine"
 
 
 def _on_ours(claims: Sequence[JudgedClaim]) -> str:
@@ -86,18 +86,14 @@ def _on_printed(claims: Sequence[JudgedClaim]) -> str:
     )
 
 
-def _listed(
-    title: str, claims: Sequence[JudgedClaim], detail: Callable[[JudgedClaim], str]
-) -> list[str]:
-    return [f"  - {title}: {claim.claim.says} {detail(claim)}" for claim in claims]
-
-
-def _ours(claim: JudgedClaim) -> str:
-    return f"({claim.claim.source}; {claim.ours_detail})"
-
-
-def _printed(claim: JudgedClaim) -> str:
-    return f"({claim.claim.source}; {claim.published_detail})"
+def _listed(title: str, claims: Sequence[JudgedClaim]) -> list[str]:
+    """One line a paper; the section of claims has their arithmetic."""
+    lines = []
+    for paper, name in PAPERS.items():
+        said = [claim.claim.says for claim in claims if claim.claim.paper == paper]
+        if said:
+            lines.append(f"  - {title}, {name}: {' '.join(said)}")
+    return lines
 
 
 def _cells(views: Sequence[View]) -> str:
@@ -121,11 +117,11 @@ def _audit(findings: Sequence[Finding]) -> str:
 
 
 def _missing(views: Sequence[View]) -> str:
-    """Tables nobody asked for, and cells without a run by their reason."""
+    """Cells without a run by their reason, and tables nobody asked for."""
     asked = {view.request.table for view in views}
     absent = [name for name in ARTEFACTS if name not in asked]
     gaps = Counter(cell.reason for cell in cells_of(views) if cell.verdict == "GAP")
-    said = [f"{number} cells: {reason}" for reason, number in sorted(gaps.items())]
+    said = [f"{counted(number, 'cell')} ({reason})" for reason, number in sorted(gaps.items())]
     if absent:
         said.append(f"not asked for: {', '.join(absent)}")
     return f"{'; '.join(said) or 'nothing'}."

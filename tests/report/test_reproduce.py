@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,9 @@ from repro.store.atomic import write_json
 FOLDER_MODEL = KNOWN["minilm-l6"].model_copy(
     update={"id": "local", "revision": "sha256:1", "name": "my model"}
 )
+
+
+AUDIT = "## Audit of the printed numbers"
 
 
 def reproduce(store: Store) -> str:
@@ -141,9 +145,11 @@ def test_the_report_names_command_scale_and_status(store: Store) -> None:
     save_request(store, open_)
     text = reproduce(store)
     for part in (
-        "| ResAdapters-1 | smoke   | MiniLM-L6 | 36/36            | none           |",
-        "| ResAdapters-2 | reduced | MiniLM-L6 | 0/66             | none           |",
-        "Only the paper scale is comparable with the published numbers.",
+        "| ResAdapters-1 | smoke   | MiniLM-L6 | 36/36            | 30 NOT COMPARABLE | none",
+        "| ResAdapters-2 | reduced | MiniLM-L6 | 0/66             | 66 GAP            | none",
+        "- **Run at smoke scale**, not comparable with the printed numbers: 6 runs of MiniLM-L6 on "
+        "a made-up CPU, 1 threads, 12 s in 1 job.",
+        "- **Cells:** 30 NOT COMPARABLE, 66 GAP.",
         "## ResAdapters-1.smoke",
         "    python -m repro table ResAdapters-1 --scale smoke --epochs 1",
         "Status: complete. Trained on a made-up CPU, 1 threads, 12 s in 1 job.",
@@ -152,24 +158,25 @@ def test_the_report_names_command_scale_and_status(store: Store) -> None:
     ):
         assert part in text.splitlines() or part in text
     absent = [name for name in ARTEFACTS if not name.startswith("ResAdapters")]
-    assert f"Not asked for yet: {', '.join(absent)}." in text
+    assert f"66 cells (not run); not asked for: {', '.join(absent)}." in text
 
 
 def test_a_report_of_all_tables_and_figures_names_none_as_absent(store: Store) -> None:
     for name in ARTEFACTS:
         save_request(store, request(name))
-    assert "Not asked for yet" not in reproduce(store)
+    assert "not asked for" not in reproduce(store)
 
 
 def test_tables_that_nobody_asked_for_are_named(store: Store) -> None:
     save_request(store, request())
-    assert "Not asked for yet: ResAdapters-2, Houlsby-1, " in reproduce(store)
+    assert "not asked for: ResAdapters-2, Houlsby-1, " in reproduce(store)
 
 
 def test_an_empty_store_gives_a_report_without_tables(store: Store) -> None:
     text = reproduce(store)
-    assert "Not asked for yet: ResAdapters-1, ResAdapters-2, Houlsby-1, " in text
-    assert "##" not in text
+    assert "- **Run:** nothing yet." in text
+    assert "not asked for: ResAdapters-1, ResAdapters-2, Houlsby-1, " in text
+    assert re.findall("^## .*", text, re.MULTILINE) == ["## Claims", AUDIT]
 
 
 def test_the_report_does_not_depend_on_the_order_of_requests(tmp_path: Path) -> None:
@@ -196,7 +203,9 @@ def test_a_job_of_many_runs_is_counted_once(store: Store) -> None:
         store_result(store, spec, seconds=45)
     save_request(store, asked)
     assert "120 s" not in reproduce(store)
-    assert "2.0 min in 3 jobs" in reproduce(store)  # 30 + 45 + 45 seconds
+    assert "Trained on a made-up CPU, 1 threads, 2.0 min in 3 jobs." in reproduce(
+        store
+    )  # 30 + 45 + 45 seconds
 
 
 def test_a_figure_stands_in_the_report_with_picture_command_and_caption(store: Store) -> None:
@@ -222,7 +231,7 @@ def test_a_collapsed_intact_model_stands_among_the_collapsed_rows(store: Store) 
     scores = {"matthews": 0.0, "accuracy": 0.0, "majority_share": 100.0}
     fake_spans.store_chain(store, asked, value=lambda seed, metric, span: scores[metric])
     save_request(store, asked)
-    assert "| 6/6              | intact model   |" in reproduce(store)
+    assert re.search(r"\| 6/6 +\| +\| intact model +\|", reproduce(store))
 
 
 def test_a_reference_store_brings_back_the_figure(store: Store, tmp_path: Path) -> None:
@@ -233,3 +242,34 @@ def test_a_reference_store_brings_back_the_figure(store: Store, tmp_path: Path) 
     copy = Store(tmp_path / "reference")
     assert saved_requests(copy) == [asked]
     assert view_of(asked, copy) == view
+
+
+def test_the_first_screen_says_what_holds(store: Store) -> None:
+    """The claims that fail on the papers' own numbers, by their arithmetic."""
+    save_request(store, request())
+    text = reproduce(store)
+    first = text[: text.index("\n| Table")]
+    assert len(first.splitlines()) <= 25
+    printed = next(line for line in first.splitlines() if "own numbers" in line)
+    holds, fails = re.findall(r"(\d+) hold, (\d+) do not", printed)[0]
+    section = text[text.index("## Claims") : text.index(AUDIT)]
+    assert len(re.findall(r"\| holds: ", section)) == int(holds)
+    assert len(re.findall(r"\| does not hold: ", section)) == int(fails)
+    # Adaptable Adapters, Table 2 at 100 rows: WNLI is lower in all three rows.
+    assert "All focused architectures are ahead of the baseline in all low-data tasks." in first
+    # ResAdapters, Table 1: 42.6 is bold, 45.0 stands beside it.
+    assert "ResNeXt has the best exact match and F1 on all questions." in first
+
+
+def test_each_artefact_with_runs_shows_its_protocol(store: Store) -> None:
+    asked = request(epochs=1)
+    store_all(store, asked)
+    save_request(store, asked)
+    save_request(store, request("ResAdapters-2"))
+    text = reproduce(store)
+    assert text.count("<details><summary>Protocol") == text.count("</details>") == 1
+    line = next(line for line in text.splitlines() if line.startswith("| recipe.epochs "))
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells == [
+        "recipe.epochs", "5 — code: epochs=5; the paper says above 5", "1 — assumed: asked for",
+    ]  # fmt: skip

@@ -34,8 +34,8 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     """The run of "features" or "fine-tuning" on a task of the table."""
     backbone = encoder(request, BERT_BASE, paper("the rows: BERT-base"))
     setting = METHODS[variant] | SMALL[variant].get(request.scale, {})
-    if variant == "fine-tuning" and task == "sick-r" and request.scale != "paper":
-        setting = setting | SLOW
+    if variant == "fine-tuning" and task == "sick-r":
+        setting = setting | SLOW.get(request.scale, {})
     make = word_run if task == CONLL else sentence_run
     return make(request, task, seed, backbone, setting)
 
