@@ -165,10 +165,11 @@ def figure_json(figure: AnyFigure, request: Request) -> dict[str, Any]:
 def figure_text(document: dict[str, Any]) -> str:
     """What `figure_json` holds, for a person."""
     published = [[c["row"], c["column"], c["text"]] for c in document["published"]]
+    by = document["protocol"]
+    scored = f"scored on {document['split']} by {by}" if document["split"] else by
     lines = [
         f"{document['id']}: {document['title']}",
-        f"Scale {document['scale']}, {counted(document['seeds'], 'seed')}, scored on "
-        f"{document['split']} by {document['protocol']}.",
+        f"Scale {document['scale']}, {counted(document['seeds'], 'seed')}, {scored}.",
         "",
         "Published:",
         text_table(["point", "panel", "value"], published) if published else "(no number)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves, Mark
 from repro.papers.published import Published
 from repro.papers.registry import AnyFigure
@@ -15,7 +16,10 @@ Shown = dict[str, Any]
 
 
 def first_runs(figure: AnyFigure, request: Request) -> dict[str, RunSpec]:
-    """What each run is -> one run a series, its first seed on the first task; or the one chain."""
+    """What each run is -> one run a series, its first seed on the first task; or the one chain;
+    or the model of each panel."""
+    if isinstance(figure, Architecture):
+        return figure.models(request)
     if not isinstance(figure, Curves):
         trained, ablated = figure.chains(request)[0]
         return {figure.method(request): trained, "switched off": ablated}
@@ -34,8 +38,10 @@ def _series(name: str, labels: list[str]) -> str:
     return f"{name}: {', '.join(kept)}" if kept else name
 
 
-def scored(figure: AnyFigure, request: Request) -> tuple[str, str]:
-    """Protocol and split of the first task."""
+def scored(figure: AnyFigure, request: Request) -> tuple[str, str | None]:
+    """Protocol and split of the first task; of a drawing no split."""
+    if isinstance(figure, Architecture):
+        return "drawn", None
     if not isinstance(figure, Curves):
         return "glue", "validation"
     found = figure.scored(figure.needed(request)[0], request)
@@ -46,6 +52,8 @@ def published(figure: AnyFigure, request: Request) -> list[Shown]:
     """Every published number of the figure."""
     if isinstance(figure, Curves):
         return [_mark(mark) for mark in figure.marks()]
+    if isinstance(figure, Architecture):
+        return []
     return [_cell(cell) for cell in published_drops(figure.task(request)).values()]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from repro.errors import ReproError, UnknownName
+from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves
 from repro.papers.figures import Figure
 from repro.papers.houlsby import further as houlsby_further
@@ -13,6 +14,7 @@ from repro.papers.houlsby import tables as houlsby
 from repro.papers.houlsby.figures import CURVES
 from repro.papers.peters import tables as peters
 from repro.papers.resadapters import tables as resadapters
+from repro.papers.resadapters.figures import ARCHITECTURE
 from repro.papers.tables import Artefact, Table
 from repro.papers.three_shared import further as three_shared_further
 from repro.papers.three_shared import tables as three_shared
@@ -26,8 +28,8 @@ TABLES: dict[str, Table] = {
         peters.ONE,
     )
 }  # fmt: skip
-AnyFigure = Figure | Curves
-FIGURES: dict[str, AnyFigure] = {figure.id: figure for figure in (ABLATION, *CURVES)}
+AnyFigure = Figure | Curves | Architecture
+FIGURES: dict[str, AnyFigure] = {figure.id: figure for figure in (ABLATION, *CURVES, ARCHITECTURE)}
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""
 

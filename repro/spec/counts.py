@@ -36,13 +36,24 @@ def pooler_parameters(backbone: Backbone) -> int:
     return backbone.hidden_size * (backbone.hidden_size + 1)
 
 
-def cell_parameters(method: PipelinedCells, hidden: int, length: int) -> int:
-    """One ResAdapters cell; `length` is that of a window: the channels of a norm over positions."""
+def cell_parts(method: PipelinedCells, hidden: int, length: int) -> dict[str, int]:
+    """Module of a ResAdapters cell, by its name there -> its parameters, in the order of use.
+
+    `length` is that of a window: the channels of a norm over positions.
+    """
     b = method.bottleneck
-    projections = 2 * hidden * b + b + hidden
-    batch_norm = 2 * (b if method.norm_axis == "feature" else length)
-    attention = 4 * (b * b + b) + 2 * b if method.nonlinearity == "attention" else 0
-    return projections + batch_norm + attention + 2 * hidden
+    channels = b if method.norm_axis == "feature" else length
+    parts = {"down": hidden * b + b, "batch_norm": 2 * channels}
+    if method.nonlinearity == "attention":
+        maps = ("query", "key", "value", "output")
+        parts |= {f"attention.{name}": b * b + b for name in maps}
+        parts["attention.norm"] = 2 * b
+    return parts | {"up": b * hidden + hidden, "norm": 2 * hidden}
+
+
+def cell_parameters(method: PipelinedCells, hidden: int, length: int) -> int:
+    """One ResAdapters cell; `length` as above."""
+    return sum(cell_parts(method, hidden, length).values())
 
 
 def stack_parameters(method: PipelinedCells, layers: int, hidden: int, length: int) -> int:

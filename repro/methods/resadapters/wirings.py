@@ -1,15 +1,19 @@
 """How the cells of ResAdapters are joined: the chain, Figure 1 (ResNet) and Figure 2 (ResNeXt).
 
-T_1 .. T_L are the frozen layers' outputs, C_1 .. C_L the cells, s = 3 layers a stage.
+T_1 .. T_L are the frozen layers' outputs, C_1 .. C_L the cells, s = 3 layers a stage. Whatever can
+be added can flow through them: tensors, or the names that a figure is drawn from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
-Apply = Callable[[Tensor], Tensor]
+    from torch import Tensor
+
+    Apply = Callable[[Tensor], Tensor]
 
 
 def plain(cells: Sequence[Apply], states: Sequence[Tensor], stage: int) -> Tensor:

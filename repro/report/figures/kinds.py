@@ -1,14 +1,16 @@
-"""Which kind of figure a request is about: the one place that tells heat maps and curves apart."""
+"""Which kind of figure a request is about: the one place that tells the kinds apart."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves
 from repro.papers.registry import AnyFigure
 from repro.papers.tables import Request
-from repro.report.figures import curve_data, curve_text, grids, text
+from repro.report.figures import architecture_text, curve_data, curve_text, grids, text
 from repro.report.figures.ablation import AblationView, view_ablation
+from repro.report.figures.architecture import ArchitectureView, view_architecture
 from repro.report.figures.curves import CurvesView, view_curves
 from repro.report.figures.view import FigureView
 from repro.store.store import Store
@@ -21,6 +23,8 @@ def view_figure(figure: AnyFigure, request: Request, store: Store) -> FigureView
     """The figure as it stands in the store."""
     if isinstance(figure, Curves):
         return of_curves(view_curves(figure, request, store))
+    if isinstance(figure, Architecture):
+        return of_architecture(view_architecture(figure, request))
     return of_ablation(view_ablation(figure, request, store))
 
 
@@ -68,5 +72,29 @@ def of_curves(view: CurvesView) -> FigureView:
         alternative=curve_text.alternative(view),
         csv=curve_data.csv_text(view),
         document=curve_data.as_json(view),
+        draw=draw,
+    )
+
+
+def of_architecture(view: ArchitectureView) -> FigureView:
+    """A drawing; nothing behind it is trained, so it is always complete."""
+
+    def draw() -> Drawing:
+        from repro.report.figures.architecture_plot import draw_architecture
+
+        return draw_architecture(view)
+
+    return FigureView(
+        request=view.request,
+        lead=view.lead,
+        runs=(),
+        cells=len(view.panels),
+        done=len(view.panels),
+        collapsed="",
+        caption=architecture_text.caption(view),
+        notes=tuple(architecture_text.notes(view)),
+        alternative=architecture_text.alternative(view),
+        csv=architecture_text.csv_text(view),
+        document=architecture_text.as_json(view),
         draw=draw,
     )

@@ -25,7 +25,7 @@ LOSS, GAIN = "PuOr", "PuOr_r"
 """Colour maps that hold for colour-blind readers, of what is lost and of what is gained: nearly
 white at 0, a loss is purple, a gain orange.
 """
-EMS = {".": 0.32, "-": 0.36}
+EMS = {".": 0.32, ",": 0.32, " ": 0.32, "-": 0.36, "×": 0.84, "→": 0.84}
 """Widths in this font as a share of its size; a digit's is 0.64."""
 
 RC: dict[str, Any] = {

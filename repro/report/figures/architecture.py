@@ -1,0 +1,191 @@
+"""A drawing of a model as it is configured: its boxes with shapes and counts, and what joins them.
+
+Built without torch. What is joined to what comes from the code that is trained: its wirings are
+called with names in place of tensors. Counts are those of `repro.spec.counts`, which a test
+compares with the modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from repro.methods.resadapters.wirings import WIRINGS
+from repro.papers.architecture import Architecture, Sketch
+from repro.papers.tables import Request
+from repro.spec import PipelinedCells, RunSpec
+from repro.spec.counts import cell_parts, layer_parameters, pooler_parameters
+
+NONLINEAR = {"relu": "ReLU", "gelu": "GELU"}
+AXES = {"feature": "per feature", "position": "per position"}
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What flows along a line: the output of a box, by its name, or the sum of two others."""
+
+    name: str = ""
+    parts: tuple[Signal, ...] = ()
+
+    def __add__(self, other: Signal) -> Signal:
+        """The sum of both."""
+        return Signal(parts=(self, other))
+
+    @property
+    def addends(self) -> tuple[Signal, ...]:
+        """What a chain of additions adds up; a sum that was made before it stays one."""
+        if not self.parts:
+            return (self,)
+        first, last = self.parts
+        return (*first.addends, last)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The outputs that are summed, however nested."""
+        return (self.name,) if self.name else tuple(t for part in self.parts for t in part.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Cell by cell what flows into it, and what flows out of all of them."""
+
+    inputs: tuple[Signal, ...]
+    output: Signal
+
+
+def trace(wiring: str, layers: int, stage: int) -> Wiring:
+    """What the code joins: T1 .. are the outputs of frozen layers, C1 .. those of cells."""
+    taken: dict[int, Signal] = {}
+
+    def cell(number: int, x: Signal) -> Signal:
+        taken[number] = x
+        return Signal(f"C{number}")
+
+    numbers = range(1, layers + 1)
+    cells: Sequence[Callable[[Signal], Signal]] = [partial(cell, n) for n in numbers]
+    wire: Any = WIRINGS[wiring]  # written for tensors
+    output: Signal = wire(cells, [Signal(f"T{n}") for n in numbers], stage)
+    return Wiring(tuple(taken[n] for n in numbers), output)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One part: `shape` is what leaves it for one window, (tokens, width); `inputs` are boxes."""
+
+    name: str
+    title: str
+    what: str
+    shape: tuple[int, int]
+    parameters: int
+    trained: bool
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One drawing. `wiring` is None inside a cell."""
+
+    sketch: Sketch
+    method: PipelinedCells
+    boxes: tuple[Box, ...]
+    wiring: Wiring | None
+
+    @property
+    def stack(self) -> int:
+        """Parameters of what is drawn and trained: one stack, or one cell of it."""
+        return sum(box.parameters for box in self.boxes if box.trained)
+
+    def box(self, name: str) -> Box:
+        """The box of this name."""
+        return next(box for box in self.boxes if box.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchitectureView:
+    """The whole figure; `lead` is the model of the first panel."""
+
+    figure: Architecture
+    request: Request
+    lead: RunSpec
+    panels: tuple[Panel, ...]
+
+    @property
+    def layers(self) -> int:
+        """Of the encoder."""
+        return self.lead.backbone.layers
+
+
+def view_architecture(figure: Architecture, request: Request) -> ArchitectureView:
+    """Raises ReproError where the encoder asked for cannot have the cells."""
+    models = figure.models(request)
+    panels = tuple(_panel(sketch, models[sketch.name]) for sketch in figure.sketches)
+    return ArchitectureView(figure, request, models[figure.sketches[0].name], panels)
+
+
+def _panel(sketch: Sketch, spec: RunSpec) -> Panel:
+    method = spec.method
+    assert isinstance(method, PipelinedCells)
+    if sketch.inside:
+        return Panel(sketch, method, cell_boxes(spec, method), None)
+    wiring = trace(method.wiring, spec.backbone.layers, method.stage)
+    return Panel(sketch, method, (*encoder_boxes(spec), *chain_boxes(spec, method, wiring)), wiring)
+
+
+def encoder_boxes(spec: RunSpec) -> list[Box]:
+    """The frozen encoder: its embeddings and its layers."""
+    backbone, shape = spec.backbone, (spec.task.max_length, spec.backbone.hidden_size)
+    layer = layer_parameters(backbone)
+    rest = backbone.parameters - pooler_parameters(backbone) - backbone.layers * layer
+    boxes = [Box("T0", "Embeddings", "frozen", shape, rest, False, ())]
+    return boxes + [
+        Box(f"T{n}", f"$T_{{{n}}}$", "frozen layer", shape, layer, False, (f"T{n - 1}",))
+        for n in range(1, backbone.layers + 1)
+    ]
+
+
+def chain_boxes(spec: RunSpec, method: PipelinedCells, wiring: Wiring) -> list[Box]:
+    """One stack: a cell a layer, and the scorer behind them."""
+    length, hidden = spec.task.max_length, spec.backbone.hidden_size
+    count = sum(cell_parts(method, hidden, length).values())
+    boxes = [
+        Box(f"C{n}", f"$C_{{{n}}}$", "cell", (length, hidden), count, True, signal.terms)
+        for n, signal in enumerate(wiring.inputs, 1)
+    ]
+    scorer = Box("scorer", "Scorer", f"{hidden} → 1", (length, 1), hidden + 1, True,
+                 wiring.output.terms)  # fmt: skip
+    return [*boxes, scorer]
+
+
+def cell_boxes(spec: RunSpec, method: PipelinedCells) -> tuple[Box, ...]:
+    """The steps of one cell, in order; modules have the names that they have in the code."""
+    length, d, b = spec.task.max_length, spec.backbone.hidden_size, method.bottleneck
+    counts = cell_parts(method, d, length)
+
+    def box(name: str, title: str, what: str, width: int, *inputs: str) -> Box:
+        return Box(name, title, what, (length, width), counts.get(name, 0), True, inputs)
+
+    norm = box("batch_norm", "Batch norm", AXES[method.norm_axis], b, "down")
+    boxes = [box("down", "Project down", f"{d} → {b}", b, "x"), norm]
+    if method.nonlinearity == "attention":
+        heads = f"{method.heads} heads of {b // method.heads}"
+        masked = "masked" if method.attention_mask else "not masked"
+        inner = [f"attention.{name}" for name in ("query", "key", "value")]
+        boxes += [
+            *(box(name, name.partition(".")[2].title(), f"{b} → {b}", b, norm.name)
+              for name in inner),
+            box("attention.mix", heads, masked, b, *inner),
+            box("attention.output", "Output", f"{b} → {b}", b, "attention.mix"),
+            box("attention.norm", "Layer norm", f"of {b}", b, "attention.output", norm.name),
+        ]  # fmt: skip
+    else:
+        name = method.nonlinearity
+        boxes.append(box(name, NONLINEAR[name], "", b, norm.name))
+    rate = f"rate {method.dropout:g}"
+    return (
+        *boxes,
+        box("dropout", "Dropout", rate, b, boxes[-1].name),
+        box("up", "Project up", f"{b} → {d}", d, "dropout"),
+        box("norm", "Layer norm", f"ε {method.layer_norm_eps:g}", d, "up"),
+    )
