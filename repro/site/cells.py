@@ -44,7 +44,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cell. `order` is what its column is sorted by; `facts` are (term, words)."""
+    """A cell. `order` is what its column is sorted by; `facts`, `evidence`: (term, words)."""
 
     id: str
     row: str
@@ -56,6 +56,7 @@ class Shown:
     word: words.Word | None
     reason: str
     facts: tuple[tuple[str, str], ...]
+    evidence: tuple[tuple[str, str], ...]
     runs: tuple[Behind, ...]
     others: tuple[Behind, ...]
     missing: tuple[Missing, ...]
@@ -92,6 +93,7 @@ def show(view: TableView, row: int, column: int, runs: Runs) -> Shown:
         word=word,
         reason=_reason(cell),
         facts=tuple(_facts(view, cell)),
+        evidence=tuple(_evidence(cell)),
         runs=shown,
         others=others,
         missing=_missing(view, of, cell, runs, use),
@@ -121,9 +123,13 @@ def _reason(cell: Cell) -> str:
 
 
 def _compared(of: RowView, cell: Cell, word: words.Word | None) -> Compared | None:
-    """What the plots need; None where no measured number stands beside a printed one."""
+    """What the plots need; None where no measured number of a model of the paper's stands beside a
+    printed one.
+    """
     printed = cell.published.value if cell.published else None
-    if cell.evidence is None or printed is None or word is None or cell.difference is None:
+    if not of.row.trained or of.row.reference or cell.evidence is None:
+        return None
+    if printed is None or word is None:
         return None
     places = digits(cell.column)
     ends = cell.evidence.interval
@@ -150,7 +156,6 @@ def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
         facts.append(("Reproduced", _value(view, cell) + how))
     if cell.difference is not None:
         facts.append(("Difference", words.difference(cell.difference, digits(cell.column))))
-    facts += _evidence(cell)
     if cell.verdict:
         word = words.WORDS[cell.verdict]
         facts.append(("Verdict", f"{word.sign} {word.text}: {word.meaning}"))

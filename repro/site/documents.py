@@ -10,7 +10,6 @@ from repro.audit.finding import Finding
 from repro.audit.run import findings
 from repro.papers.names import PAPERS
 from repro.report.claims import JudgedClaim, judge_all
-from repro.site import words
 from repro.store.store import Store
 
 SEVERITIES = {
@@ -67,7 +66,6 @@ def claims_of(judged: Sequence[JudgedClaim], pages: Mapping[str, str]) -> dict[s
             if (own := [one for one in judged if one.claim.paper == paper])
         ],
         "look": look,
-        "gap": gap,
         "pages": pages,
         "published": Counter(str(one.published) for one in judged).most_common(),
         "ours": Counter(str(one.ours) for one in judged).most_common(),
@@ -80,15 +78,3 @@ def claims_of(judged: Sequence[JudgedClaim], pages: Mapping[str, str]) -> dict[s
 def look(verdict: str) -> tuple[str, str]:
     """How a verdict on a claim looks: its name in the style sheet, its sign."""
     return LOOKS[verdict.partition(" (")[0]]
-
-
-def gap(one: JudgedClaim) -> str:
-    """The gap that decides, its interval and P(A > B), as far as there are such numbers."""
-    if one.gap is None:
-        return ""
-    said = [f"gap {words.difference(one.gap, 2)}"]
-    if one.interval is not None:
-        said.append(f"95 % interval {words.interval(one.interval, 2)}")
-    if one.probability is not None:
-        said.append(f"P(A > B) {one.probability:.2f}")
-    return ", ".join(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ def site_files(
 
     `pictures` is the folder in which `report` has just drawn the figures of `views`.
     """
-    fill = _templates()
     runs = Runs(store)
     found: dict[str, bytes] = {
         name: (files("repro.site") / "templates" / name).read_bytes() for name in SHARED
@@ -61,29 +61,33 @@ def site_files(
     return found
 
 
-class _Fill:
-    """Fills a template; what a page names and is not given is an error, and so is a None."""
+def fill(template: str, path: str, page: Mapping[str, Any]) -> bytes:
+    """The page that stands at `path`; what it names and is not given is an error, and so is None.
 
-    def __init__(self) -> None:
-        self._environment = Environment(
-            loader=PackageLoader("repro.site"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=_told,
-        )
-        self._environment.globals |= {
-            "file_name": file_name,
-            "interval": interval,
-            "count": count,
-            "plain": plain,
-        }
+    Text is escaped wherever it comes from.
+    """
+    root = "../" * path.count("/")
+    text = _templates().get_template(template).render({**page, "root": root, "path": path})
+    return text.encode()
 
-    def __call__(self, template: str, path: str, page: Mapping[str, Any]) -> bytes:
-        root = "../" * path.count("/")
-        text = self._environment.get_template(template).render({**page, "root": root, "path": path})
-        return text.encode()
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("repro.site"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_told,
+    )
+    environment.globals |= {
+        "file_name": file_name,
+        "interval": interval,
+        "count": count,
+        "plain": plain,
+    }
+    return environment
 
 
 def _told(value: Any) -> Any:
@@ -91,7 +95,3 @@ def _told(value: Any) -> Any:
     if value is None:
         raise ValueError("a page prints an absent value")
     return value
-
-
-def _templates() -> _Fill:
-    return _Fill()

@@ -121,8 +121,10 @@ def forest(compared: Sequence[Compared]) -> Forest | None:
     """The forest plot; None where there is nothing to compare."""
     if not compared:
         return None
-    widest = max(one.evidence.margin for one in compared if one.evidence) if compared else 1.0
-    reach = 1.15 * max([2 * widest, *(abs(one.difference) for one in compared)])
+    known = [one.evidence for one in compared if one.evidence]
+    far = max([*(2 * one.margin for one in known), *(abs(one.difference) for one in compared)])
+    ends = [abs(end) for one in known for end in one.interval or ()]
+    reach = 1.1 * max([far, *(min(end, 2 * far) for end in ends)])
     x = Axis(-reach, reach, LABELS, LABELS + FIELD)
     lines = tuple(_interval(one, x, HEAD + ROW * i + ROW / 2) for i, one in enumerate(compared))
     return Forest(x, lines, LABELS + FIELD + NUMBERS, HEAD + ROW * len(lines) + FOOT)
