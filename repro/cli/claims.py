@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
-from repro.errors import ReproError, UnknownName
-from repro.papers.names import PAPERS
+from repro.errors import ReproError
+from repro.papers.names import PAPERS, find_paper
 from repro.report.claims import JudgedClaim, JudgedStatement, judge_all
 from repro.report.render import json_text
 from repro.report.words import counted
@@ -38,17 +38,6 @@ def command(
     """
     judged = judge_all(o.open_store(store), find_paper(paper), check_scale(scale))
     sys.stdout.write(json_text(as_json(judged)) if json else as_text(judged))
-
-
-def find_paper(given: str | None) -> str | None:
-    """The folder of the paper called `given`, in any case; an unknown one names the closest."""
-    if given is None:
-        return None
-    wanted = given.lower().replace("-", "_")
-    for name in PAPERS:
-        if name == wanted:
-            return name
-    raise UnknownName("paper", given, PAPERS)
 
 
 def check_scale(given: str | None) -> str | None:

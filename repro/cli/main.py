@@ -9,6 +9,7 @@ import typer
 
 import repro
 from repro.cli import (
+    audit,
     claims,
     doctor,
     export,
@@ -45,6 +46,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "figure": figure.command,
     "report": report.command,
     "claims": claims.command,
+    "audit": audit.command,
     "export": export.command,
     "import-scores": import_scores.command,
     "status": status.command,

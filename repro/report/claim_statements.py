@@ -19,7 +19,7 @@ LEAST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class OnPrinted:
-    """A statement on the printed numbers: "46.1 against 31.6"."""
+    """A statement on the printed numbers: "51 against 42"."""
 
     outcome: Literal["holds", "ties", "fails", "not printed"]
     detail: str

@@ -33,11 +33,15 @@ def test_there_are_published_numbers() -> None:
         "AA22-F3-digitised", "AA22-T1-partial", "AA22-T2", "AA22-T3", "AA22-text",
         "H19-F1-digitised", "H19-T1", "H19-T2", "H19-T3", "H19-T4", "H19-text", "HF21-T1",
         "HF21-T2", "HF21-T4", "HF21-config", "HF21-text", "PRS19-T-reprint",
-        "RA-T1", "RA-T2", "RA-text", "SR20-F8", "SR20-T1", "SR20-T2", "SR20-T3", "SR20-text",
+        "RA-T1", "RA-T2", "RA-probe", "RA-text", "SR20-F8", "SR20-T1", "SR20-T2", "SR20-T3",
+        "SR20-text",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+TRANSCRIBED = [path for path in FILES if path.stem != "RA-probe"]  # of no paper of ours
+
+
+@pytest.mark.parametrize("path", TRANSCRIBED, ids=lambda path: path.stem)
 def test_every_number_equals_the_transcription(path: Path) -> None:
     original = SHARED / path.name
     if not original.is_file():

@@ -1,0 +1,58 @@
+"""Printed numbers as the checks read them: with the rounding that they carry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Literal
+
+from repro.papers.published import Cells, Published, load_published
+
+Tables = Mapping[str, Cells]
+"""Name of a CSV -> its cells."""
+SLACK = 1e-9
+"""What binary fractions may add."""
+
+
+def load(paper: str) -> dict[str, Cells]:
+    """Every CSV of a paper, by name."""
+    folder = files("repro.papers") / paper / "published"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".csv"))
+    return {name[:-4]: load_published(paper, name[:-4]) for name in names}
+
+
+def number(cell: Published) -> float:
+    """The value of a cell that is known to be a number."""
+    assert cell.value is not None, cell
+    return cell.value
+
+
+def unit(cell: Published) -> float:
+    """One step of the last printed digit."""
+    return 10.0**-cell.decimals
+
+
+def reading(cell: Published, exact: float) -> Literal["rounded", "cut", "near", "off"]:
+    """How a printed number follows from an exact one: rounded; cut; near, by less than one and a
+    half steps, as where it was formed before its parts were rounded; or not at all.
+    """
+    step, gap = unit(cell), exact - number(cell)
+    if abs(gap) <= step / 2 + SLACK:
+        return "rounded"
+    if 0 <= math.copysign(1, exact) * gap < step:
+        return "cut"
+    return "near" if abs(gap) < 1.5 * step + SLACK else "off"
+
+
+def at(cells: Cells, row: str, column: str, metric: str = "") -> Published | None:
+    """The cell of this row and column whose metric begins so."""
+    for (known_row, known_column, known_metric), cell in cells.items():
+        if (known_row, known_column) == (row, column) and known_metric.startswith(metric):
+            return cell
+    return None
+
+
+def rows(cells: Cells) -> list[str]:
+    """Rows in their order, each once."""
+    return list(dict.fromkeys(row for row, _, _ in cells))

@@ -1,0 +1,33 @@
+"""The printed numbers of Peters, Ruder and Smith, as reprinted."""
+
+from __future__ import annotations
+
+from repro.audit.finding import Finding
+from repro.audit.numbers import Tables, at, number, unit
+
+PAPER, TABLE = "peters", "PRS19-T-reprint"
+DELTA = "delta = fine-tuning - feature extraction"
+
+
+def check(tables: Tables) -> list[Finding]:
+    """Printed differences against the two scores that they are of."""
+    cells, found = tables[TABLE], []
+    for cell in cells.values():
+        model, _, kind = cell.row.partition(" / ")
+        if kind != DELTA:
+            continue
+        tuned = at(cells, f"{model} / fine-tuning", cell.column)
+        frozen = at(cells, f"{model} / feature extraction", cell.column)
+        if tuned is None or frozen is None:
+            continue
+        exact = number(tuned) - number(frozen)
+        # Each of the three is rounded: the difference of two printed scores may be a step off.
+        if abs(exact - number(cell)) > unit(cell) + 1e-9:
+            text = (
+                f"{model}, {cell.column}: the difference is printed as {cell.text}, and the two "
+                f"scores give {exact:+.1f}."
+            )
+            said = f"{tuned.text} - {frozen.text} = {exact:.1f}"
+            slug = f"peters-delta-{model}-{cell.column}".lower().replace(" ", "-")
+            found.append(Finding(slug, PAPER, "error", text, said, cell.source))
+    return found

@@ -1,0 +1,48 @@
+"""Numbers that so many items, or any answers at all, can give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from repro.audit.finding import Finding
+from repro.audit.numbers import SLACK, number, unit
+from repro.papers.published import Published
+
+
+def of_items(cell: Published, items: int, runs: int = 1) -> bool:
+    """Whether a mean accuracy of `runs` runs over `items` items can be printed as this, rounded."""
+    total, half = items * runs / 100, unit(cell) / 2 + SLACK
+    low, high = (number(cell) - half) * total, (number(cell) + half) * total
+    return math.floor(high) >= math.ceil(low)
+
+
+def item_counts(cells: Sequence[Published], candidates: Iterable[int]) -> list[int]:
+    """Those numbers of items with which every one of these accuracies can be had in one run."""
+    return [items for items in candidates if all(of_items(cell, items) for cell in cells)]
+
+
+def share_of_constant(score: float) -> float:
+    """The share of positives at which "all positive" scores this as the mean of accuracy and F1.
+
+    Accuracy is p and F1 is 2 p / (1 + p), both in 0..1; solved for p.
+    """
+    # p + 2p / (1 + p) = 2 s, so p^2 + (3 - 2s) p - 2s = 0.
+    b = 3 - 2 * score
+    return (math.sqrt(b * b + 8 * score) - b) / 2
+
+
+def impossible(
+    paper: str, slug: str, name: str, cell: Published, items: int, runs: int
+) -> list[Finding]:
+    """An accuracy that the items cannot give."""
+    if of_items(cell, items, runs):
+        return []
+    k = number(cell) * items * runs / 100
+    said = (
+        f"{cell.text} % of {items} items{f' x {runs} runs' if runs > 1 else ''} is {k:.2f}; "
+        f"{math.floor(k)} give {100 * math.floor(k) / items / runs:.3f} and {math.ceil(k)} give "
+        f"{100 * math.ceil(k) / items / runs:.3f}"
+    )
+    text = f"{name}: no whole number of {items} items gives {cell.text} %."
+    return [Finding(f"{slug}-impossible", paper, "doubt", text, said, cell.source)]

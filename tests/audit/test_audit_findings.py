@@ -1,0 +1,119 @@
+"""What the audit finds in the published numbers, without being told."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from repro.audit import hyperformer
+from repro.audit.finding import Finding
+from repro.audit.run import SEVERITIES, findings
+from repro.errors import UnknownName
+from repro.papers.names import PAPERS, find_paper
+
+ALL = findings()
+COMPUTED = {
+    # ResAdapters
+    "resadapters-evaluation-mix", "resadapters-mix-ra-t1-with-attention-attention-resnext-f1",
+    "resadapters-parameter-share", "copy-ra-probe-ra-t2",
+    # Houlsby et al.
+    "houlsby-average-unrounded", "houlsby-share-of-layers", "houlsby-top-layer",
+    "houlsby-total-no-mean", "houlsby-total-table-2--variable-ft-bert-base",
+    # 3-shared
+    "three-shared-total-ours-not-shared", "three-shared-total-unrounded",
+    "three-shared-average-unrounded", "three-shared-all-layers", "copy-sr20-t3-h19-t2",
+    # Peters et al.
+    "peters-delta-elmo-sick-e", "copy-prs19-t-reprint-sr20-t2",
+    # HyperFormer
+    "hyperformer-eleven-numbers", "hyperformer-items-mrpc", "hyperformer-items-rte",
+    "hyperformer-released-configuration", "hyperformer-totals-low",
+    # Adaptable Adapters
+    "adaptable-all-tasks", "adaptable-average-unrounded", "adaptable-aa-wnli-impossible",
+    "adaptable-adapterdrop-13-wnli-impossible", "adaptable-counts-without-biases",
+    "adaptable-last-13", "adaptable-mrpc-constant",
+}  # fmt: skip
+
+
+def one(id: str) -> Finding:
+    return next(found for found in ALL if found.id == id)
+
+
+def test_arithmetic_finds_these_and_no_others() -> None:
+    assert {found.id for found in ALL if found.computed} == COMPUTED
+
+
+def test_each_finding_is_told_once_with_arithmetic_and_source() -> None:
+    assert len({found.id for found in ALL}) == len(ALL)
+    for found in ALL:
+        assert found.says.endswith(".")
+        assert found.arithmetic
+        assert found.source
+        assert found.paper in PAPERS
+        assert re.fullmatch(r"[a-z0-9-]+", found.id)
+
+
+def test_findings_stand_by_paper_and_severity() -> None:
+    order = [(list(PAPERS).index(f.paper), SEVERITIES.index(f.severity)) for f in ALL]
+    assert order == sorted(order)
+    assert findings() == ALL
+    assert findings("peters") == [found for found in ALL if found.paper == "peters"]
+
+
+@pytest.mark.parametrize(
+    ("id", "severity", "parts"),
+    [
+        ("resadapters-evaluation-mix", "doubt",
+         ["27 of 28", "3,168 of 6,078 = 52.12%", "5,945 of 11,873 = 50.07%"]),
+        ("resadapters-mix-ra-t1-with-attention-attention-resnext-f1", "error",
+         ["42.8", "60.0", "= 51.03, printed 51.4"]),
+        ("resadapters-parameter-share", "doubt", ["7,000,000 / 110,000,000 = 6.36 %"]),
+        ("copy-ra-probe-ra-t2", "doubt", ["68.427", "75.499"]),
+        ("houlsby-total-no-mean", "note", ["= 82.02", "= 81.54", "= 81.10"]),
+        ("houlsby-total-table-2--variable-ft-bert-base", "note", ["1 + 17 x 52.9% = 9.993"]),
+        ("houlsby-share-of-layers", "note", ["6,343,680", "1.92 % of 330M", "2.10 %"]),
+        ("houlsby-average-unrounded", "note", ["74.076, printed 74.0"]),
+        ("three-shared-total-ours-not-shared", "error", ["= 79.54"]),
+        ("three-shared-average-unrounded", "note", ["74.975, printed 74.9"]),
+        ("three-shared-all-layers", "doubt", ["0.368"]),
+        ("copy-sr20-t3-h19-t2", "doubt", ["crowdflower airline 83.6"]),
+        ("peters-delta-elmo-sick-e", "error", ["83.3 - 86.3 = -3.0"]),
+        ("hyperformer-eleven-numbers", "note",
+         ["/ 11 = 86.48", "over tasks 85.20", "12 of 12 rows"]),
+        ("hyperformer-released-configuration", "doubt",
+         ["122,404,672 = 6.86 %", "10,289,376 = 0.58 %"]),
+        ("adaptable-all-tasks", "error",
+         ["SST-2 AA-focused^spec 52.94 against 56.01", "CoLA AA-focused^uni 4.75 against 5.20",
+          "MRPC AA-focused^sim 74.77 against 74.80", "WNLI AA-focused^sim 51.83 against 55.21"]),
+        ("adaptable-mrpc-constant", "doubt", ["279/408 = 0.6838", "p = 0.597"]),
+        ("adaptable-last-13", "doubt", ["63.61 against 51.28"]),
+        ("adaptable-counts-without-biases", "note", ["73,728", "3,145,728"]),
+    ],
+)  # fmt: skip
+def test_the_arithmetic_is_shown(id: str, severity: str, parts: list[str]) -> None:
+    found = one(id)
+    assert found.severity == severity
+    for part in parts:
+        assert part in found.arithmetic
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "count"),
+    [
+        ("adapters", "SMALL", 446_848), ("adapters", "BASE", 1_928_832),
+        ("hyperformer", "SMALL", 28_074_560), ("hyperformer", "BASE", 122_404_672),
+        ("hyperformer++", "SMALL", 2_415_776), ("hyperformer++", "BASE", 5_211_056),
+    ],
+)  # fmt: skip
+def test_hyperformers_parameters(kind: str, size: str, count: int) -> None:
+    """Counted independently from the released modules."""
+    assert hyperformer.parameters(kind, size) == count
+
+
+def test_a_paper_is_known_by_its_folder_and_its_tables() -> None:
+    assert find_paper("ResAdapters") == "resadapters"
+    assert find_paper("3-shared") == find_paper("three_shared") == "three_shared"
+    assert find_paper("AA") == "adaptable_adapters"
+    assert find_paper(None) is None
+    with pytest.raises(UnknownName, match="resadapters"):
+        find_paper("resadapter")

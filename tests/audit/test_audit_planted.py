@@ -1,0 +1,162 @@
+"""Errors planted in the published tables are found; nothing is found in clean ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from repro.audit.copies import Series, copies
+from repro.audit.means import Averaged, averages
+from repro.audit.mixture import Mixed, common_share, shares
+from repro.audit.numbers import load, reading
+from repro.audit.possible import item_counts, of_items, share_of_constant
+from repro.audit.run import computed
+from repro.papers.names import PAPERS
+from repro.papers.published import Cells, Published, parse_published
+
+Papers = dict[str, dict[str, Cells]]
+KNOWN = {found.id for found in computed({name: load(name) for name in PAPERS})}
+
+
+def printed(text: str, row: str = "a row", column: str = "a column") -> Published:
+    number = float(text.rstrip("x%"))
+    return Published(row, column, "accuracy", number, text, None, None, "a source")
+
+
+def planted(paper: str, table: str, row: str, column: str, text: str, metric: str = "") -> set[str]:
+    """Ids that are found beside the known ones when one printed number is another."""
+    papers: Papers = {name: dict(load(name)) for name in PAPERS}
+    cells = dict(papers[paper][table])
+    key = next(key for key in cells if key[:2] == (row, column) and key[2].startswith(metric))
+    value = float(text.rstrip("x%"))
+    cells[key] = replace(cells[key], text=text, value=value)
+    papers[paper][table] = cells
+    return {found.id for found in computed(papers)} - KNOWN
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (("resadapters", "RA-T1", "Non Linear / Adapter", "ALL", "35.6", "EM"),
+         {"resadapters-mix-ra-t1-non-linear-adapter-em",
+          "resadapters-f1-ra-t1-non-linear-adapter-all"}),
+        (("resadapters", "RA-T2", "Epoch3", "NoAns", "83.2", "F1"),
+         {"resadapters-noans-ra-t2-epoch3-noans", "resadapters-mix-ra-t2-epoch3-f1"}),
+        (("houlsby", "H19-T2", "Average", "Adapters BERT_BASE", "74.3"),
+         {"houlsby-average-adapters-bert-base"}),
+        (("houlsby", "H19-T1", "Adapters (64)", "Total num params", "1.6x"),
+         {"houlsby-total-table-1--adapters--64-"}),
+        (("houlsby", "H19-text", "gap to full fine-tuning on GLUE", "sec 1/abstract", "0.8"),
+         {"houlsby-gap"}),
+        (("three_shared", "SR20-T2", "Houlsby (our implementation)", "Total", "80.4"),
+         {"three-shared-total-houlsby-our-implementation"}),
+        (("three_shared", "SR20-T1", "Ours (3-shared)",
+          "# All trainable parameters without last classifier", "396545"),
+         {"three-shared-count-3-shared"}),
+        (("hyperformer", "HF21-T1", "Multi-task / HYPERFORMER++_BASE", "Avg", "87.48"),
+         {"hyperformer-average-multi-task-hyperformer-base"}),
+        (("hyperformer", "HF21-T1", "Multi-task / Adapters_BASE dagger",
+          "#Trained params / per task", "0.92%"), {"hyperformer-share-dagger-base"}),
+        (("hyperformer", "HF21-T4", "HYPERFORMER_SMALL", "GLUE", "81.47"),
+         {"hyperformer-ablation-start"}),
+        (("adaptable_adapters", "AA22-T2", "Low-data-100 / Baseline", "RTE", "49.40"),
+         {"adaptable-baseline-rte-impossible"}),
+        (("adaptable_adapters", "AA22-T2", "Low-data-100 / AA-focused^uni minus Baseline", "Avg",
+          "5.24"), {"adaptable-gain"}),
+    ],
+)  # fmt: skip
+def test_a_planted_error_is_found(where: tuple[str, ...], expected: set[str]) -> None:
+    assert planted(*where) == expected
+
+
+def test_a_clean_table_gives_nothing() -> None:
+    parts = (printed("50.0"), printed("60.0"), printed("71.0"))
+    rows = [Averaged("a", printed("60.3"), parts), Averaged("b", printed("55.0"), parts[:2])]
+    assert averages("houlsby", "Avg", "avg", rows) == []
+    whole = Mixed("m", printed("55.0"), printed("60.0"), printed("50.0"))
+    assert common_share([whole, whole])[2] == []
+
+
+def test_numbers_without_a_mean_at_all_are_one_note() -> None:
+    parts = (printed("50.0"), printed("60.0"))
+    rows = [Averaged(name, printed(text), parts) for name, text in (("a", "70.0"), ("b", "71.0"))]
+    (found,) = averages("houlsby", "Total", "total", rows)
+    assert (found.id, found.severity) == ("total-no-mean", "note")
+
+
+@pytest.mark.parametrize(
+    ("text", "exact", "kind"),
+    [
+        ("74.0", 74.04, "rounded"), ("74.1", 74.076, "rounded"), ("74.0", 74.076, "cut"),
+        ("-3.3", -3.36, "cut"), ("74.2", 74.09, "near"), ("79.2", 79.54, "off"),
+        ("1.45x", 1.464, "near"), ("9.9x", 9.993, "cut"),
+    ],
+)  # fmt: skip
+def test_how_a_printed_number_follows(text: str, exact: float, kind: str) -> None:
+    assert reading(printed(text), exact) == kind
+
+
+def test_shares_of_a_mixture_by_hand() -> None:
+    """0.6 x 80 + 0.4 x 20 = 56; each number is good to 0.05."""
+    low, high = shares(Mixed("m", printed("56.0"), printed("80.0"), printed("20.0")))
+    assert low < 0.6 < high
+    assert high - low < 0.005
+
+
+def test_a_part_that_tells_nothing_allows_every_share() -> None:
+    assert shares(Mixed("m", printed("50.0"), printed("50.0"), printed("50.0"))) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "runs", "possible"),
+    [
+        ("66.67", 3, 1, True), ("50.00", 3, 1, False), ("55.21", 71, 5, True),
+        ("55.48", 71, 5, False), ("49.39", 277, 5, True), ("49.40", 277, 5, False),
+        ("83.3", 6, 1, True), ("33.89", 9_815, 5, True),
+    ],
+)  # fmt: skip
+def test_accuracies_of_so_many_items(text: str, items: int, runs: int, possible: bool) -> None:
+    """196 / 355 = 55.211 %, 197 / 355 = 55.493 %; 684 / 1385 = 49.386 %."""
+    assert of_items(printed(text), items, runs) == possible
+
+
+def test_the_number_of_items_follows_from_enough_accuracies() -> None:
+    cells = [printed(f"{100 * k / 17:.2f}") for k in (3, 8, 16)]
+    assert item_counts(cells, range(5, 30)) == [17]
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.6838])
+def test_the_constant_answer_is_solved_back(share: float) -> None:
+    score = (share + 2 * share / (1 + share)) / 2
+    assert share_of_constant(score) == pytest.approx(share)
+
+
+def series(paper: str, table: str, *texts: str) -> Series:
+    tasks = ("cola", "rte", "qnli", "wnli")
+    cells = {task: printed(text) for task, text in zip(tasks, texts, strict=False)}
+    return Series(paper, table, "a model", cells)
+
+
+def test_a_copied_column_is_found_under_another_name() -> None:
+    first = series("houlsby", "T1", "60.1", "70.2", "80.3", "55.0")
+    copied = series("peters", "T2", "60.1", "70.2", "80.31", "56.0")
+    (found,) = copies([first, copied])
+    assert (found.id, found.paper) == ("copy-t2-t1", "peters")
+    assert "3 of 4 places" in found.says
+
+
+@pytest.mark.parametrize("texts", [("60.1", "70.2", "81.0", "56.0"), ("1.0", "2.0", "3.0")])
+def test_chance_is_no_copy(texts: tuple[str, ...]) -> None:
+    first = series("houlsby", "T1", "60.1", "70.2", "80.3", "55.0")
+    assert copies([first, series("peters", "T2", *texts)]) == []
+    assert copies([first, replace(first)]) == []  # of one table
+
+
+def test_cells_are_read_from_any_csv_text() -> None:
+    text = (
+        "table,row,column,metric,value,std,n_seeds,source\n"
+        'T,a,ALL,EM,55.0,,,"S"\nT,a,NoAns,EM,60.0,,,"S"\nT,a,HasAns,EM,50.0,,,"S"\n'
+    )
+    cells = list(parse_published(text, "T", "T.csv").values())
+    assert common_share([Mixed("m", *cells)])[:2] == shares(Mixed("m", *cells))
