@@ -12,7 +12,7 @@ from repro.cli import options as o
 from repro.errors import ReproError
 from repro.report.counted import copy_counts
 from repro.report.figures.files import FOLDER, write_figure
-from repro.report.files import save_request, saved_requests, write_artefact, write_table
+from repro.report.files import save_request, saved_requests, write_artefact, write_table, write_tex
 from repro.report.reproduce import document, view_of
 from repro.report.summary import View
 from repro.report.view import TableView
@@ -30,13 +30,17 @@ def command(
         Path | None,
         typer.Option(help="Also write a static site to this folder (docs/site.md)."),
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another store to lay out with this one; may be given again."),
+    ] = None,
     store: o.StoreOption = None,
 ) -> None:
     """Writes REPRODUCE.md: each table and figure with its command, scale, status and numbers.
 
     Example: python -m repro report --reference runs/reference
     """
-    results = o.open_store(store)
+    results = o.open_store(store, also or ())
     views = [view_of(request, results) for request in saved_requests(results)]
     if not views:
         raise ReproError(
@@ -47,6 +51,7 @@ def command(
     if site is not None:
         check_replaceable(site)
     paths = [path for view in views for path in write(view, out)]
+    paths += write_tex([view for view in views if isinstance(view, TableView)], out)
     write_artefact(out / "REPRODUCE.md", document(views, results))
     if reference is not None:
         save_reference(views, results, reference)

@@ -18,7 +18,8 @@ from repro.errors import INCOMPLETE, RUN_FAILED, UnknownName
 from repro.papers.registry import find_table
 from repro.papers.tables import Request
 from repro.report.counted import count_missing
-from repro.report.files import save_request, write_table
+from repro.report.files import save_request, table_name, write_table
+from repro.report.latex import latex
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
 from repro.store.store import Store
@@ -27,6 +28,7 @@ FORMATS: dict[str, Callable[[TableView], str]] = {
     "md": markdown,
     "csv": csv_text,
     "json": lambda view: json_text(as_json(view)),
+    "tex": lambda view: latex(view, table_name(view.request)),
 }
 
 
@@ -37,7 +39,7 @@ def command(
     how: o.How,
     no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, lay out only.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
-    format: Annotated[str, typer.Option(help="md, csv or json on the screen.")] = "md",
+    format: Annotated[str, typer.Option(help="md, csv, json or tex on the screen.")] = "md",
     json: o.JsonOption = False,
     out: Annotated[Path, typer.Option(help="Where tables/ is written.")] = Path(),
     store: o.StoreOption = None,

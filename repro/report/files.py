@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from repro.errors import StoreError
 from repro.papers.registry import ARTEFACTS, FIGURES
 from repro.papers.tables import Request
+from repro.report import latex
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView
 from repro.spec import canonical_json
@@ -45,15 +47,30 @@ def table_name(request: Request) -> str:
 
 
 def write_table(view: TableView, folder: Path) -> list[Path]:
-    """Writes tables/NAME.{md,csv,json} where their content changed; returns the three paths."""
-    texts = {"md": markdown(view), "csv": csv_text(view), "json": json_text(as_json(view))}
-    paths = []
-    for ending, text in texts.items():
-        path = folder / "tables" / f"{table_name(view.request)}.{ending}"
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            write_artefact(path, text)
-        paths.append(path)
-    return paths
+    """Writes tables/NAME.{md,csv,json,tex} where their content changed; returns the four paths."""
+    name = table_name(view.request)
+    texts = {
+        "md": markdown(view),
+        "csv": csv_text(view),
+        "json": json_text(as_json(view)),
+        "tex": latex.latex(view, name),
+    }
+    return [_write(folder / "tables" / f"{name}.{ending}", text) for ending, text in texts.items()]
+
+
+def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
+    """Writes tables/repro.tex, the document of all these tables, if there are any; returns its
+    path.
+    """
+    names = [table_name(view.request) for view in views]
+    return [_write(folder / "tables" / "repro.tex", latex.document(names))] if names else []
+
+
+def _write(path: Path, text: str) -> Path:
+    """Writes a file where its content changed."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_artefact(path, text)
+    return path
 
 
 def write_artefact(path: Path, content: str | bytes) -> None:

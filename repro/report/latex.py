@@ -1,0 +1,179 @@
+"""A table as LaTeX with booktabs: the cells say what they say in Markdown, escaped for TeX."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from repro.report.captions import caption, notes
+from repro.report.render import (
+    _difference,
+    _lines,
+    _published,
+    _reproduced,
+    count,
+    judged,
+    verdict,
+)
+from repro.report.view import TableView
+from repro.stats.verdicts import MEANINGS
+
+NEEDS = ("booktabs", "adjustbox", "float")
+"""Packages that the document of a table loads; pdflatex in any encoding of fonts."""
+SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$",
+    "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedblright{}",
+    "[": "{[}", "]": "{]}", "*": "{*}", "`": r"\textquoteleft{}",
+    "±": r"\ensuremath{\pm}", "×": r"\ensuremath{\times}", "·": r"\ensuremath{\cdot}",
+    "−": r"\ensuremath{-}", "–": r"\textendash{}", "—": r"\textemdash{}",
+    "†": r"\ensuremath{\dagger}", "‡": r"\ensuremath{\ddagger}",
+    "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}", "≈": r"\ensuremath{\approx}",
+    "→": r"\ensuremath{\rightarrow}", "⊕": r"\ensuremath{\oplus}",
+    "√": r"\ensuremath{\surd}", "∞": r"\ensuremath{\infty}", "§": r"\S{}", "…": r"\ldots{}",
+    "‘": r"\textquoteleft{}", "’": r"\textquoteright{}", "“": r"\textquotedblleft{}",
+    "”": r"\textquotedblright{}", "²": r"\textsuperscript{2}", "³": r"\textsuperscript{3}",
+    "α": r"\ensuremath{\alpha}", "β": r"\ensuremath{\beta}", "δ": r"\ensuremath{\delta}",
+    "ε": r"\ensuremath{\varepsilon}", "λ": r"\ensuremath{\lambda}", "μ": r"\ensuremath{\mu}",
+    "ρ": r"\ensuremath{\rho}", "σ": r"\ensuremath{\sigma}", "τ": r"\ensuremath{\tau}",
+    "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}",
+}  # fmt: skip
+ACCENTS = {
+    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
+    "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c",
+}  # fmt: skip
+READABLE = re.compile(r"[A-Za-z0-9_+. -]+")
+"""Names of files that TeX reads as they are."""
+
+
+def escape(text: str) -> str:
+    """Text that TeX prints as it stands; a letter that it has no sign for by its code."""
+    letters = " ".join(text.split())
+    return re.sub("--+", lambda found: "{-}" * len(found[0]), "".join(map(_letter, letters)))
+
+
+def _letter(letter: str) -> str:
+    if letter in SPECIAL:
+        return SPECIAL[letter]
+    if letter.isascii():
+        return letter if letter.isprintable() else " "
+    parts = unicodedata.normalize("NFD", letter)
+    if len(parts) == 2 and parts[0].isascii() and parts[1] in ACCENTS:
+        return rf"\{ACCENTS[parts[1]]}{{{parts[0]}}}"
+    return f"U+{ord(letter):04X}"
+
+
+def number(text: str) -> str:
+    """A cell: escaped, its minus sign as long as a plus sign."""
+    found = escape(text)
+    return re.sub(r"^-(?=\d)", lambda _: r"\ensuremath{-}", found)
+
+
+def latex(view: TableView, name: str) -> str:
+    """The table called `name`, to be read into a document with \\input."""
+    head, body = _transposed(view) if view.table.transposed else _upright(view)
+    title = escape(view.table.title)
+    lines = [
+        rf"% Needs \usepackage{{{','.join(NEEDS)}}}",
+        r"\begin{table}[H]",
+        r"\centering\footnotesize",
+        rf"\caption[{title}]{{\textbf{{{escape(view.table.id)}.}} {escape(caption(view))}}}",
+        rf"\label{{{label(name)}}}",
+        r"\begin{adjustbox}{max width=\linewidth, max totalheight=0.7\textheight}",
+        rf"\begin{{tabular}}{{@{{}}ll{'r' * (len(head) - 2)}@{{}}}}",
+        r"\toprule",
+        _row(head),
+        r"\midrule",
+        *_spaced(body),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{adjustbox}",
+        r"\end{table}",
+        *_notes([*notes(view), *_meanings(view)]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def label(name: str) -> str:
+    """What \\ref calls a table: letters, digits and dots of its name."""
+    return "tab:" + re.sub(r"[^A-Za-z0-9.]+", "-", name)
+
+
+def document(names: Sequence[str]) -> str:
+    """A document of these tables, which stand beside it; `names` without ending.
+
+    A name that TeX would read as a command is left out, and said so.
+    """
+    lines = [
+        r"\documentclass{article}",
+        r"\usepackage[margin=2cm]{geometry}",
+        *(rf"\usepackage{{{package}}}" for package in NEEDS),
+        r"\begin{document}",
+    ]
+    for name in names:
+        if READABLE.fullmatch(name):
+            lines += [rf"\input{{{name}.tex}}", r"\clearpage"]
+        else:
+            lines.append(f"\\noindent Left out for the name of its file: {escape(name)}.\\par")
+    return "\n".join([*lines, r"\end{document}"]) + "\n"
+
+
+def _upright(view: TableView) -> tuple[list[str], list[list[str]]]:
+    """Head and lines of a table that is laid out as its columns are."""
+    sizes = any(row.parameters for row in view.rows)
+    head = ["Model", "", *(column.name for column in view.table.columns)]
+    body = [line if sizes else line[:-1] for row in view.rows for line in _lines(row, view)]
+    return head + ["Trained parameters"] * sizes, body
+
+
+def _transposed(view: TableView) -> tuple[list[str], list[list[str]]]:
+    """Rows and columns changed places: the lines of each column."""
+    head = ["", "", *(row.row.name for row in view.rows)]
+    body: list[list[str]] = []
+    for place, column in enumerate(view.table.columns):
+        cells = [row.cells[place] for row in view.rows]
+        body += [
+            [column.name, "published", *map(_published, cells)],
+            ["", "reproduced", *(_reproduced(cell, view) for cell in cells)],
+            ["", "difference", *map(_difference, cells)],
+            *[["", "verdict", *map(verdict, cells)]] * judged(cells),
+        ]
+    if any(row.parameters for row in view.rows):
+        sizes = [count(row.parameters[0]) if row.parameters else "" for row in view.rows]
+        body.append(["Trained parameters", "", *sizes])
+    return head, body
+
+
+def _row(cells: Sequence[str]) -> str:
+    return " & ".join(map(number, cells)) + r" \\"
+
+
+def _spaced(body: Sequence[Sequence[str]]) -> list[str]:
+    """The lines, with a little room before each that begins a row."""
+    found: list[str] = []
+    for line in body:
+        if line[0] and found:
+            found.append(r"\addlinespace")
+        found.append(_row(line))
+    return found
+
+
+def _meanings(view: TableView) -> list[str]:
+    """What the verdicts in the table mean."""
+    words = {verdict(cell) for row in view.rows for cell in row.cells}
+    return [f"{word}: {meaning}." for word, meaning in MEANINGS.items() if word in words]
+
+
+def _notes(said: Sequence[str]) -> list[str]:
+    """A list below the table, which may go on on the next page."""
+    if not said:
+        return []
+    items = [rf"\item {escape(note)}" for note in said]
+    return [
+        r"\begingroup\footnotesize\sloppy\renewcommand{\labelitemi}{\ensuremath{\bullet}}",
+        r"\begin{itemize}\setlength{\itemsep}{0pt}",
+        *items,
+        r"\end{itemize}",
+        r"\endgroup",
+    ]
