@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -122,10 +123,16 @@ class How:
         return Execution(**values, folders=find_folders(backbone))
 
 
-def open_store(given: Path | None) -> Store:
-    """The store asked for, with the committed reference results behind it."""
+def open_store(given: Path | None, also: Sequence[Path] = ()) -> Store:
+    """The store asked for, with the committed reference results behind it, and more behind those.
+
+    Raises ReproError for a store of `also` that is not there.
+    """
     root = given or Path(os.environ.get("REPRO_STORE") or DEFAULT_STORE)
-    return Store(root, fallbacks=[root / "reference"])
+    for folder in also:
+        if not folder.is_dir():
+            raise ReproError(f"There is no store {folder}: name another with --also.")
+    return Store(root, fallbacks=[root / "reference", *also])
 
 
 def check_scale(given: str) -> Scale | None:

@@ -10,7 +10,9 @@ from pathlib import Path
 import fake_spans
 import pytest
 from fake_results import request, runs_of, store_all, store_result
+from typer.testing import CliRunner
 
+from repro.cli.main import app
 from repro.cli.report import save_reference
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.tables import Request
@@ -129,7 +131,7 @@ def test_writing_a_table_leaves_unchanged_files_alone(store: Store, tmp_path: Pa
     view = view_table(TABLES[asked.table], asked, store)
     paths = write_table(view, tmp_path)
     assert [path.name for path in paths] == [
-        f"ResAdapters-1.smoke.epochs-1.{e}" for e in ("md", "csv", "json")
+        f"ResAdapters-1.smoke.epochs-1.{e}" for e in ("md", "csv", "json", "tex")
     ]
     before = [path.stat().st_ino for path in paths]
     paths[1].write_text("by hand")
@@ -273,3 +275,19 @@ def test_each_artefact_with_runs_shows_its_protocol(store: Store) -> None:
     assert cells == [
         "recipe.epochs", "5 — code: epochs=5; the paper says above 5", "1 — assumed: asked for",
     ]  # fmt: skip
+
+
+def test_another_store_is_laid_out_with_the_first(tmp_path: Path) -> None:
+    first, second = Store(tmp_path / "first"), Store(tmp_path / "second")
+    save_request(first, request())
+    asked = request("ResAdapters-2", epochs=1)
+    store_all(second, asked)
+    save_request(second, asked)
+    words = ["report", "--out", str(tmp_path), "--store", str(first.root)]
+    done = CliRunner().invoke(app, [*words, "--also", str(second.root)])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "REPRODUCE.md").read_text()
+    assert re.search(r"\| ResAdapters-1 +\| smoke +\| MiniLM-L6 \| 0/36 ", text)
+    assert re.search(r"\| ResAdapters-2 +\| smoke +\| MiniLM-L6 \| [1-9]\d*/66 ", text)
+    missing = CliRunner().invoke(app, [*words, "--also", str(tmp_path / "nowhere")])
+    assert "There is no store" in str(missing.exception)
