@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 from repro.audit.finding import Finding
 from repro.audit.means import Averaged, averages
-from repro.audit.numbers import Tables, at, number, reading, rows, unit
-from repro.audit.possible import impossible, share_of_constant
+from repro.audit.numbers import Tables, at, number, reading, rows, slug, unit
+from repro.audit.possible import (
+    deviation_of_items,
+    impossible,
+    of_runs,
+    share_of_constant,
+)
 from repro.papers.published import Cells, Published
 from repro.spec.glue import GLUE
+from repro.spec.types import GlueName
 
 PAPER = "adaptable_adapters"
 TASKS = ("MNLI", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "WNLI")
 BLOCK, RUNS = "Low-data-100 / ", 5
 FOCUSED = tuple(f"{BLOCK}AA-focused^{kind}" for kind in ("spec", "uni", "sim"))
 BASELINE = f"{BLOCK}Baseline"
-ACCURACIES = {
+LAYERS, STEP, CHOSEN = "number of adapter layers", 0.01, "QQP"
+"""Metric of counted layers; digits of deviations; the task that AA-focused^uni is chosen on."""
+ACCURACIES: dict[str, tuple[GlueName, str]] = {
     "MNLI": ("mnli", "validation_matched"), "QNLI": ("qnli", "validation"),
     "SST-2": ("sst2", "validation"), "RTE": ("rte", "validation"), "WNLI": ("wnli", "validation"),
 }  # fmt: skip
@@ -28,6 +38,9 @@ def check(tables: Tables) -> list[Finding]:
         *averages(PAPER, "Avg of Table 2", "adaptable-average", averaged(cells)),
         *_gain(cells),
         *_items(cells),
+        *_deviations(cells),
+        *_layers(cells),
+        *_repeated(cells),
         *_constant(cells),
         *_every_task(cells),
         *_last_layers(cells, tables["AA22-T3"]),
@@ -61,18 +74,92 @@ def _gain(cells: Cells) -> list[Finding]:
     ]  # fmt: skip
 
 
+def _accuracies(cells: Cells) -> list[tuple[Published, int]]:
+    """Scores that are accuracies, and the number of items that they are of."""
+    return [
+        (cell, GLUE[task].rows[split])
+        for cell in cells.values()
+        if cell.metric.startswith("accuracy") and cell.column in ACCURACIES
+        for task, split in [ACCURACIES[cell.column]]
+    ]
+
+
 def _items(cells: Cells) -> list[Finding]:
     """Mean accuracies of five runs on the official development rows."""
     found = []
-    for cell in cells.values():
-        if cell.column in ACCURACIES and cell.metric.startswith("accuracy"):
-            task, split = ACCURACIES[cell.column]
-            items = next(facts.rows[split] for name, facts in GLUE.items() if name == task)
-            row = cell.row.removeprefix(BLOCK)
-            slug = f"adaptable-{row}-{cell.column}".lower().replace("^", "-")
-            name = f"{row}, {cell.column}"
-            found += impossible(PAPER, slug, name, cell, items, cell.n or RUNS)
+    for cell, items in _accuracies(cells):
+        row = cell.row.removeprefix(BLOCK)
+        name = slug(f"adaptable {row} {cell.column}")
+        found += impossible(PAPER, name, f"{row}, {cell.column}", cell, items, cell.n or RUNS)
     return found
+
+
+def _deviations(cells: Cells) -> list[Finding]:
+    """Whether squares were divided by the runs, or by one less, in printed deviations."""
+    found = []
+    for column in ACCURACIES:
+        known = [(c, n) for c, n in _accuracies(cells) if c.column == column and c.sd is not None]
+        fits = [
+            sum(deviation_of_items(cell, items, RUNS, divisor, STEP) for cell, items in known)
+            for divisor in (RUNS, RUNS - 1)
+        ]
+        if not known or fits[0] != len(known) or fits[1] == len(known):
+            continue
+        cell, items = known[0]
+        wider = math.sqrt(RUNS / (RUNS - 1))
+        found.append(
+            Finding(
+                f"adaptable-deviations-{slug(column)}", PAPER, "note",
+                f"Deviations are of the {RUNS} runs themselves (squares divided by {RUNS}): an "
+                f"estimate for further runs is {wider:.2f} times as large.",
+                f"{column}, {items} items: dividing by {RUNS} gives {fits[0]} of {len(known)} "
+                f"printed deviations, by {RUNS - 1} gives {fits[1]}", cell.source,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _layers(cells: Cells) -> list[Finding]:
+    """Mean numbers of layers of five runs; and the task whose architecture all others use."""
+    found = []
+    for cell in cells.values():
+        if cell.metric == LAYERS and not of_runs(cell, cell.n or RUNS):
+            text = f"{cell.row.removeprefix(BLOCK)}, {cell.column}: no {RUNS} runs keep "
+            text += f"{cell.text} layers on average."
+            said = f"{cell.text} x {RUNS} = {number(cell) * RUNS:.1f}, no whole number"
+            name = f"adaptable-layers-{slug(cell.column)}-impossible"
+            found.append(Finding(name, PAPER, "doubt", text, said, cell.source))
+    kept = {task: c for task in TASKS if (c := at(cells, f"{BLOCK}|AA-focused^spec|", task))}
+    fewest = [t for t, cell in kept.items() if number(cell) == min(map(number, kept.values()))]
+    if CHOSEN in fewest and len(fewest) > 1:
+        text = f"{CHOSEN} is said to keep the fewest layers, but is not alone."
+        said = ", ".join(f"{task} {kept[task].text}" for task in fewest)
+        source = f"{kept[CHOSEN].source}; section 5"
+        found.append(Finding("adaptable-fewest-layers", PAPER, "note", text, said, source))
+    return found
+
+
+def _repeated(cells: Cells) -> list[Finding]:
+    """Two models with the same mean and the same deviation on one task."""
+    of_value: dict[tuple[str, float, float], list[Published]] = {}
+    for cell in cells.values():
+        if cell.sd and cell.metric != LAYERS and cell.column in TASKS:
+            of_value.setdefault((cell.column, number(cell), cell.sd), []).append(cell)
+    found = []
+    for (task, _, sd), same in of_value.items():
+        if len(same) < 2 or _same_layers(cells, task, same):
+            continue
+        names = " and ".join(cell.row.removeprefix(BLOCK) for cell in same)
+        text = f"{names} have the same mean and the same deviation on {task}."
+        said = f"both {same[0].text} +/- {sd:.2f}"
+        name = f"adaptable-repeated-{slug(task)}"
+        found.append(Finding(name, PAPER, "doubt", text, said, same[0].source))
+    return found
+
+
+def _same_layers(cells: Cells, task: str, same: list[Published]) -> bool:
+    """Whether these are one architecture: the chosen task's, which is also that of all tasks."""
+    return task == CHOSEN and {cell.row for cell in same} <= set(FOCUSED[:2])
 
 
 def _constant(cells: Cells) -> list[Finding]:
@@ -137,23 +224,29 @@ def _last_layers(cells: Cells, thirteen: Cells) -> list[Finding]:
 
 
 def _counts(text: Cells) -> list[Finding]:
-    """Parameters of adapters in the text: with or without biases."""
+    """Parameters of adapters in the text: with biases, without, or neither."""
     sizes = {"BERT-base": (768, 48, 12), "BERT-large": (1024, 64, 24)}
-    found: list[tuple[Published, int, int]] = []
+    found, bare_only = [], []
     for name, (d, m, layers) in sizes.items():
         for cell in text.values():
-            if cell.metric == "parameters" and cell.row.startswith(name) and cell.value:
-                times = layers if "all" in cell.row else 1
-                bare, biased = times * 2 * d * m, times * (2 * d * m + d + m)
-                if _rounds(cell, bare) and not _rounds(cell, biased):
-                    found.append((cell, bare, biased))
-    if not found:
-        return []
-    said = "; ".join(f"{c.row}: {bare:,}, with biases {with_:,}, printed {c.text}"
-                     for c, bare, with_ in found)  # fmt: skip
-    text_ = "The parameter counts of the text leave out the biases."
-    return [Finding("adaptable-counts-without-biases", PAPER, "note", text_, said,
-                    found[0][0].source)]  # fmt: skip
+            if cell.metric != "parameters" or not cell.row.startswith(name) or cell.value is None:
+                continue
+            times = layers if "all" in cell.row else 1
+            bare, biased = times * 2 * d * m, times * (2 * d * m + d + m)
+            said = f"{cell.row}: {bare:,}, with biases {biased:,}, printed {cell.text}"
+            fits = _rounds(cell, bare), _rounds(cell, biased)
+            if fits == (True, False):
+                bare_only.append((said, cell.source))
+            elif fits == (False, False):
+                text_ = f"{cell.row} is printed with {cell.text} parameters, not those of its maps."
+                slugged = f"adaptable-count-{slug(cell.row)}"
+                found.append(Finding(slugged, PAPER, "error", text_, said, cell.source))
+    if bare_only:
+        text_ = "The parameter counts of the text leave out the biases."
+        said = "; ".join(said for said, _ in bare_only)
+        name = "adaptable-counts-without-biases"
+        found.append(Finding(name, PAPER, "note", text_, said, bare_only[0][1]))
+    return found
 
 
 def _rounds(cell: Published, count: int) -> bool:

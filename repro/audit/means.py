@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from repro.audit.finding import Finding
-from repro.audit.numbers import number, reading
+from repro.audit.numbers import cut, number, reading, slug
 from repro.papers.published import Published
 
 
@@ -36,39 +36,53 @@ def mean_of(parts: Sequence[Published]) -> str:
     return f"({total}) / {len(parts)} = {statistics.fmean(map(number, parts)):.2f}"
 
 
-def averages(paper: str, name: str, slug: str, rows: Sequence[Averaged]) -> list[Finding]:
+def averages(paper: str, name: str, prefix: str, rows: Sequence[Averaged]) -> list[Finding]:
     """What is odd in a column of averages. Where no row's number is the mean of its parts, the
-    column is another quantity: one note. Else each that is off is an error, and those that are
-    cut, or were formed before rounding, share one note.
+    column is another quantity: one note. Else each that is off is an error, and one note tells
+    the rule, where it is not rounding. Ids begin with `prefix`.
     """
     found = {row.row: reading(row.printed, row.mean) for row in rows}
     if rows and all(kind == "off" for kind in found.values()):
         said = "; ".join(f"{row.row}: {row.printed.text}, not {row.sum}" for row in rows)
         text = f"{name} is not the mean of the printed columns: do not recompute it from them."
-        return [Finding(f"{slug}-no-mean", paper, "note", text, said, rows[0].printed.source)]
-    odd = [
-        Finding(
-            f"{slug}-{_slug(row.row)}",
-            paper,
-            "error",
-            f"{name} of {row.row} is printed as {row.printed.text}, and its columns give "
-            f"{row.mean:.2f}.",
-            row.sum,
-            row.printed.source,
-        )
-        for row in rows
-        if found[row.row] == "off"
-    ]
+        return [Finding(f"{prefix}-no-mean", paper, "note", text, said, rows[0].printed.source)]
+    odd = [_off(paper, name, prefix, row, rows) for row in rows if found[row.row] == "off"]
     short = [row for row in rows if found[row.row] in ("cut", "near")]
     if short:
-        names = ", ".join(row.row for row in short)
-        said = "; ".join(f"{row.row}: {row.mean:.3f}, printed {row.printed.text}" for row in short)
-        text = (
-            f"{name} is the mean of the columns, but not rounded, in {names}: cut, or formed from "
-            "scores before they were rounded."
-        )
-        odd.append(Finding(f"{slug}-unrounded", paper, "note", text, said, short[0].printed.source))
+        source = short[0].printed.source
+        text, said = _rule(name, rows, short)
+        odd.append(Finding(f"{prefix}-unrounded", paper, "note", text, said, source))
     return odd
+
+
+def _off(paper: str, name: str, prefix: str, row: Averaged, rows: Sequence[Averaged]) -> Finding:
+    """One average that its columns do not give; and its place among the rows, where it moves."""
+    place = 1 + sum(number(other.printed) > number(row.printed) for other in rows)
+    due = 1 + sum(other.mean > row.mean for other in rows)
+    moved = f"; place {place} of {len(rows)} as printed, {due} by the columns"
+    return Finding(
+        f"{prefix}-{slug(row.row)}", paper, "error",
+        f"{name} of {row.row} is printed as {row.printed.text}, and its columns give "
+        f"{row.mean:.2f}.",
+        row.sum + (moved if place != due else ""), row.printed.source,
+    )  # fmt: skip
+
+
+def _rule(name: str, rows: Sequence[Averaged], short: Sequence[Averaged]) -> tuple[str, str]:
+    """The sentence and the arithmetic of averages that are not rounded."""
+    rounds = sum(reading(row.printed, row.mean) == "rounded" for row in rows)
+    cuts = sum(cut(row.printed, row.mean) for row in rows)
+    names = ", ".join(row.row for row in short)
+    if all(cut(row.printed, row.mean) for row in short) and cuts >= rounds:
+        how = "cut, not rounded"
+    else:
+        how = "formed before these were rounded"
+    text = (
+        f"{name} is the mean of the columns, {how}: rounding gives {rounds} of {len(rows)} rows, "
+        f"cutting {cuts}; not rounded: {names}."
+    )
+    said = "; ".join(f"{row.row}: {row.mean:.3f}, printed {row.printed.text}" for row in short)
+    return text, said
 
 
 def which_rule(
@@ -79,7 +93,3 @@ def which_rule(
         rule: sum(reading(cell, values[row]) == "rounded" for row, cell in rows.items())
         for rule, values in rules.items()
     }
-
-
-def _slug(text: str) -> str:
-    return "-".join("".join(c if c.isalnum() else " " for c in text.lower()).split())

@@ -40,9 +40,15 @@ def reading(cell: Published, exact: float) -> Literal["rounded", "cut", "near", 
     step, gap = unit(cell), exact - number(cell)
     if abs(gap) <= step / 2 + SLACK:
         return "rounded"
-    if 0 <= math.copysign(1, exact) * gap < step:
+    if cut(cell, exact):
         return "cut"
     return "near" if abs(gap) < 1.5 * step + SLACK else "off"
+
+
+def cut(cell: Published, exact: float) -> bool:
+    """Whether dropping the further digits of an exact number gives the printed one."""
+    gap = math.copysign(1, exact) * (exact - number(cell))
+    return -SLACK <= gap < unit(cell) - SLACK
 
 
 def at(cells: Cells, row: str, column: str, metric: str = "") -> Published | None:
@@ -56,3 +62,8 @@ def at(cells: Cells, row: str, column: str, metric: str = "") -> Published | Non
 def rows(cells: Cells) -> list[str]:
     """Rows in their order, each once."""
     return list(dict.fromkeys(row for row, _, _ in cells))
+
+
+def slug(text: str) -> str:
+    """A name as a part of an id: lower case, words joined by hyphens."""
+    return "-".join("".join(c if c.isalnum() else " " for c in text.lower()).split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from repro.audit.finding import Finding
-from repro.audit.numbers import Tables, at, number, unit
+from repro.audit.numbers import Tables, at, number, slug, unit
 
 PAPER, TABLE = "peters", "PRS19-T-reprint"
 DELTA = "delta = fine-tuning - feature extraction"
@@ -28,6 +28,6 @@ def check(tables: Tables) -> list[Finding]:
                 f"scores give {exact:+.1f}."
             )
             said = f"{tuned.text} - {frozen.text} = {exact:.1f}"
-            slug = f"peters-delta-{model}-{cell.column}".lower().replace(" ", "-")
-            found.append(Finding(slug, PAPER, "error", text, said, cell.source))
+            name = slug(f"{PAPER} delta {model} {cell.column}")
+            found.append(Finding(name, PAPER, "error", text, said, cell.source))
     return found

@@ -12,9 +12,35 @@ from repro.papers.published import Published
 
 def of_items(cell: Published, items: int, runs: int = 1) -> bool:
     """Whether a mean accuracy of `runs` runs over `items` items can be printed as this, rounded."""
-    total, half = items * runs / 100, unit(cell) / 2 + SLACK
-    low, high = (number(cell) - half) * total, (number(cell) + half) * total
-    return math.floor(high) >= math.ceil(low)
+    return _whole(number(cell), unit(cell), items * runs / 100)
+
+
+def of_runs(cell: Published, runs: int) -> bool:
+    """Whether a mean of `runs` whole numbers can be printed as this, rounded."""
+    return _whole(number(cell), unit(cell), runs)
+
+
+def _whole(value: float, step: float, parts: float) -> bool:
+    """Whether some whole number, divided by `parts`, rounds to the value."""
+    half = step / 2 + SLACK
+    return math.floor((value + half) * parts) >= math.ceil((value - half) * parts)
+
+
+def deviation_of_items(cell: Published, items: int, runs: int, divisor: int, step: float) -> bool:
+    """Whether runs with this mean accuracy can have the printed deviation, to `step`, if squares
+    are divided by `divisor` (the runs, or one less).
+
+    With k correct answers a run and K in all, the squares sum to S - K^2 / runs, where S, the sum
+    of k^2, is a whole number and odd as K is.
+    """
+    assert cell.sd is not None, cell
+    total = round(number(cell) * items * runs / 100)
+    low, high = (
+        divisor * (items / 100 * max(0.0, cell.sd + sign * step / 2)) ** 2 + total**2 / runs
+        for sign in (-1, 1)
+    )
+    first = math.ceil(low - SLACK)
+    return first + (first - total) % 2 <= high + SLACK
 
 
 def item_counts(cells: Sequence[Published], candidates: Iterable[int]) -> list[int]:

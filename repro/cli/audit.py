@@ -50,17 +50,20 @@ def as_text(found: Sequence[Finding], paper: str | None) -> list[str]:
             lines += [title, "=" * len(title), ""]
         for one in own:
             how = "" if one.computed else ", from text or code"
-            lines += [
-                *textwrap.wrap(f"{one.severity}{how}: {one.says}", width),
-                *textwrap.wrap(one.arithmetic, width, initial_indent="  ", subsequent_indent="  "),
-                *textwrap.wrap(
-                    f"[{one.id}] {one.source}", width, initial_indent="  ", subsequent_indent="  "
-                ),
-                "",
-            ]
+            lines += _wrapped(f"{one.severity}{how}: {one.says}", width)
+            lines += _wrapped(one.arithmetic, width, "  ")
+            lines += [*_wrapped(f"[{one.id}] {one.source}", width, "  "), ""]
     said = ", ".join(counted(number, name) for name, number in _counts(found).items())
     where = "one paper" if paper else counted(len(PAPERS), "paper")
     return [*lines, f"{said} in {where}."]
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Names with hyphens and addresses stay whole, so that they can be copied."""
+    return textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent,
+        break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
 
 
 def _counts(found: Sequence[Finding]) -> dict[str, int]:

@@ -16,13 +16,16 @@ ALL = findings()
 COMPUTED = {
     # ResAdapters
     "resadapters-evaluation-mix", "resadapters-mix-ra-t1-with-attention-attention-resnext-f1",
-    "resadapters-parameter-share", "copy-ra-probe-ra-t2",
+    "resadapters-parameter-share", "resadapters-parameter-counts", "resadapters-below-no-answer",
+    "copy-ra-probe-ra-t2",
     # Houlsby et al.
-    "houlsby-average-unrounded", "houlsby-share-of-layers", "houlsby-top-layer",
-    "houlsby-total-no-mean", "houlsby-total-table-2--variable-ft-bert-base",
+    "houlsby-average-unrounded", "houlsby-share-of-layers", "houlsby-about-top-layer",
+    "houlsby-total-no-mean", "houlsby-total-table-2-variable-ft-bert-base",
+    "houlsby-text-share-variable", "houlsby-text-share-blog",
     # 3-shared
     "three-shared-total-ours-not-shared", "three-shared-total-unrounded",
-    "three-shared-average-unrounded", "three-shared-all-layers", "copy-sr20-t3-h19-t2",
+    "three-shared-average-unrounded", "three-shared-all-layers", "three-shared-gain-of-few",
+    "copy-sr20-t3-h19-t2",
     # Peters et al.
     "peters-delta-elmo-sick-e", "copy-prs19-t-reprint-sr20-t2",
     # HyperFormer
@@ -31,7 +34,8 @@ COMPUTED = {
     # Adaptable Adapters
     "adaptable-all-tasks", "adaptable-average-unrounded", "adaptable-aa-wnli-impossible",
     "adaptable-adapterdrop-13-wnli-impossible", "adaptable-counts-without-biases",
-    "adaptable-last-13", "adaptable-mrpc-constant",
+    "adaptable-last-13", "adaptable-mrpc-constant", "adaptable-deviations-wnli",
+    "adaptable-fewest-layers", "adaptable-layers-wnli-impossible", "adaptable-repeated-rte",
 }  # fmt: skip
 
 
@@ -66,16 +70,23 @@ def test_findings_stand_by_paper_and_severity() -> None:
         ("resadapters-evaluation-mix", "doubt",
          ["27 of 28", "3,168 of 6,078 = 52.12%", "5,945 of 11,873 = 50.07%"]),
         ("resadapters-mix-ra-t1-with-attention-attention-resnext-f1", "error",
-         ["42.8", "60.0", "= 51.03, printed 51.4"]),
+         ["42.8", "60.0", "= 51.03, printed 51.4", "have to be 60.8"]),
         ("resadapters-parameter-share", "doubt", ["7,000,000 / 110,000,000 = 6.36 %"]),
+        ("resadapters-parameter-counts", "doubt",
+         ["3,726,433", "7,452,866", "5,660,833", "11,321,666"]),
+        ("resadapters-below-no-answer", "doubt",
+         ["RA-T1: 10 of 10, at most 51.4", "RA-T2: 1 of 18"]),
+        ("houlsby-about-top-layer", "doubt", ["7,087,872", "7,678,464"]),
         ("copy-ra-probe-ra-t2", "doubt", ["68.427", "75.499"]),
         ("houlsby-total-no-mean", "note", ["= 82.02", "= 81.54", "= 81.10"]),
-        ("houlsby-total-table-2--variable-ft-bert-base", "note", ["1 + 17 x 52.9% = 9.993"]),
-        ("houlsby-share-of-layers", "note", ["6,343,680", "1.92 % of 330M", "2.10 %"]),
+        ("houlsby-total-table-2-variable-ft-bert-base", "note", ["1 + 17 x 52.9% = 9.993"]),
+        ("houlsby-share-of-layers", "note", ["6,343,680", "1.89 % of 335,141,888", "2.10 %"]),
         ("houlsby-average-unrounded", "note", ["74.076, printed 74.0"]),
-        ("three-shared-total-ours-not-shared", "error", ["= 79.54"]),
+        ("three-shared-total-ours-not-shared", "error", ["= 79.54", "place 4 of 4 as printed, 2"]),
         ("three-shared-average-unrounded", "note", ["74.975, printed 74.9"]),
         ("three-shared-all-layers", "doubt", ["0.368"]),
+        ("three-shared-gain-of-few", "doubt",
+         ["(+42.7) / 12 = +3.56", "political message +40.4", "(-7.5) / 10 = -0.75"]),
         ("copy-sr20-t3-h19-t2", "doubt", ["crowdflower airline 83.6"]),
         ("peters-delta-elmo-sick-e", "error", ["83.3 - 86.3 = -3.0"]),
         ("hyperformer-eleven-numbers", "note",
@@ -86,6 +97,10 @@ def test_findings_stand_by_paper_and_severity() -> None:
          ["SST-2 AA-focused^spec 52.94 against 56.01", "CoLA AA-focused^uni 4.75 against 5.20",
           "MRPC AA-focused^sim 74.77 against 74.80", "WNLI AA-focused^sim 51.83 against 55.21"]),
         ("adaptable-mrpc-constant", "doubt", ["279/408 = 0.6838", "p = 0.597"]),
+        ("adaptable-layers-wnli-impossible", "doubt", ["12.3 x 5 = 61.5"]),
+        ("adaptable-deviations-wnli", "note", ["by 5 gives 7 of 7", "by 4 gives 0"]),
+        ("adaptable-fewest-layers", "note", ["QQP 13, RTE 13"]),
+        ("adaptable-repeated-rte", "doubt", ["49.39 +/- 2.86"]),
         ("adaptable-last-13", "doubt", ["63.61 against 51.28"]),
         ("adaptable-counts-without-biases", "note", ["73,728", "3,145,728"]),
     ],
@@ -95,6 +110,14 @@ def test_the_arithmetic_is_shown(id: str, severity: str, parts: list[str]) -> No
     assert found.severity == severity
     for part in parts:
         assert part in found.arithmetic
+
+
+def test_the_rule_of_an_average_is_told() -> None:
+    """Cutting gives 79.7, 79.4, 79.3 of 79.74, 79.43, 79.39; rounding not the last."""
+    assert "rounding gives 2 of 4 rows, cutting 3" in one("three-shared-total-unrounded").says
+    assert "rounding gives 1 of 2 rows, cutting 2" in one("three-shared-average-unrounded").says
+    assert "rounding gives 3 of 4 rows, cutting 4" in one("houlsby-average-unrounded").says
+    assert "before these were rounded" in one("adaptable-average-unrounded").says
 
 
 @pytest.mark.parametrize(

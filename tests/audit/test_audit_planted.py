@@ -6,11 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+from repro.audit import resadapters
 from repro.audit.copies import Series, copies
 from repro.audit.means import Averaged, averages
 from repro.audit.mixture import Mixed, common_share, shares
 from repro.audit.numbers import load, reading
-from repro.audit.possible import item_counts, of_items, share_of_constant
+from repro.audit.possible import (
+    deviation_of_items,
+    item_counts,
+    of_items,
+    of_runs,
+    share_of_constant,
+)
 from repro.audit.run import computed
 from repro.papers.names import PAPERS
 from repro.papers.published import Cells, Published, parse_published
@@ -29,7 +36,7 @@ def planted(paper: str, table: str, row: str, column: str, text: str, metric: st
     papers: Papers = {name: dict(load(name)) for name in PAPERS}
     cells = dict(papers[paper][table])
     key = next(key for key in cells if key[:2] == (row, column) and key[2].startswith(metric))
-    value = float(text.rstrip("x%"))
+    value = float(text.rstrip("x%K")) * (1e3 if text.endswith("K") else 1)
     cells[key] = replace(cells[key], text=text, value=value)
     papers[paper][table] = cells
     return {found.id for found in computed(papers)} - KNOWN
@@ -44,11 +51,11 @@ def planted(paper: str, table: str, row: str, column: str, text: str, metric: st
         (("resadapters", "RA-T2", "Epoch3", "NoAns", "83.2", "F1"),
          {"resadapters-noans-ra-t2-epoch3-noans", "resadapters-mix-ra-t2-epoch3-f1"}),
         (("houlsby", "H19-T2", "Average", "Adapters BERT_BASE", "74.3"),
-         {"houlsby-average-adapters-bert-base"}),
+         {"houlsby-average-adapters-bert-base", "houlsby-text-gap-further"}),
         (("houlsby", "H19-T1", "Adapters (64)", "Total num params", "1.6x"),
-         {"houlsby-total-table-1--adapters--64-"}),
+         {"houlsby-total-table-1-adapters-64"}),
         (("houlsby", "H19-text", "gap to full fine-tuning on GLUE", "sec 1/abstract", "0.8"),
-         {"houlsby-gap"}),
+         {"houlsby-text-gap"}),
         (("three_shared", "SR20-T2", "Houlsby (our implementation)", "Total", "80.4"),
          {"three-shared-total-houlsby-our-implementation"}),
         (("three_shared", "SR20-T1", "Ours (3-shared)",
@@ -64,10 +71,70 @@ def planted(paper: str, table: str, row: str, column: str, text: str, metric: st
          {"adaptable-baseline-rte-impossible"}),
         (("adaptable_adapters", "AA22-T2", "Low-data-100 / AA-focused^uni minus Baseline", "Avg",
           "5.24"), {"adaptable-gain"}),
+        (("adaptable_adapters", "AA22-T2", "Low-data-100 / |AA|", "MNLI", "13.3"),
+         {"adaptable-layers-mnli-impossible"}),
+        (("adaptable_adapters", "AA22-text", "BERT-large adapter layer", "", "135K"),
+         {"adaptable-count-bert-large-adapter-layer"}),
+        (("peters", "PRS19-T-reprint", "ELMo / fine-tuning", "MRPC", "75.9"),
+         {"peters-delta-elmo-mrpc"}),
     ],
 )  # fmt: skip
 def test_a_planted_error_is_found(where: tuple[str, ...], expected: set[str]) -> None:
     assert planted(*where) == expected
+
+
+def squad(*rows: tuple[str, str, str, str, str, str]) -> dict[str, Cells]:
+    """Two tables of ResAdapters: EM and F1 of ALL, NoAns and HasAns a row, and no text."""
+    keys = [(group, metric) for group in ("ALL", "NoAns", "HasAns") for metric in ("EM", "F1")]
+    cells = {
+        (name, group, metric): replace(printed(text, name, group), metric=metric)
+        for name, row in zip("abc", rows, strict=False)
+        for (group, metric), text in zip(keys, row, strict=True)
+    }
+    return {"RA-T1": cells, "RA-T2": {}, "RA-text": {}}
+
+
+CLEAN = (
+    ("55.0", "60.0", "60.1", "60.1", "49.9", "59.9"),  # 0.5007 x 60.1 + 0.4993 x 49.9
+    ("65.0", "70.0", "70.0", "70.0", "60.0", "70.0"),
+    ("52.5", "54.0", "85.0", "85.0", "19.9", "22.9"),
+)
+"""Half of the questions without an answer, as in the official development set; by hand."""
+
+
+def test_a_clean_table_of_question_answering_gives_nothing() -> None:
+    assert resadapters.check(squad(*CLEAN)) == []
+
+
+def test_exact_match_and_f1_in_each_others_place_are_found() -> None:
+    """ALL swapped: its sums do not fit either."""
+    a = CLEAN[0]
+    swapped = (a[1], a[0], *a[2:])
+    ids = {found.id for found in resadapters.check(squad(swapped, *CLEAN[1:]))}
+    assert ids == {"resadapters-f1-ra-t1-a-all", "resadapters-mix-ra-t1-a-em",
+                   "resadapters-mix-ra-t1-a-f1"}  # fmt: skip
+
+
+def test_a_score_above_100_is_found() -> None:
+    cells = squad(*CLEAN)
+    cells["RA-T1"]["b", "HasAns", "F1"] = replace(printed("170.0", "b", "HasAns"), metric="F1")
+    ids = {found.id for found in resadapters.check(cells)}
+    assert ids == {"resadapters-bounds-ra-t1-b-hasans-f1", "resadapters-mix-ra-t1-b-f1"}
+
+
+def test_a_copied_column_of_the_real_tables_is_found() -> None:
+    """Houlsby et al.'s adapters (64), row 3 of Table 1, under the name of another paper's row."""
+    papers: Papers = {name: dict(load(name)) for name in PAPERS}
+    copied, row = dict(papers["three_shared"]["SR20-T2"]), "Houlsby (our implementation)"
+    glue = {"CoLA": "CoLA", "MRPC": "MRPC", "STS-B": "STS-B", "QQP": "QQP", "RTE": "RTE"}
+    for key, cell in copied.items():
+        if key[0] == row and key[1] in glue:
+            of = next(c for c in papers["houlsby"]["H19-T1"].values()
+                      if (c.row, c.column) == ("Adapters (64)", glue[key[1]]))  # fmt: skip
+            copied[key] = replace(cell, text=of.text, value=of.value)
+    papers["three_shared"]["SR20-T2"] = copied
+    found = {one.id for one in computed(papers)} - KNOWN
+    assert found == {"copy-sr20-t2-h19-t1", "three-shared-total-houlsby-our-implementation"}
 
 
 def test_a_clean_table_gives_nothing() -> None:
@@ -119,6 +186,25 @@ def test_a_part_that_tells_nothing_allows_every_share() -> None:
 def test_accuracies_of_so_many_items(text: str, items: int, runs: int, possible: bool) -> None:
     """196 / 355 = 55.211 %, 197 / 355 = 55.493 %; 684 / 1385 = 49.386 %."""
     assert of_items(printed(text), items, runs) == possible
+
+
+def test_a_mean_of_five_whole_numbers() -> None:
+    assert [text for text in ("12.2", "12.3", "12.4", "13.0") if of_runs(printed(text), 5)] == [
+        "12.2", "12.4", "13.0",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("divisor", "sd", "possible"), [(5, 2.46, True), (4, 2.46, False)])
+def test_a_deviation_tells_its_divisor(divisor: int, sd: float, possible: bool) -> None:
+    """Correct 36, 40, 40, 40, 41 of 71: mean 55.493, deviation 2.456 over 5, 2.746 over 4."""
+    cell = replace(printed("55.49"), sd=sd)
+    assert deviation_of_items(cell, 71, 5, divisor, 0.01) == possible
+    sample = replace(printed("55.49"), sd=2.75)
+    assert deviation_of_items(sample, 71, 5, 4, 0.01)
+
+
+def test_runs_that_all_score_the_same_have_no_deviation() -> None:
+    assert deviation_of_items(replace(printed("50.00"), sd=0.0), 10, 5, 5, 0.01)
 
 
 def test_the_number_of_items_follows_from_enough_accuracies() -> None:
