@@ -347,9 +347,10 @@ def _margins(view: TableView) -> list[str]:
     if not found:
         return []
     common, *others = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    rest = "".join(f"; {', '.join(names)}: {margin:.2g}" for margin, names in others)
+    rest = "".join(f"; {margin:.2g} for {', '.join(names)}" for margin, names in others)
+    points = "point" if common[0] == 1 else "points"
     return [
-        f"Margin declared beforehand, in points: {common[0]:.2g}{rest}; half a unit of the last "
+        f"Margin declared beforehand: {common[0]:.2g} {points}{rest}. Half a unit of the last "
         "printed digit is added."
     ]
 
