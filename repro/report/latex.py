@@ -79,7 +79,7 @@ def latex(view: TableView, name: str) -> str:
         r"\begin{table}[H]",
         r"\centering\footnotesize",
         rf"\caption[{title}]{{\textbf{{{escape(view.table.id)}.}} {escape(caption(view))}}}",
-        rf"\label{{{label(name)}}}",
+        rf"\label{{{label(name)}}}\medskip",
         r"\begin{adjustbox}{max width=\linewidth, max totalheight=0.7\textheight}",
         rf"\begin{{tabular}}{{@{{}}ll{'r' * (len(head) - 2)}@{{}}}}",
         r"\toprule",

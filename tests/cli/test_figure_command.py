@@ -182,3 +182,32 @@ def test_show_of_the_heat_map_prints_its_one_chain(cli: Call) -> None:
 def test_plan_counts_the_runs_of_curves(cli: Call) -> None:
     plan = json.loads(cli("plan", "tradeoff-glue", "--scale", "smoke", "--json").out)
     assert len(plan["runs"]) == len(GLUE.runs(make_request(GLUE, "smoke", Asked()))) == 14
+
+
+DRAWING = "architecture-resadapters"
+
+
+def test_a_drawing_needs_no_run_and_is_complete(cli: Call, store: Store, tmp_path: Path) -> None:
+    answer = cli("figure", DRAWING, "--scale", "smoke")
+    assert (answer.code, answer.err) == (0, "")
+    assert "Adapter 939,794; Adapter ResNet 939,794; Attention ResNeXt 1,426,994" in answer.out
+    assert len(list((tmp_path / "figures").glob(f"{DRAWING}.smoke.*"))) == 6
+    assert "0 runs: 0 stored, 0 missing" in cli("plan", DRAWING, "--scale", "smoke").out
+    assert "drawn" in cli("show", DRAWING).out.splitlines()[1]
+    assert [asked.table for asked in saved_requests(store)] == [DRAWING]
+    cli("report", "--out", "site")
+    assert f"](figures/{DRAWING}.smoke.png)" in (tmp_path / "site" / "REPRODUCE.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--method", "houlsby"], "draws all of its models: leave --method out"),
+        (["--tasks", "cola"], "has no task cola. It has: no task at all."),
+        (["--bottleneck", "10"], "cannot be split into 4 attention heads"),
+    ],
+)
+def test_what_a_drawing_cannot_show_is_refused(cli: Call, words: list[str], said: str) -> None:
+    answer = cli("figure", DRAWING, "--scale", "smoke", *words)
+    assert answer.code == 2
+    assert said in answer.err

@@ -98,6 +98,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
         "table of words": ["table", "3-shared-1", "--scale", "smoke", "--no-run"],
         "figure": ["figure", FIGURE.id, "--scale", "smoke", "--no-run"],
         "figure of curves": ["figure", GLUE.id, "--scale", "smoke", "--no-run"],
+        "drawing": ["figure", "architecture-resadapters", "--scale", "smoke"],
         "prepare": ["prepare", "airline"],
         "status": ["status"],
         "why": ["why", diverged[:12]],
@@ -112,7 +113,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
 BESIDE = {
     "plan": ["plan a sweep"],
     "table": ["table of a sweep", "table of words"],
-    "figure": ["figure of curves"],
+    "figure": ["figure of curves", "drawing"],
 }
 """What else a verb is asked, so that it prints every key that it has."""
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 WIDTH = 10.0
 """Inches of a figure that takes a page's whole width."""
-BASE, SMALL, LEAST = 9.0, 7.5, 5.5
-"""Points: of text, of ticks and notes, and the smallest that is still read in print."""
+BASE, SMALL, LEAST = 10.0, 8.5, 5.5
+"""Points: of text, of ticks and notes, and the smallest that is still read in print. A portrait
+page of 7 inches of text shrinks a figure of full width to 0.7, so ticks and notes to 6 points.
+"""
 INK, QUIET, PAPER = "#222222", "#666666", "white"
 MARK = "#D55E00"
 """What must be seen on any colour: vermillion of Okabe and Ito's palette."""
