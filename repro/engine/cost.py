@@ -73,7 +73,7 @@ class Speed:
 
 ASSUMED = {
     "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False, layer=5e-4, start=8.0),
-    "cuda": Speed(3.6e14, 3.0e12, "one H100 at 45% of its bf16 peak", False, layer=3e-3, start=12.0),
+    "cuda": Speed(3.6e14, 3e12, "one H100 at 45% of its bf16 peak", False, layer=3e-3, start=12.0),
 }
 
 

@@ -7,15 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from repro.report.captions import caption, notes
-from repro.report.render import (
-    _difference,
-    _lines,
-    _published,
-    _reproduced,
-    count,
-    judged,
-    verdict,
-)
+from repro.report.render import grid, verdict
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
 
@@ -72,7 +64,7 @@ def number(text: str) -> str:
 
 def latex(view: TableView, name: str) -> str:
     """The table called `name`, to be read into a document with \\input."""
-    head, body = _transposed(view) if view.table.transposed else _upright(view)
+    head, body = grid(view)
     title = escape(view.table.title)
     lines = [
         rf"% Needs \usepackage{{{','.join(NEEDS)}}}",
@@ -117,32 +109,6 @@ def document(names: Sequence[str]) -> str:
         else:
             lines.append(f"\\noindent Left out for the name of its file: {escape(name)}.\\par")
     return "\n".join([*lines, r"\end{document}"]) + "\n"
-
-
-def _upright(view: TableView) -> tuple[list[str], list[list[str]]]:
-    """Head and lines of a table that is laid out as its columns are."""
-    sizes = any(row.parameters for row in view.rows)
-    head = ["Model", "", *(column.name for column in view.table.columns)]
-    body = [line if sizes else line[:-1] for row in view.rows for line in _lines(row, view)]
-    return head + ["Trained parameters"] * sizes, body
-
-
-def _transposed(view: TableView) -> tuple[list[str], list[list[str]]]:
-    """Rows and columns changed places: the lines of each column."""
-    head = ["", "", *(row.row.name for row in view.rows)]
-    body: list[list[str]] = []
-    for place, column in enumerate(view.table.columns):
-        cells = [row.cells[place] for row in view.rows]
-        body += [
-            [column.name, "published", *map(_published, cells)],
-            ["", "reproduced", *(_reproduced(cell, view) for cell in cells)],
-            ["", "difference", *map(_difference, cells)],
-            *[["", "verdict", *map(verdict, cells)]] * judged(cells),
-        ]
-    if any(row.parameters for row in view.rows):
-        sizes = [count(row.parameters[0]) if row.parameters else "" for row in view.rows]
-        body.append(["Trained parameters", "", *sizes])
-    return head, body
 
 
 def _row(cells: Sequence[str]) -> str:

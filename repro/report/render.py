@@ -53,17 +53,21 @@ def markdown(view: TableView) -> str:
     """Three lines a row: published, reproduced (mean ± spread over seeds), difference; and the
     verdict, where there is one.
     """
-    table = _transposed(view) if view.table.transposed else _upright(view)
-    lines = [f"**{view.table.id}.** {caption(view)}", "", *table]
+    lines = [f"**{view.table.id}.** {caption(view)}", "", *markdown_table(*grid(view), left=2)]
     # An exception's message may hold <something>, which Markdown would take for a tag.
     footnotes = [f"- {note.replace('<', '&lt;')}" for note in notes(view)]
     return "\n".join([*lines, "", *footnotes]) + "\n"
 
 
-def _transposed(view: TableView) -> list[str]:
-    """Rows and columns changed places: the three lines of each column."""
+def grid(view: TableView) -> tuple[list[str], list[list[str]]]:
+    """The table in words, for every format: its head, and the lines below."""
+    return _transposed(view) if view.table.transposed else _upright(view)
+
+
+def _transposed(view: TableView) -> tuple[list[str], list[list[str]]]:
+    """Rows and columns changed places: the lines of each column."""
     head = ["", "", *(row.row.name for row in view.rows)]
-    body = []
+    body: list[list[str]] = []
     for place, column in enumerate(view.table.columns):
         cells = [row.cells[place] for row in view.rows]
         body += [
@@ -75,15 +79,14 @@ def _transposed(view: TableView) -> list[str]:
     if any(row.parameters for row in view.rows):
         sizes = [count(row.parameters[0]) if row.parameters else "" for row in view.rows]
         body.append(["Trained parameters", "", *sizes])
-    return markdown_table(head, body, left=2)
+    return head, body
 
 
-def _upright(view: TableView) -> list[str]:
+def _upright(view: TableView) -> tuple[list[str], list[list[str]]]:
     sizes = any(row.parameters for row in view.rows)
     head = ["Model", "", *(column.name for column in view.table.columns)]
     body = [line if sizes else line[:-1] for row in view.rows for line in _lines(row, view)]
-    head += ["Trained parameters"] * sizes
-    return markdown_table(head, body, left=2)
+    return head + ["Trained parameters"] * sizes, body
 
 
 def _lines(row: RowView, view: TableView) -> list[list[str]]:

@@ -128,7 +128,7 @@ def test_the_documented_keys_are_those_printed(printed: Callable[[str], Any], ve
     assert example_paths(sections()[verb]) == found
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "claims", "doctor"])
+@pytest.mark.parametrize("verb", [*VERBS, "claims", "audit", "doctor"])
 def test_every_key_of_an_example_is_explained(verb: str) -> None:
     """Objects that the table explains by their parts in one line count with their parts."""
     section = sections()[verb]
@@ -185,3 +185,8 @@ def test_the_file_beside_the_table_is_what_was_printed(cli: Call, tmp_path: Path
     assert (tmp_path / "tables" / "ResAdapters-1.smoke.seeds-2.epochs-2.json").read_text() == out
     out = cli("table", "ResAdapters-1", *ASKED, "--no-run", "--format", "csv").out
     assert (tmp_path / "tables" / "ResAdapters-1.smoke.seeds-2.epochs-2.csv").read_text() == out
+
+
+def test_audit_prints_the_documented_keys(cli: Call) -> None:
+    document = strict(cli("audit", "peters", "--json").out)
+    assert set(paths(document)) == example_paths(sections()["audit"])
