@@ -18,6 +18,8 @@ from repro.stats.verdicts import MEANINGS
 from repro.store.store import Store
 
 View = TableView | FigureView
+BORNE_OUT = ("confirmed", "direction holds", "direction holds (one seed)")
+"""What our runs may say in favour of a claim."""
 
 
 def what_holds(
@@ -27,6 +29,7 @@ def what_holds(
     return [
         *(f"- {line}" for line in _ran(views, store)),
         f"- **Claims on our runs:** {_on_ours(claims)}",
+        *_listed("Borne out here", [c for c in claims if c.ours in BORNE_OUT]),
         *_listed("Reversed here", [c for c in claims if "reversed" in c.ours]),
         f"- **Claims on the papers' own numbers:** {_on_printed(claims)}",
         *_listed("Do not hold", [c for c in claims if c.published == "does not hold"]),

@@ -51,7 +51,7 @@ def check_replaceable(folder: Path) -> None:
     if not held:
         return
     known = folder / FILES
-    own = set(known.read_text(encoding="utf-8").splitlines()) if known.is_file() else set()
+    own = set(known.read_text("utf-8", "replace").splitlines()) if known.is_file() else set()
     foreign = sorted(held - own - {FILES})
     if FILES not in held or foreign:
         named = ", ".join(foreign[:3]) + (", ..." if foreign[3:] else "")

@@ -71,8 +71,11 @@ def judge(evidence: Evidence) -> tuple[Verdict, str]:
 def _what_settles(evidence: Evidence) -> str:
     if evidence.seeds is not None and evidence.seeds > evidence.n:
         return f"about {evidence.seeds} seeds would settle it"
-    if evidence.seeds is not None:  # enough for this cell alone, not for one of a whole table
-        return "beyond the margin only before the adjustment over the table"
+    if evidence.seeds is not None:
+        beyond = abs(evidence.difference) > evidence.margin
+        if beyond and evidence.p is not None and evidence.p < 0.05:
+            return "more than chance explains only before the adjustment over the table"
+        return "as many seeds of the column's other rows would settle it"
     if evidence.paper_n is None:
         return "no number of seeds settles it, as the paper does not say of how many runs it is"
     runs = "single run" if evidence.paper_n == 1 else f"{evidence.paper_n} runs"

@@ -16,6 +16,7 @@ from repro.cli.main import app
 from repro.cli.report import save_reference
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.tables import Request
+from repro.report.claims import judge_all
 from repro.report.files import (
     command_line,
     request_document,
@@ -25,6 +26,7 @@ from repro.report.files import (
     write_table,
 )
 from repro.report.reproduce import document, view_of
+from repro.report.summary import what_holds
 from repro.report.view import view_table
 from repro.spec import run_key
 from repro.spec.backbones import KNOWN
@@ -261,6 +263,17 @@ def test_the_first_screen_says_what_holds(store: Store) -> None:
     assert "All focused architectures are ahead of the baseline in all low-data tasks." in first
     # ResAdapters, Table 1: 42.6 is bold, 45.0 stands beside it.
     assert "ResNeXt has the best exact match and F1 on all questions." in first
+
+
+def test_the_first_screen_names_the_claims_that_our_runs_decide(store: Store) -> None:
+    held, reversed_, undecided = judge_all(store)[:3]
+    held = replace(held, ours="direction holds (one seed)")
+    reversed_ = replace(reversed_, ours="reversed")
+    lines = what_holds([], [held, reversed_, undecided], [], store)
+    said = [line for line in lines if " here, " in line]
+    assert [line.split(",")[0] for line in said] == ["  - Borne out here", "  - Reversed here"]
+    for line, claim in zip(said, (held, reversed_), strict=True):
+        assert line.endswith(f": {claim.claim.says}")
 
 
 def test_each_artefact_with_runs_shows_its_protocol(store: Store) -> None:

@@ -55,6 +55,13 @@ def test_a_file_that_somebody_put_into_a_site_is_kept(tmp_path: Path) -> None:
     assert held(folder) == ONE | {"CNAME": b"example.org"}
 
 
+def test_a_list_of_files_that_is_no_text_makes_no_site(tmp_path: Path) -> None:
+    (tmp_path / FILES).write_bytes(b"\xff\xfe")
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ReproError, match=r"thesis\.tex"):
+        write_site(tmp_path, ONE)
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "site").write_text("")
     with pytest.raises(ReproError, match="is a file"):

@@ -175,6 +175,18 @@ def test_a_table_of_many_cells_needs_a_smaller_p() -> None:
     assert "adjustment over the table" in judge(found)[1]
 
 
+def test_a_column_whose_other_rows_have_fewer_seeds_needs_those() -> None:
+    """Pooled over three rows of five seeds the interval would be narrow enough; two have one."""
+    ours = summarise([69.0, 69.5, 70.0, 70.5, 71.0])
+    evidence = weigh(ours, Target(70.0, TINY), 0.7, Spread(0.79, 4, cells=3))
+    assert evidence.seeds is not None
+    assert evidence.seeds <= ours.n
+    assert judge(evidence) == (
+        "UNDECIDED",
+        "within the margin of 0.70; as many seeds of the column's other rows would settle it",
+    )
+
+
 RUNS = st.lists(st.floats(40, 60), min_size=2, max_size=6)
 
 
