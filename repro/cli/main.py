@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 
 import typer
 
@@ -74,6 +75,9 @@ def main() -> None:
 
     typer itself ends quietly where the reader of a pipe is gone or the user presses Ctrl-C.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal may have no sign for a dash
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(standalone_mode=True)
     except ReproError as problem:

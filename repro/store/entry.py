@@ -143,4 +143,4 @@ def with_checksum(document: dict[str, Any]) -> bytes:
 def first_problem(error: ValidationError) -> str:
     """The first thing that pydantic found wrong, in one line."""
     problem = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+    return ": ".join(filter(None, (".".join(map(str, problem["loc"])), problem["msg"])))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -206,3 +208,13 @@ def test_a_folder_for_the_tables_that_is_a_file(cli: Call, tmp_path: Path) -> No
     assert "Cannot write out/tables" in answer.err
     assert "--out" in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_a_terminal_that_has_no_sign_for_a_dash_gets_its_code() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "repro", "show", "ResAdapters-1"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True, check=False, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u2014" in done.stdout
