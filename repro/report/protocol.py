@@ -122,4 +122,3 @@ def _shown(value: Value | None) -> str:
     said = "none" if value.value is None else str(value.value)
     source = f" — {value.origin}: {value.citation}" if value.origin else ""
     return (said + source).replace("|", "\\|")
-
