@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from textwrap import shorten
 
 from repro.audit.finding import Finding
 from repro.papers.names import PAPERS
@@ -20,6 +21,8 @@ from repro.store.store import Store
 View = TableView | FigureView
 BORNE_OUT = ("confirmed", "direction holds", "direction holds (one seed)")
 """What our runs may say in favour of a claim."""
+LONGEST = 200
+"""Characters of a reason on the first screen; the notes below its table have all of it."""
 
 
 def what_holds(
@@ -124,7 +127,10 @@ def _missing(views: Sequence[View]) -> str:
     asked = {view.request.table for view in views}
     absent = [name for name in ARTEFACTS if name not in asked]
     gaps = Counter(cell.reason for cell in cells_of(views) if cell.verdict == "GAP")
-    said = [f"{counted(number, 'cell')} ({reason})" for reason, number in sorted(gaps.items())]
+    said = [
+        f"{counted(number, 'cell')} ({_cell(shorten(reason, LONGEST))})"
+        for reason, number in sorted(gaps.items())
+    ]
     if absent:
         said.append(f"not asked for: {', '.join(absent)}")
     return f"{'; '.join(said) or 'nothing'}."

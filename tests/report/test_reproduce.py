@@ -176,6 +176,18 @@ def test_tables_that_nobody_asked_for_are_named(store: Store) -> None:
     assert "not asked for: ResAdapters-2, Houlsby-1, " in reproduce(store)
 
 
+def test_a_failure_message_is_short_plain_text_on_the_first_screen(store: Store) -> None:
+    spec = runs_of(request())[0]
+    message = f"<script>alert(1)</script>\n# title {'word ' * 500}"
+    store.record_failure(run_key(spec), spec, "error", message, "")
+    save_request(store, request())
+    text = reproduce(store)
+    (line,) = [line for line in text.splitlines() if line.startswith("- **Missing:**")]
+    assert "&lt;script>alert(1)&lt;/script> # title word" in line
+    assert "<script" not in text
+    assert len(line) < 800
+
+
 def test_an_empty_store_gives_a_report_without_tables(store: Store) -> None:
     text = reproduce(store)
     assert "- **Run:** nothing yet." in text
