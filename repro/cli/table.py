@@ -18,7 +18,7 @@ from repro.errors import INCOMPLETE, RUN_FAILED, UnknownName
 from repro.papers.registry import find_table
 from repro.papers.tables import Request
 from repro.report.counted import count_missing
-from repro.report.files import save_request, table_name, write_table
+from repro.report.files import save_request, stands_fuller, table_name, write_table
 from repro.report.latex import latex
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
@@ -58,7 +58,14 @@ def command(
         count_missing(table, request, results)
     view = view_table(table, request, results)
     sys.stdout.write(FORMATS["json" if json else format](view))
-    write_table(view, out)
+    if no_run and stands_fuller(view, out):
+        print(
+            f"{out / 'tables'} keeps this table as it is: it shows more cells than this store and "
+            "this data give. Name another folder with --out, or leave out --no-run.",
+            file=sys.stderr,
+        )
+    else:
+        write_table(view, out)
     raise typer.Exit(exit_code(view, results))
 
 

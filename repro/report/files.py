@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -71,6 +72,16 @@ def _write(path: Path, text: str) -> Path:
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_artefact(path, text)
     return path
+
+
+def stands_fuller(view: TableView, folder: Path) -> bool:
+    """Whether the table's files in `folder` show more cells than this view has."""
+    path = folder / "tables" / f"{table_name(view.request)}.json"
+    try:
+        done = int(json.loads(path.read_text(encoding="utf-8"))["complete"].partition("/")[0])
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False  # none there, or of another version
+    return done > view.done
 
 
 def write_artefact(path: Path, content: str | bytes) -> None:

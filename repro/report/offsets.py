@@ -48,7 +48,7 @@ def _offset(view: TableView) -> list[str]:
         for name, own in columns.items()
         if len(own) >= FEWEST and (min(own) > 0 or max(own) < 0)
     ]
-    said = f"; all rows on one side in {', '.join(common)}" if common else ""
+    said = f"; every model on one side in {', '.join(common)}" if common else ""
     return [
         f"Mean difference of {len(found)} cells {statistics.fmean(found):+.1f} "
         f"(95 % over cells {low:+.1f} to {high:+.1f}), mean absolute "
@@ -88,4 +88,4 @@ def _order(view: TableView) -> list[str]:
             said.append(f"{column.name} {tau:.2f}{spread}")
     if not said:
         return []
-    return [f"Order of the rows as printed (1) or opposite (-1), Kendall's τ: {'; '.join(said)}."]
+    return [f"Order of the models as printed (1) or opposite (-1), Kendall's τ: {'; '.join(said)}."]

@@ -56,7 +56,7 @@ def document(views: Sequence[View], store: Store) -> str:
             "",
             f"    {command_line(view.request)}",
             "",
-            f"Status: {_status(view)}. {_ran(view, store)}{_folder(view)}",
+            f"Status: {_status(view)}. {_ran(view, store)}{_folder(view)}".rstrip(),
             "",
             _body(view),
             *_protocol(view),

@@ -9,6 +9,7 @@ from textwrap import shorten
 from repro.audit.finding import Finding
 from repro.papers.names import PAPERS
 from repro.papers.registry import ARTEFACTS
+from repro.papers.tables import Fact
 from repro.report.cells import Cell
 from repro.report.claims import JudgedClaim
 from repro.report.figures.view import FigureView
@@ -103,9 +104,12 @@ def _listed(title: str, claims: Sequence[JudgedClaim]) -> list[str]:
 
 
 def _cells(views: Sequence[View]) -> str:
-    counts = Counter(str(cell.verdict) for cell in cells_of(views) if cell.verdict is not None)
+    cells = cells_of(views)
+    counts = Counter(str(cell.verdict) for cell in cells if cell.verdict is not None)
     said = [f"{counts[word]} {word}" for word in MEANINGS if counts[word]]
-    return f"{', '.join(said) or 'none'}. What the words mean: docs/verdicts.md."
+    equal = sum(cell.verdict == "MATCH" and isinstance(cell.column, Fact) for cell in cells)
+    how = f" {equal} of the {counts['MATCH']} MATCH are counted, not measured." if equal else ""
+    return f"{', '.join(said) or 'none'}.{how} What the words mean: docs/verdicts.md."
 
 
 def cells_of(views: Sequence[View]) -> list[Cell]:

@@ -27,15 +27,16 @@ def with_verdicts(table: Table, rows: Cells) -> Cells:
         name: [_weighed(table, kinds[name], cell, common) for cell in cells]
         for name, cells in rows.items()
     }
-    tested = [
+    open_ = [
         (name, i, cell.evidence)
         for name, cells in weighed.items()
         for i, cell in enumerate(cells)
         if cell.verdict == "UNDECIDED" and cell.evidence is not None
     ]
-    adjusted = holm([1.0 if found.p is None else found.p for *_, found in tested])
-    for (name, i, found), p in zip(tested, adjusted, strict=True):
-        weighed[name][i] = _judged(weighed[name][i], replace(found, adjusted=p))
+    tested = iter(holm([found.p for *_, found in open_ if found.p is not None]))
+    for name, i, found in open_:
+        adjusted = None if found.p is None else next(tested)  # a single run is not tested
+        weighed[name][i] = _judged(weighed[name][i], replace(found, adjusted=adjusted))
     return {name: tuple(cells) for name, cells in weighed.items()}
 
 

@@ -19,7 +19,7 @@ Verdict = Literal[
     "GAP", "NOT COMPARABLE", "SINGLE", "UNDECIDED", "MATCH", "LOWER", "HIGHER", "DIFFERS"
 ]
 MEANINGS: dict[Verdict, str] = {
-    "MATCH": "the runs show that the difference is within the margin",
+    "MATCH": "measured: the runs show that the difference is within the margin; counted: equal",
     "LOWER": "lower than published, by more than the margin and than chance explains",
     "HIGHER": "higher than published, by more than the margin and than chance explains",
     "DIFFERS": "another word or number than published, where nothing is measured",

@@ -51,7 +51,7 @@ def test_the_mean_difference_and_the_columns_that_are_off_together(store: Store)
     offset, order = table_level(view(store, "reduced", 20.0))
     # Two rows change places, so the mean of all differences is the shift alone.
     assert offset.startswith("Mean difference of 30 cells +20.0 (95 % over cells ")
-    assert "all rows on one side in ALL EM +20.0" in offset
+    assert "every model on one side in ALL EM +20.0" in offset
     tau = kendalltau(PRINTED_F1, [40.0, 46.1, 31.6, 49.0, 51.4]).statistic
     assert f"ALL F1 {tau:.2f}" in order
 

@@ -316,3 +316,20 @@ def test_another_store_is_laid_out_with_the_first(tmp_path: Path) -> None:
     assert re.search(r"\| ResAdapters-2 +\| smoke +\| MiniLM-L6 \| [1-9]\d*/66 ", text)
     missing = CliRunner().invoke(app, [*words, "--also", str(tmp_path / "nowhere")])
     assert "There is no store" in str(missing.exception)
+
+
+def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
+    """What stands there of another store, or of other data, is fuller than what is found."""
+    asked = request(epochs=1)
+    full = Store(tmp_path / "full")
+    store_all(full, asked)
+    write_table(view_table(TABLES[asked.table], asked, full), tmp_path)
+    before = {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()}
+    words = ["table", "ResAdapters-1", "--scale", "smoke", "--epochs", "1", "--no-run"]
+    where = ["--out", str(tmp_path), "--store", str(tmp_path / "empty")]
+    done = CliRunner().invoke(app, [*words, *where])
+    assert "keeps this table as it is" in done.stderr
+    assert {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()} == before
+    (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").write_text("[]")
+    CliRunner().invoke(app, [*words, *where])
+    assert "0/36" in (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").read_text()
