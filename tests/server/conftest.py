@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiny]:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     """All eight runs of a row on a tiny BERT, and a full fine-tuning without its weights."""
     folder = tmp_path_factory.mktemp("submission")
     write_tiny_bert(folder / "models" / "tiny", hidden=16)
@@ -42,7 +42,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiny]:
         for task in made.request.data_revisions:
             keep(made.store, made.spec(task))
         keep(made.store, made.spec("rte", "Full fine-tuning"))
-        yield made
+    return made
 
 
 @pytest.fixture
@@ -53,6 +53,7 @@ def cli(
     monkeypatch.chdir(tmp_path)
     for name in ("REPRO_STORE", "REPRO_DATA"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("REPRO_MODELS", str(tiny.folder / "models"))
     monkeypatch.setattr("repro.cli.options.has_gpu", lambda: False)
     monkeypatch.setattr("repro.tasks.files._download", offline)
 
