@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from repro.report.captions import caption, notes
+from repro.report.captions import caption
+from repro.report.notes import notes
 from repro.report.render import grid, verdict
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS

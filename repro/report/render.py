@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from repro.papers.tables import Column, Fact, Mean, Score
-from repro.report.captions import caption, many_tasks, notes
+from repro.report.captions import caption, many_tasks
 from repro.report.cells import Cell
 from repro.report.layout import markdown_table
+from repro.report.notes import notes
 from repro.report.view import RowView, TableView
 from repro.server.layout import PROTOCOL
 from repro.stats.evidence import Evidence

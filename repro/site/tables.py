@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from repro.papers.names import PAPERS
-from repro.report.captions import caption, notes
+from repro.report.captions import caption
 from repro.report.files import command_line
+from repro.report.notes import notes
 from repro.report.protocol import choices
 from repro.report.view import TableView
 from repro.site import plots, words

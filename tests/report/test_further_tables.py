@@ -12,8 +12,9 @@ from fake_glue import request, store_run, store_table, task_of
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
 from repro.papers.tables import NOT_ASKED, Request
-from repro.report.captions import caption, notes
+from repro.report.captions import caption
 from repro.report.cells import Cell
+from repro.report.notes import notes
 from repro.report.render import as_json, csv_text, markdown
 from repro.report.view import TableView, view_table
 from repro.spec import BottleneckAdapters, RunSpec, Scale, TopLayers, run_key

@@ -12,8 +12,9 @@ from fake_glue import request, store_run, store_table, task_of
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
-from repro.report.captions import caption, follows, notes
+from repro.report.captions import caption
 from repro.report.counted import count_missing, models_to_count, read_count
+from repro.report.notes import follows, notes
 from repro.report.render import CSV_COLUMNS, as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec, run_key

@@ -14,7 +14,8 @@ from fake_results import request, runs_of, store_all, store_result
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
-from repro.report.captions import caption, notes
+from repro.report.captions import caption
+from repro.report.notes import notes
 from repro.report.render import (
     as_json,
     csv_text,

@@ -1,0 +1,224 @@
+"""The lines below a table: collapsed runs, gaps, margins, what is odd in the printed numbers."""
+
+from __future__ import annotations
+
+import math
+
+from repro.papers.tables import Mean, Score
+from repro.report.captions import many_tasks
+from repro.report.offsets import table_level
+from repro.report.view import RowView, TableView
+from repro.stats.summary import Summary, share_interval
+
+
+def notes(view: TableView) -> list[str]:
+    """Footnotes: collapsed runs, gaps and missing seeds with their reasons, choices, the table's
+    own.
+    """
+    return [
+        *_collapsed(view),
+        *_unavailable(view),
+        *(note for row in view.rows for note in _row_gaps(row, view)),
+        *(f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note),
+        *_odd_means(view),
+        *_cut_means(view),
+        *_odd_deltas(view),
+        *_choices(view),
+        *_margins(view),
+        *table_level(view),
+        *_open(view),
+        *_converged(view),
+        *view.table.notes,
+    ]
+
+
+def _collapsed(view: TableView) -> list[str]:
+    found = [row for row in view.rows if row.collapsed]
+    if not found:
+        return []
+    if many_tasks(view):
+        said = [
+            f"{row.row.name} on {cell.column.name}: {len(cell.collapsed)} of "
+            f"{1 if cell.chosen else len(cell.behind)} runs"
+            for row in found
+            for cell in row.cells
+            if cell.collapsed
+        ]
+    else:
+        said = [f"{row.row.name}: {_collapse(row, view)}" for row in found]
+    return [f"† collapsed, {view.table.collapse}: {'; '.join(said)}."]
+
+
+def _collapse(row: RowView, view: TableView) -> str:
+    text = f"{row.collapsed} of {view.request.seeds} runs"
+    if row.span_f1 is not None:
+        text += f", best non-null span F1 on HasAns {_spread(row.span_f1)}"
+    return text
+
+
+def _spread(summary: Summary) -> str:
+    return f"{summary.mean:.1f}" + (f" ± {summary.sd:.1f}" if summary.sd is not None else "")
+
+
+def _unavailable(view: TableView) -> list[str]:
+    """One line a reason that holds for whole columns."""
+    reasons: dict[str, list[str]] = {}
+    for column in view.table.scores:
+        reason = view.table.gap(column, view.request)
+        if reason:
+            reasons.setdefault(reason, []).append(column.name)
+    return [f"{', '.join(names)}: gap, {reason}." for reason, names in reasons.items()]
+
+
+def _row_gaps(row: RowView, view: TableView) -> list[str]:
+    """Gaps of the row's own, and seeds that are missing; columns named where they differ."""
+    found: dict[str, list[str]] = {}
+    cells = [
+        cell
+        for cell in row.cells
+        if not isinstance(cell.column, Score) or not view.table.gap(cell.column, view.request)
+    ]
+    for cell in cells:
+        if cell.verdict == "GAP" and not isinstance(cell.column, Mean):
+            found.setdefault(f"gap, {cell.reason}", []).append(cell.column.name)
+    gaps = sorted(found)
+    for cell in cells:
+        if cell.partial:
+            found.setdefault(cell.partial, []).append(cell.column.name)
+    scores = {cell.column.name for cell in cells if isinstance(cell.column, Score)}
+    lines = []
+    for reason in [*gaps, *(reason for reason in found if reason not in gaps)]:
+        some = many_tasks(view) and not scores <= set(found[reason])
+        named = f" ({', '.join(found[reason])})" if some else ""
+        lines.append(f"{row.row.name}{named}: {reason.removesuffix('.')}.")
+    return lines
+
+
+def _odd_means(view: TableView) -> list[str]:
+    """Printed means that the row's printed scores do not give, rounded or cut."""
+    said = []
+    for row in view.rows:
+        mean = view.table.printed_mean(row.row) if row.row.published else None
+        for cell in row.cells:
+            if not isinstance(cell.column, Mean) or not cell.column.published_column:
+                continue
+            printed = cell.published.value if cell.published else None
+            if mean is None or mean.value is None or printed is None:
+                continue
+            if not follows(printed, mean.value):
+                said.append(
+                    f"{row.row.name}: {printed:g} is printed as {cell.column.name}, and the mean "
+                    f"of the row's printed scores is {mean.text}."
+                )
+    return said
+
+
+def _cut_means(view: TableView) -> list[str]:
+    """Printed means that are cut where rounding gives another number."""
+    said = []
+    for row in view.rows:
+        mean = view.table.printed_mean(row.row) if row.row.published else None
+        for cell in row.cells:
+            printed = cell.published.value if cell.published else None
+            told = isinstance(cell.column, Mean) and cell.column.published_column
+            if not told or mean is None or mean.value is None or printed is None:
+                continue
+            if follows(printed, mean.value) and not math.isclose(printed, round(mean.value, 1)):
+                said.append(
+                    f"{row.row.name}: the mean of the printed scores is {mean.text}, printed as "
+                    f"{printed:.1f}, so it is cut; rounded it is {mean.value:.1f}."
+                )
+    return said
+
+
+def _odd_deltas(view: TableView) -> list[str]:
+    """Printed differences that the two printed scores do not give."""
+    rows = {row.row.name: row for row in view.rows}
+    said = []
+    for row in view.rows:
+        if row.row.delta is None:
+            continue
+        first, second = (rows[name].cells for name in row.row.delta)
+        for cell, a, b in zip(row.cells, first, second, strict=True):
+            values = [one.published.value if one.published else None for one in (cell, a, b)]
+            if any(value is None for value in values):
+                continue
+            printed, one, other = (value or 0.0 for value in values)
+            if round(one - other, 1) != printed:
+                said.append(
+                    f"{row.row.name}: {printed:.1f} is printed for {cell.column.name}, and the two "
+                    f"printed scores give {one - other:.1f}."
+                )
+    return said
+
+
+def follows(printed: float, mean: float) -> bool:
+    """Whether a number with one decimal is `mean`, rounded or cut."""
+    cut = math.floor(mean * 10 + 1e-6) / 10
+    return math.isclose(printed, cut) or math.isclose(printed, round(mean, 1))
+
+
+def _margins(view: TableView) -> list[str]:
+    """What was declared beforehand: how far a number may be off and still confirm the paper."""
+    found: dict[float, list[str]] = {}
+    for column in view.table.columns:
+        margin = view.table.margin_of(column)
+        if margin is not None:
+            found.setdefault(margin, []).append(column.name)
+    if not found:
+        return []
+    common, *others = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    rest = "".join(f"; {margin:.2g} for {', '.join(names)}" for margin, names in others)
+    points = "point" if common[0] == 1 else "points"
+    return [
+        f"Margin declared beforehand: {common[0]:.2g} {points}{rest}. Half a unit of the last "
+        "printed digit is added."
+    ]
+
+
+def _open(view: TableView) -> list[str]:
+    """What would settle the cells that are undecided."""
+    return [
+        f"{row.row.name}, {cell.column.name}: {cell.reason}."
+        for row in view.rows
+        for cell in row.cells
+        if cell.verdict == "UNDECIDED"
+    ]
+
+
+def _converged(view: TableView) -> list[str]:
+    """Beside the mean of all runs, that of those which did not collapse."""
+    lines = []
+    for row in view.rows:
+        for cell in row.cells:
+            rest = cell.converged
+            if rest is None or cell.reproduced is None:
+                continue
+            total = cell.reproduced.n
+            low, high = share_interval(total - rest.n, total)
+            lines.append(
+                f"{row.row.name}, {cell.column.name}: {total - rest.n} of {total} runs collapsed "
+                f"(95 % interval of the share {low:.0%} to {high:.0%}); the mean of the other "
+                f"{rest.n} is {_spread(rest)}. The verdict is on all runs."
+            )
+    return lines
+
+
+def _choices(view: TableView) -> list[str]:
+    """The selected run of each cell, by the fields that were swept."""
+    lines = []
+    for row in view.rows:
+        said = [
+            f"{cell.column.name} {', '.join(_choice(*item) for item in cell.chosen.items())}"
+            for cell in row.cells
+            if cell.chosen
+        ]
+        if said:
+            lines.append(f"{row.row.name}, chosen on validation: {'; '.join(said)}.")
+    return lines
+
+
+def _choice(name: str, value: object) -> str:
+    last = name.rpartition(".")[2]
+    word = "rate" if last == "learning_rate" else last
+    return f"{word} {value:g}" if isinstance(value, float) else f"{word} {value}"
