@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -89,6 +90,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def hear_ctrl_c() -> None:
+    """In the child: a shell starts what runs in the background with this signal ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture(scope="session")
 def start(
     models: Path, tmp_path_factory: pytest.TempPathFactory
@@ -118,6 +124,7 @@ def start(
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=hear_ctrl_c,  # noqa: PLW1509 - no other thread runs here
         )
         started.append(process)
         return process
