@@ -152,7 +152,7 @@ def _on_counted(statement: Statement, one: Known, other: Known, source: Source) 
         return OnOurs("open", f"counted at {source.request.scale} scale, on another encoder")
     difference = one.values[0] - _counterpart(statement, other.values[0])
     outcome = rule.judge_counted(difference, rounding(statement), statement.kind, statement.by)
-    detail = f"counted: {one.values[0]:.10g} against {other.values[0]:.10g}"
+    detail = f"counted: {one.values[0]:,.10g} against {other.values[0]:,.10g}"
     return OnOurs(outcome, detail, source=source.name)
 
 
@@ -187,8 +187,11 @@ def _outcome(statement: Statement, gap: rule.Gap, scale: str) -> tuple[rule.Outc
 
 
 def _of_gap(gap: rule.Gap) -> str:
-    """gap +3.20 [+1.04, +5.36], P(A > B) = 1.00, 3 and 3 runs."""
-    between = "" if gap.interval is None else " [{:+.2f}, {:+.2f}]".format(*gap.interval)
+    """gap +3.20 [+1.04, +5.36], P(A > B) = 1.00, 3 and 3 runs; of single runs the gap alone."""
+    known = ""
+    if gap.interval is not None:
+        low, high = gap.interval
+        known = f" [{low:+.2f}, {high:+.2f}], P(A > B) = {gap.probability:.2f}"
     runs = " and ".join(str(number) for number in dict.fromkeys(gap.runs) if number)
     noun = "run" if runs == "1" else "runs"
-    return f"gap {gap.value:+.2f}{between}, P(A > B) = {gap.probability:.2f}, {runs} {noun} a side"
+    return f"gap {gap.value:+.2f}{known}, {runs} {noun} a side"

@@ -267,7 +267,7 @@ def test_the_committed_runs_are_judged_the_same_every_time() -> None:
     assert first == second
     third = next(one for one in first if one.claim.id == "3-shared-third")
     assert third.ours == "confirmed"
-    assert third.ours_detail == "counted: 396544 against 1189632"
+    assert third.ours_detail == "counted: 396,544 against 1,189,632"
 
 
 def test_an_unknown_paper_names_the_known_ones(store: Store) -> None:
