@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,23 +79,26 @@ def test_pages_load_without_an_error_or_a_request(page: Page, site: Path) -> Non
 
 
 def test_a_cell_opens_its_runs_and_a_run_leads_back(page: Page, table: Path) -> None:
+    from playwright.sync_api import expect  # waits for what a click leads to
+
     page.goto(table.as_uri())
     cell = page.locator("table.matrix td button").first
     panel = page.locator("[popover]:popover-open")
-    assert panel.count() == 0
+    expect(panel).to_have_count(0)
     cell.click()
-    assert panel.count() == 1
-    assert panel.locator("tbody tr").count() == 3  # a run a seed
+    expect(panel).to_have_count(1)
+    expect(panel.locator("tbody tr")).to_have_count(3)  # a run a seed
     page.keyboard.press("Escape")
-    assert panel.count() == 0
+    expect(panel).to_have_count(0)
     cell.focus()
     page.keyboard.press("Enter")
+    expect(panel).to_have_count(1)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Close"
     panel.locator("tbody a").first.click()
-    assert page.locator("h1").inner_text().endswith("seed 0")
+    expect(page.locator("h1")).to_have_text(re.compile("seed 0$"))
     page.locator("section[aria-labelledby=used] a").nth(1).click()
-    assert page.locator("td:target").count() == 1
+    expect(page.locator("td:target")).to_have_count(1)
 
 
 def first_cells(page: Page, column: int) -> list[str]:
@@ -141,8 +145,9 @@ def test_the_filter_and_the_theme_answer(page: Page, site: Path) -> None:
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator("#theme").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
-    page.reload()  # the choice stays
-    assert page.locator("#theme").inner_text() == "Light theme"
+    page.reload()
+    page.wait_for_load_state()
+    assert page.locator("#theme").inner_text() == "Light theme"  # the choice stays
 
 
 def test_tab_reaches_everything_that_can_be_used(page: Page, kinds: list[Path]) -> None:
