@@ -10,12 +10,14 @@ from pydantic.fields import FieldInfo
 
 from repro.spec import (
     AblatedSpans,
+    AdaptableAdapters,
     AlwaysNull,
     Backbone,
     BottleneckAdapters,
     FrozenFeatures,
     FullFineTuning,
     GlueTask,
+    LastLayers,
     LayerNorms,
     LinearProbe,
     Method,
@@ -41,6 +43,8 @@ METHODS: tuple[type[Spec], ...] = (
     BottleneckAdapters,
     AblatedSpans,
     FrozenFeatures,
+    AdaptableAdapters,
+    LastLayers,
 )
 TYPES: tuple[type[Spec], ...] = (
     RunSpec,
@@ -129,6 +133,8 @@ def _of(annotation: Any, bounds: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     if origin in (Union, UnionType):
         options = [st.none() if part is NoneType else _of(part, bounds) for part in parts]
         return st.one_of(*options)
+    if origin is tuple and parts[-1] is Ellipsis:
+        return st.lists(_of(parts[0], ()), max_size=3).map(tuple)
     if origin is tuple:
         return st.tuples(*(_of(part, ()) for part in parts))
     if origin is dict:

@@ -3,12 +3,14 @@
 from repro.spec.identity import canonical_json, run_key
 from repro.spec.types import (
     AblatedSpans,
+    AdaptableAdapters,
     AlwaysNull,
     Backbone,
     BottleneckAdapters,
     FrozenFeatures,
     FullFineTuning,
     GlueTask,
+    LastLayers,
     LayerNorms,
     LinearProbe,
     Method,
@@ -26,12 +28,14 @@ from repro.spec.types import (
 
 __all__ = [
     "AblatedSpans",
+    "AdaptableAdapters",
     "AlwaysNull",
     "Backbone",
     "BottleneckAdapters",
     "FrozenFeatures",
     "FullFineTuning",
     "GlueTask",
+    "LastLayers",
     "LayerNorms",
     "LinearProbe",
     "Method",

@@ -8,17 +8,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from repro.spec.sentences import SentenceTask
-from repro.spec.trained import INSIDE, Trained, outputs_of, trained
+from repro.spec.trained import INSIDE, Trained, adapted_layers, outputs_of, trained
 from repro.spec.types import (
     AblatedSpans,
+    AdaptableAdapters,
     AlwaysNull,
     Backbone,
     BottleneckAdapters,
     FrozenFeatures,
+    LastLayers,
     LinearProbe,
     PipelinedCells,
     RunSpec,
 )
+
+RATIONAL, SWITCH = 6 + 4, 2
+"""Coefficients of a rational activation, and logits of a switch (Moosavi et al. 2022)."""
 
 
 def bert_parameters(
@@ -79,6 +84,13 @@ def adapter_modules(method: BottleneckAdapters, layers: int) -> int:
     return layers * (2 if method.placement == "houlsby" else 1)
 
 
+def adaptable_parameters(method: AdaptableAdapters, layers: int, hidden: int) -> int:
+    """Adapters with their activations and switches; where a parent selects, as if in all layers."""
+    each = adapter_parameters(method.size, hidden)
+    each += RATIONAL * (method.activation == "rational") + SWITCH * (method.switch != "none")
+    return len(adapted_layers(method, layers)) * each
+
+
 def inside_parameters(trains: Trained, backbone: Backbone) -> int:
     """What a method inside the encoder trains, its new output layer included."""
     d, layers = backbone.hidden_size, backbone.layers
@@ -88,6 +100,8 @@ def inside_parameters(trains: Trained, backbone: Backbone) -> int:
     if trains.adapters is not None:
         modules = adapter_modules(trains.adapters, layers)
         count += modules * adapter_parameters(trains.adapters.size, d)
+    if trains.adaptable is not None:
+        count += adaptable_parameters(trains.adaptable, layers, d)
     if trains.embeddings:
         return count + backbone.parameters - pooler_parameters(backbone)
     return count + trains.layers * layer_parameters(backbone)
@@ -111,14 +125,14 @@ def trained_parameters(spec: RunSpec) -> int:
         return inside_parameters(trained(spec), backbone)
     if isinstance(method, FrozenFeatures):
         return features_parameters(method, backbone, outputs_of(spec.task))
-    assert isinstance(method, (AlwaysNull, AblatedSpans))
+    assert isinstance(method, (AlwaysNull, AblatedSpans, LastLayers))
     return 0
 
 
 def total_parameters(spec: RunSpec) -> int:
     """Parameters of the whole model that gives the outputs, frozen ones included.
 
-    Of ablated spans: the encoder; what was added to it is the parent's.
+    Of a run that only evaluates its parent: the encoder; what was added to it is the parent's.
     """
     method, backbone = spec.method, spec.backbone
     if isinstance(method, AlwaysNull):

@@ -32,6 +32,8 @@ REVISIONS: dict[str, int] = {
     "method/top-layers": 1,
     "method/layer-norms": 1,
     "method/bottleneck-adapters": 1,
+    "method/adaptable-adapters": 1,
+    "method/last-layers": 1,
     "method/ablated-spans": 1,
     "method/frozen-features": 1,
     "recipe": 1,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from repro.errors import ReproError
+from repro.spec.trained import awaits_layers
 from repro.spec.types import (
     AblatedSpans,
+    AdaptableAdapters,
     AlwaysNull,
     Backbone,
     BottleneckAdapters,
     FrozenFeatures,
+    GlueTask,
+    LastLayers,
     LinearProbe,
     PipelinedCells,
     RunSpec,
@@ -49,14 +55,58 @@ def check_run(spec: RunSpec) -> None:
         )
     if isinstance(method, BottleneckAdapters):
         _check_span(method.span, spec.backbone)
-    if isinstance(method, AblatedSpans) and "trained" not in spec.parents:
-        raise ReproError(
-            "Ablated spans are those of a trained run: name its key as the parent 'trained'."
+    if isinstance(method, AdaptableAdapters):
+        _check_adaptable(method, spec.backbone)
+    if isinstance(method, LastLayers) and isinstance(method.kept, int):
+        _check_layers(
+            range(spec.backbone.layers - method.kept, spec.backbone.layers), spec.backbone
         )
+    _check_parents(spec)
+    if isinstance(spec.task, GlueTask) and spec.task.drawn_from == "validation":
+        _check_drawn(spec.task)
     if isinstance(method, LinearProbe) and method.layer > spec.backbone.layers:
         raise ReproError(
             f"The probe reads layer {method.layer}, and {spec.backbone.name} has "
             f"{spec.backbone.layers} layers."
+        )
+
+
+def _check_parents(spec: RunSpec) -> None:
+    """What only evaluates, or is built from, another run names it."""
+    needed = {"trained"} if isinstance(spec.method, (AblatedSpans, LastLayers)) else set()
+    needed |= {"architecture"} if awaits_layers(spec) else set()
+    for role in sorted(needed - set(spec.parents)):
+        raise ReproError(
+            f"The method '{spec.method.kind}' needs another run: name its key as the parent "
+            f"'{role}'."
+        )
+
+
+def _check_adaptable(method: AdaptableAdapters, backbone: Backbone) -> None:
+    if isinstance(method.layers, tuple):
+        _check_layers(method.layers, backbone)
+    if method.drops >= backbone.layers:
+        raise ReproError(
+            f"AdapterDrop cannot leave out {method.drops} layers of {backbone.name}, which has "
+            f"{backbone.layers}: one keeps its adapter. Choose at most {backbone.layers - 1}."
+        )
+
+
+def _check_layers(layers: Sequence[int], backbone: Backbone) -> None:
+    """Layers that have an adapter: distinct, and there. None at all is what a switch may select."""
+    known = range(backbone.layers)
+    if sorted(set(layers)) != list(layers) or not set(layers) <= set(known):
+        raise ReproError(
+            f"{', '.join(map(str, layers))} are no layers of {backbone.name}: name each once, in "
+            f"order, from 0 to {backbone.layers - 1}."
+        )
+
+
+def _check_drawn(task: GlueTask) -> None:
+    if task.development is None or task.train_rows is None:
+        raise ReproError(
+            "Rows drawn from the validation set need their number (task.train_rows) and the share "
+            "of development rows (task.development): the rest is scored."
         )
 
 

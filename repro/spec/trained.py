@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from repro.spec.sentences import SentenceTask, facts_of
 from repro.spec.tagging import TAGS
 from repro.spec.types import (
+    AdaptableAdapters,
     BottleneckAdapters,
     FullFineTuning,
+    LastLayers,
     LayerNorms,
     RunSpec,
     TaggingTask,
@@ -17,7 +20,7 @@ from repro.spec.types import (
     TopLayers,
 )
 
-INSIDE = (FullFineTuning, TopLayers, LayerNorms, BottleneckAdapters)
+INSIDE = (FullFineTuning, TopLayers, LayerNorms, BottleneckAdapters, AdaptableAdapters)
 """The methods that run the encoder themselves and train inside it."""
 
 
@@ -38,6 +41,7 @@ class Trained:
     norms: Literal["none", "encoder", "all"] = "none"
     pooler: bool = False
     adapters: BottleneckAdapters | None = None
+    adaptable: AdaptableAdapters | None = None
     dense: bool = False
     """A second dense layer before the output layer."""
 
@@ -76,3 +80,28 @@ def trained(spec: RunSpec) -> Trained:
                 adapters=method,
                 dense=method.head == "two-layer",
             )
+        case AdaptableAdapters():
+            own = pooled and method.pooler == "trained"
+            return replace(base, adaptable=method, pooler=own)
+
+
+def adapted_layers(method: AdaptableAdapters, layers: int) -> tuple[int, ...]:
+    """The layers (from 0) that have an adapter; all of them while a parent has not selected."""
+    return method.layers if isinstance(method.layers, tuple) else tuple(range(layers))
+
+
+def awaits_layers(spec: RunSpec) -> bool:
+    """How many layers it has is known only once its parent "architecture" is trained."""
+    method = spec.method
+    if isinstance(method, LastLayers):
+        return method.kept == "selected"
+    return isinstance(method, AdaptableAdapters) and method.layers == "selected"
+
+
+def with_layers(spec: RunSpec, selected: Sequence[int]) -> RunSpec:
+    """The run as it is built, once the parent "architecture" has selected layers (from 0)."""
+    if not awaits_layers(spec):
+        return spec
+    found = len(selected) if isinstance(spec.method, LastLayers) else tuple(selected)
+    name = "kept" if isinstance(spec.method, LastLayers) else "layers"
+    return spec.model_copy(update={"method": spec.method.model_copy(update={name: found})})

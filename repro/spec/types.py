@@ -99,6 +99,19 @@ class GlueTask(Spec):
     evaluation_rows: int | None = identity(None, doc="cap on the rows of each scored split", ge=1)
     subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
     max_length: int = identity(128, doc="tokens of an example, special tokens included", ge=8)
+    development: float | None = identity(
+        None,
+        later=True,
+        doc="share of the training rows that is set aside as development rows, which select the "
+        "epoch; the validation rows (MNLI's matched ones) are then scored once, at the end",
+        gt=0,
+        lt=1,
+    )
+    drawn_from: Literal["train", "validation"] = identity(
+        "train",
+        later=True,
+        doc="where training and development rows come from; of validation rows the rest is scored",
+    )
 
 
 TextName = Literal[
@@ -234,6 +247,51 @@ class BottleneckAdapters(Spec):
     dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
 
 
+class AdaptableAdapters(Spec):
+    """Pfeiffer adapters with what Moosavi et al. 2022 compare, and a classifier.
+
+    A learned activation, a switch in every layer, adapters in some layers only, and AdapterDrop
+    (Rueckle et al. 2021): each may be absent, and without all of them these are plain adapters.
+    """
+
+    kind: Literal["adaptable-adapters"] = identity("adaptable-adapters", doc="which method")
+    size: int = identity(doc="bottleneck m", ge=1)
+    activation: Literal["relu", "rational"] = identity(doc="the adapter's middle step")
+    form: Literal["a", "b"] = identity(
+        "a", doc="a rational's denominator: 1 + sum |b x^k| as released, or 1 + |sum b x^k|"
+    )
+    start: Literal["one", "relu", "gelu", "tanh"] = identity("one", doc="what a rational begins as")
+    switch: Literal["none", "as-run", "paper-no-skip", "released"] = identity(
+        "none",
+        doc="between adapter and identity; in both the residual is kept (as-run), in identity only "
+        "(paper-no-skip), or identity adds the normalised input as well (released)",
+    )
+    temperature: float = identity(0.1, doc="of the Gumbel-softmax", gt=0)
+    restored: Literal["best", "last"] = identity(
+        "best", doc="epoch whose switches go with the kept epoch's adapters: the same, or the last"
+    )
+    layers: tuple[int, ...] | Literal["selected"] | None = identity(
+        None, doc="layers (from 0) with an adapter; those that the parent 'architecture' selected"
+    )
+    drops: int = identity(
+        0, doc="in training the first n layers have none, n uniform in 0..drops, drawn a step", ge=0
+    )
+    init_std: float = identity(0.02, doc="standard deviation of the initial matrices", gt=0)
+    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
+    dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
+
+
+class LastLayers(Spec):
+    """No training: a trained run scored with the adapters of its last layers only (AdapterDrop).
+
+    The run is the parent in the role "trained"; it keeps as many layers as are given, or as the
+    parent "architecture" selected.
+    """
+
+    kind: Literal["last-layers"] = identity("last-layers", doc="which method")
+    kept: int | Literal["selected"] = identity(doc="how many of the last layers keep theirs")
+
+
 class AblatedSpans(Spec):
     """No training: the adapters of layers i..j of a trained run are switched off, for all i <= j.
 
@@ -269,6 +327,8 @@ Method = Annotated[
     | TopLayers
     | LayerNorms
     | BottleneckAdapters
+    | AdaptableAdapters
+    | LastLayers
     | AblatedSpans
     | FrozenFeatures,
     Field(discriminator="kind"),
@@ -280,12 +340,19 @@ class Recipe(Spec):
 
     epochs: int = identity(doc="passes over the training examples", ge=1)
     batch_size: int = identity(doc="examples a step", ge=1)
-    keep: Literal["last", "best"] = identity(
+    keep: Literal["last", "best", "first-best"] = identity(
         "last",
-        doc="the epoch whose weights are kept; best by validation, ties to the later one",
+        doc="the epoch whose weights are kept; best by validation, ties to the later one, or to "
+        "the first",
         later=True,
     )
     learning_rate: float = identity(doc="constant, or the schedule's peak", gt=0)
+    switch_rate: float | None = identity(
+        None, later=True, doc="the same of switches; None: the learning rate", gt=0
+    )
+    rational_rate: float | None = identity(
+        None, later=True, doc="the same of rational activations; None: the learning rate", gt=0
+    )
     schedule: Literal["constant", "linear"] = identity(doc="constant, or linear decay to 0")
     warmup: float = identity(0.0, doc="share of steps with a linearly rising rate", ge=0, lt=1)
     adam_beta1: float = identity(0.9, doc="AdamW", ge=0, lt=1)

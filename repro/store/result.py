@@ -17,6 +17,10 @@ Hex = r"^[0-9a-f]{64}$"
 FailureKind = Literal[
     "diverged", "out-of-memory", "missing-data", "missing-model", "error", "killed"
 ]
+LATER = ("layers", "rows", "activations")
+"""Fields that came when results were stored already: without a value they are left out, so that
+equal results stay equal bytes.
+"""
 Coordinates = tuple[int, str, str, str, str, str]
 
 
@@ -44,6 +48,16 @@ class Score(Stored):
         return (self.epoch, self.task, self.split, self.protocol, self.metric, self.group)
 
 
+class Activation(Stored):
+    """A learned activation: its coefficients, and which inputs it met in the final scoring."""
+
+    form: Literal["a", "b"] = Field(description="of the denominator")
+    numerator: list[float] = Field(description="a_0 to a_5")
+    denominator: list[float] = Field(description="b_1 to b_4")
+    low: float = Field(description="the least input")
+    high: float = Field(description="the greatest input")
+
+
 class Result(Stored):
     """`result.json`. Scores are kept in one order, so equal results are equal bytes."""
 
@@ -58,6 +72,15 @@ class Result(Stored):
         None, description="the epoch whose weights were kept; None is the last"
     )
     parents: dict[str, str] = Field({}, description="role -> digest of the parent's result used")
+    layers: list[int] | None = Field(
+        None, description="layers (from 0) that have an adapter in use, where a run may choose"
+    )
+    rows: dict[str, str] | None = Field(
+        None, description="split -> digest of the ids of the rows drawn for it, in order"
+    )
+    activations: dict[str, Activation] | None = Field(
+        None, description="layer -> its learned activation"
+    )
     notes: list[str] = Field([], description="what a reader of the numbers must know")
     scores: list[Score] = Field(description="every score, of every epoch that was scored")
 
@@ -84,6 +107,7 @@ class Failure(Stored):
 def render(result: Result) -> bytes:
     """`result.json`: one field a line and one score a line, in a fixed order, strict JSON."""
     head = result.model_dump(mode="json", exclude={"scores"})
+    head = {name: value for name, value in head.items() if value is not None or name not in LATER}
     lines = [f"{canonical_json(name)}: {canonical_json(value)}," for name, value in head.items()]
     scores = ",\n".join(canonical_json(score.model_dump(mode="json")) for score in result.scores)
     body = f"[\n{scores}\n]" if scores else "[]"

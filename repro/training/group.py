@@ -38,7 +38,10 @@ EVALUATION_TOKENS = {"cpu": 4096, "cuda": 65536}
 
 
 class Group:
-    """Trains `specs` together; `work` holds their checkpoints until the results are stored."""
+    """Trains `specs` together; `work` holds their checkpoints until the results are stored.
+
+    `built`: the same runs with what their parents found in its place (`with_layers`).
+    """
 
     def __init__(
         self,
@@ -48,15 +51,16 @@ class Group:
         settings: Settings,
         work: Path,
         report: Report = lambda event: None,
+        built: Sequence[RunSpec] | None = None,
     ) -> None:
-        self.specs, self.encoder, self.data = list(specs), encoder, data
+        self.specs, self.encoder, self.data = list(built or specs), encoder, data
         self.settings, self.work, self.report = settings, work, report
         self.lead = specs[0]
         self.lengths = [len(example.input_ids) for example in data.training]
         self.steps_an_epoch = -(-len(self.lengths) // self.lead.recipe.batch_size)
         self.steps = self.steps_an_epoch * self.lead.recipe.epochs
-        self.members = [self._member(spec) for spec in specs]
-        self.cohorts = [self._cohort(part, specs) for part in self._partition()]
+        self.members = [self._member(*pair) for pair in zip(specs, self.specs, strict=True)]
+        self.cohorts = [self._cohort(part) for part in self._partition()]
         self.states = FrozenStates(encoder, settings.device)
         self.step = 0
         self.evaluated = 0
@@ -377,9 +381,9 @@ class Group:
         tokens = mean * self.lead.recipe.batch_size
         return cohorts_of(self.specs, self.settings.device.type, tokens)
 
-    def _member(self, spec: RunSpec) -> Member:
+    def _member(self, spec: RunSpec, built: RunSpec) -> Member:
         key = run_key(spec)
-        return Member(spec, key, HistoryFile(self.work / f"history-{key}.jsonl"))
+        return Member(spec, built, key, HistoryFile(self.work / f"history-{key}.jsonl"))
 
-    def _cohort(self, members: list[int], specs: Sequence[RunSpec]) -> Cohort:
-        return Cohort(members, specs, self.encoder, self.settings.device, self.steps)
+    def _cohort(self, members: list[int]) -> Cohort:
+        return Cohort(members, self.specs, self.encoder, self.settings.device, self.steps)

@@ -23,9 +23,10 @@ class Settings:
 
 @dataclass(slots=True)
 class Member:
-    """One run of the group as it stands."""
+    """One run of the group as it stands. `built` is `spec` with what its parents found."""
 
     spec: RunSpec
+    built: RunSpec
     key: str
     history: HistoryFile
     scores: list[dict[str, Any]] = field(default_factory=list)

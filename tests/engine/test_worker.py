@@ -420,9 +420,9 @@ def test_a_run_is_collapsed_that_answers_nothing_at_its_end(
 
     history = HistoryFile(tmp_path / "history.jsonl")
     scores = [score("dev", 1, 50.0), *(score(split, 2, rate) for split, rate in rates.items())]
-    member = Member(run_spec(), "its key", history, scores)  # two epochs
+    member = Member(run_spec(), run_spec(), "its key", history, scores)  # two epochs
     assert collapsed(member, tiny_data()) is expected
-    null = Member(run_spec(AlwaysNull()), "its key", history, scores)
+    null = Member(run_spec(AlwaysNull()), run_spec(AlwaysNull()), "its key", history, scores)
     assert collapsed(null, tiny_data()) is None
     member.kept = 1
     assert collapsed(member, tiny_data()) is False
