@@ -68,6 +68,14 @@ AsReleasedOption = Annotated[
 ServerOption = Annotated[
     bool, typer.Option("--server", help="Imported scores of the GLUE test server, in GLUE tables.")
 ]
+SectionOption = Annotated[
+    str | None,
+    typer.Option("--section", help="Only these parts of a table (Low-data-100; default: all)."),
+]
+PublishedLayersOption = Annotated[
+    bool,
+    typer.Option("--published-layers", help="The printed layers in place of selected ones (AA)."),
+]
 BudgetOption = Annotated[
     float, typer.Option(min=0, max=1e6, help="Hours that --scale auto may spend.")
 ]
@@ -104,6 +112,8 @@ class Asked:
     budget: BudgetOption = 1.0
     tasks: TasksOption = None
     server: ServerOption = False
+    section: SectionOption = None
+    published_layers: PublishedLayersOption = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,23 @@ def split_tasks(given: str | None) -> tuple[str, ...] | None:
     return tuple(name for name in TITLES if name in names)
 
 
+def split_sections(given: str | None, artefact: Artefact) -> tuple[str, ...] | None:
+    """The parts of `--section Low-data-100,Low-data-300`, in the table's order, in any case.
+
+    An unknown one names the closest; raises ReproError for what has no parts.
+    """
+    if given is None:
+        return None
+    known: tuple[str, ...] = getattr(artefact, "sections", ())
+    if not known:
+        raise ReproError(f"{artefact.id} has no sections: leave out --section.")
+    names = [name.strip().lower() for name in given.split(",")]
+    for name in names:
+        if name not in [section.lower() for section in known]:
+            raise UnknownName(f"section of {artefact.id}", name, known)
+    return tuple(section for section in known if section.lower() in names)
+
+
 def make_request(
     artefact: Artefact, scale: Scale, asked: Asked, method: str | None = None
 ) -> Request:
@@ -187,6 +214,8 @@ def make_request(
         precision=asked.precision,
         as_released=asked.as_released,
         server=asked.server,
+        sections=split_sections(asked.section, artefact),
+        published_layers=asked.published_layers,
     )
     return with_data(request, artefact)
 

@@ -6,6 +6,7 @@ gradient clip of its own (ResAdapters trains one stack for start scores and one 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -31,6 +32,17 @@ class Inputs:
     states: list[Tensor]
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A rational activation as trained: `low` and `high` are the inputs that it met."""
+
+    form: str
+    numerator: list[float]
+    denominator: list[float]
+    low: float
+    high: float
+
+
 class Learner(nn.Module):
     """Base of all methods. Subclasses set the class attributes and write `forward`."""
 
@@ -42,8 +54,17 @@ class Learner(nn.Module):
     """Its numbers depend on the whole batch, so a batch is never split into micro-batches."""
     stacked = True
     """Its parameters and buffers carry the axes (runs, stacks, ...)."""
+    idles = False
+    """In some steps a part of its parameters takes no part."""
+    rates: Mapping[str, str] = {}
+    """Last part of a parameter's name -> the recipe's field that holds its learning rate."""
+    unrestored: tuple[str, ...] = ()
+    """Last parts of the names of parameters that stay the last epoch's, whichever epoch is kept."""
     runs: int
     stacks: int
+
+    def prepare(self, step: int, seeds: Sequence[int]) -> None:
+        """Draws what holds for a whole step (from 1) of training; `seeds` are the runs' own."""
 
     def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """What the loss and the task's scores read, in fp32 or in the precision of the run.
@@ -52,6 +73,17 @@ class Learner(nn.Module):
         (runs, batch, outputs).
         """
         raise TypeError(f"{type(self).__name__} does not say how it scores")
+
+    def selected(self, run: int) -> list[int] | None:
+        """The layers (from 0) whose adapter run `run` uses, where a method chooses."""
+        return None
+
+    def activations(self, run: int) -> dict[int, Learned]:
+        """Layer -> the activation that run `run` learned, where a method learns some."""
+        return {}
+
+    def forget_inputs(self) -> None:
+        """From here on the inputs of learned activations are remembered anew."""
 
     def initialise(self, streams: list[torch.Generator]) -> None:
         """Draws the initial parameters of run r from `streams[r]` (CPU generators).

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from repro.papers.margins import for_rows
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.papers.tables import Request, Score
@@ -72,7 +74,12 @@ POOLER: Setting = {
 
 
 def sentence_run(
-    request: Request, task: str, seed: int, backbone: tuple[Backbone, Source], setting: Setting
+    request: Request,
+    task: str,
+    seed: int,
+    backbone: tuple[Backbone, Source],
+    setting: Setting,
+    parents: Mapping[str, RunSpec] | None = None,
 ) -> RunSpec:
     """The run of a paper's setting (method and recipe) on a task of sentences of this request."""
     found: Setting = {
@@ -82,7 +89,7 @@ def sentence_run(
     small = {} if request.scale == "paper" else SMALL_BATCHES
     data = (DATA if task in GLUE else TEXT_DATA)[request.scale]
     whole = data | found | BATCHES | setting | small | asked_for(request)
-    return make_run(request, backbone, whole, seed)
+    return make_run(request, backbone, whole, seed, parents)
 
 
 def word_run(

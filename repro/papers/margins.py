@@ -13,6 +13,10 @@ FEW = 1_500
 """Rows below which the noise of the rows themselves is about a point."""
 
 
+LAYER = 1.0
+"""Of how many layers have an adapter: one more or less."""
+
+
 def for_rows(scored: int) -> float:
     """The margin of a score of so many rows."""
     return OF_FEW_ROWS if scored < FEW else WIDEST

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from repro.errors import ReproError, UnknownName
+from repro.papers.adaptable_adapters import tables as adaptable
 from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves
 from repro.papers.figures import Figure
@@ -26,6 +27,7 @@ TABLES: dict[str, Table] = {
         resadapters.ONE, resadapters.TWO, houlsby.ONE, three_shared.ONE, three_shared.TWO,
         houlsby_further.TWO, three_shared_further.THREE,
         peters.ONE,
+        adaptable.TWO, adaptable.THREE, adaptable.FOUR, adaptable.FIVE,
     )
 }  # fmt: skip
 AnyFigure = Figure | Curves | Architecture

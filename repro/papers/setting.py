@@ -6,10 +6,11 @@ the code has a defect that changes results, the headline reading repairs it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from repro.papers.tables import Request
-from repro.spec import Backbone, Method, RunSpec, Source
+from repro.spec import Backbone, Method, RunSpec, Source, run_key
 from repro.spec.limits import check_run
 
 Setting = dict[str, tuple[Any, Source]]
@@ -52,10 +53,14 @@ def asked_for(request: Request) -> Setting:
 
 
 def make_run(
-    request: Request, backbone: tuple[Backbone, Source], setting: Setting, seed: int
+    request: Request,
+    backbone: tuple[Backbone, Source],
+    setting: Setting,
+    seed: int,
+    parents: Mapping[str, RunSpec] | None = None,
 ) -> RunSpec:
     """The run of this setting. Lines on a method that lack a field of its kind are left out, so
-    that one setting can serve all rows of a table.
+    that one setting can serve all rows of a table. `parents` are the runs that it needs, by role.
 
     Raises ReproError for parts that do not fit each other.
     """
@@ -72,6 +77,7 @@ def make_run(
         scale=request.scale,
         backbone=encoder,
         seed=seed,
+        parents={role: run_key(parent) for role, parent in (parents or {}).items()},
         sources=sources | {"backbone": origin},
         **values,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from repro.papers.margins import WIDEST, half_of
@@ -18,7 +18,9 @@ class Request:
 
     `data_revisions` names the data found for each task but squad2 (None: the published rows),
     `unavailable` why a task's data cannot be had here: its cells are gaps. `server`: scores that
-    a test server gave stand in place of those of validation rows.
+    a test server gave stand in place of those of validation rows. `pools`: the split that a task's
+    training rows are drawn from, where that is not "train". `sections`: only these parts of a
+    table; `published_layers`: the printed architecture in place of one selected here.
     """
 
     table: str
@@ -38,6 +40,13 @@ class Request:
     precision: str | None = None
     as_released: bool = False
     server: bool = False
+    pools: dict[str, Literal["validation"]] = field(default_factory=dict)
+    sections: tuple[str, ...] | None = None
+    published_layers: bool = False
+
+    def __hash__(self) -> int:
+        """Of fields that have one, so that what is made for a request can be remembered."""
+        return hash((self.table, self.scale, self.seeds))
 
 
 class Artefact(Protocol):
@@ -147,11 +156,20 @@ class Row:
     """Why nothing here reproduces the row; such a row has no runs."""
     delta: tuple[str, str] | None = None
     """Two other rows, by name: this one is the first minus the second."""
+    measure: Literal["score", "layers"] = "score"
+    """What its cells hold: scores, or how many layers of the runs have an adapter in use."""
+    metric: str = ""
+    """The metric of its numbers in the CSV, where that is not the column's."""
 
     @property
     def trained(self) -> bool:
         """It has runs of its own."""
         return not self.only_printed and self.delta is None
+
+    @property
+    def scored(self) -> bool:
+        """Its cells are scores of a model of the paper's."""
+        return self.trained and not self.reference and self.measure == "score"
 
     @property
     def swept(self) -> bool:
@@ -166,7 +184,11 @@ class Table:
 
     `server` says on what the published scores are, where that is not the split scored here.
     `transposed`: it is printed with columns as rows, in the CSV and for a reader. `spread` is what
-    stands after ±: the standard deviation of the runs, or the standard error of their mean.
+    stands after ±: the standard deviation of the runs, or the standard error of their mean; of a
+    paper that divides by the number of runs, the population's. `parents(row, column, request)` are
+    runs that those of a cell need first; `also` are tasks that they may be on, whatever is asked.
+    `elsewhere` says of what the published scores are, where no run here is of the same.
+    `low_data`: where a task has no training rows here, validation rows are divided.
     `margin`: the largest difference, in the columns' units, that changes no conclusion of the
     paper's, declared before any result exists (see `papers.margins`); a column may have its own.
     """
@@ -185,8 +207,23 @@ class Table:
     margin: float = WIDEST
     collapse: str = "answers no question"
     transposed: bool = False
-    spread: Literal["sd", "sem"] = "sd"
+    spread: Literal["sd", "sem", "population sd"] = "sd"
     notes: tuple[str, ...] = field(default=())
+    parents: Callable[[Row, Column, Request], list[RunSpec]] | None = None
+    also: tuple[str, ...] = ()
+    elsewhere: str = ""
+    low_data: bool = False
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """Its parts, in order; none of an undivided table."""
+        return tuple(dict.fromkeys(row.section for row in self.rows if row.section))
+
+    def shown(self, request: Request) -> Table:
+        """The table with the parts that are asked for."""
+        if request.sections is None:
+            return self
+        return replace(self, rows=tuple(r for r in self.rows if r.section in request.sections))
 
     @property
     def trained(self) -> list[Row]:
@@ -223,7 +260,7 @@ class Table:
         cells = load_published(self.paper, self.published)
         names = row.published, column.published_column
         first, second = reversed(names) if self.transposed else names
-        return cells.get((first, second, column.published_metric))
+        return cells.get((first, second, row.metric or column.published_metric))
 
     def margin_of(self, column: Column) -> float | None:
         """The margin declared for a measured column, None for another; the rounding of the printed
@@ -249,13 +286,17 @@ class Table:
         return Published(row.name, "", "mean", mean, f"{mean:.2f}", None, None, source)
 
     def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind the table, each once: one seed of all rows before the second seed."""
+        """Every run behind the table, each once: one seed of all rows before the second seed, and
+        a run that others need before them.
+        """
         wanted = [column for column in self.scores if not self.gap(column, request)]
         specs = {
             run_key(spec): spec
-            for row in self.trained
+            for row in self.shown(request).trained
             for column in wanted
-            for spec in self.cell_runs(row, column, request)
+            for runs in (self.parents, self.cell_runs)
+            if runs is not None
+            for spec in runs(row, column, request)
         }
         return sorted(specs.values(), key=lambda spec: spec.seed)
 

@@ -17,6 +17,7 @@ from repro.spec.sentences import SENTENCES, protocol_of
 from repro.stats.evidence import Evidence
 from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
+from repro.store.entry import StoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,11 @@ def score_cell(at: Place, column: Score) -> Cell:
     if gap:
         return at.gap(column, gap, wanted=column.task in at.table.needed(at.request))
     found = at.lookup.find(at.specs(column))
-    values = []
-    for one in found:
-        if one.run is not None:
-            epoch = at.row.epoch or kept_epoch(one.run)
-            where = at.split(column), at.protocol(column), column.metric, column.group, epoch
-            score = one.run.score(*where)
-            values += [(one, score.value)] if score is not None else []
+    values = [
+        (one, value)
+        for one in found
+        if one.run is not None and (value := _value(at, column, one.run)) is not None
+    ]
     if at.row.select == "tuned":
         return _tuned(at, column, found, values)
     if at.row.select == "best":
@@ -107,6 +106,16 @@ def score_cell(at: Place, column: Score) -> Cell:
     if at.request.server:
         values = [(one, value) for one in found if (value := _served(at, column, one)) is not None]
     return _mean_of_seeds(at, column, found, values)
+
+
+def _value(at: Place, column: Score, run: StoredRun) -> float | None:
+    """The run's score, or how many of its layers have an adapter in use."""
+    if at.row.measure == "layers":
+        return None if run.result.layers is None else float(len(run.result.layers))
+    epoch = at.row.epoch or kept_epoch(run)
+    where = at.split(column), at.protocol(column), column.metric, column.group, epoch
+    score = run.score(*where)
+    return None if score is None else score.value
 
 
 def _served(at: Place, column: Score, found: Found) -> float | None:
@@ -134,7 +143,7 @@ def _mean_of_seeds(
         behind=tuple(run.key for run in stored),
         complete=not rest,
         partial=f"{len(values)} of {len(found)} seeds; the rest: {why}" if values and rest else "",
-        collapsed=collapsed if at.row.epoch is None else (),
+        collapsed=collapsed if at.row.epoch is None and at.row.measure == "score" else (),
     )
 
 
@@ -295,6 +304,7 @@ def _judged(at: Place, column: Column, values: Sequence[float], missing: str, **
     split = at.split(column) if isinstance(column, Score) else "validation"
     other = at.table.server and not at.request.server
     elsewhere = f"published: {at.table.server}, reproduced: {split}" if other else ""
+    elsewhere = elsewhere or (at.table.elsewhere and f"published: {at.table.elsewhere}")
     verdict, reason = comparable(known, reproduced, at.request.scale, missing, elsewhere)
     difference = reproduced.mean - known if reproduced and known is not None else None
     return Cell(column, published, reproduced, difference, verdict, reason, **more)

@@ -42,6 +42,10 @@ def table_name(request: Request) -> str:
         parts.append("-".join(request.tasks))
     if request.method is not None:
         parts.append(request.method)
+    if request.sections is not None:
+        parts += [section.replace(" ", "-") for section in request.sections]
+    if request.published_layers:
+        parts.append("published-layers")
     values = {name: getattr(request, name) for name in OVERRIDES}
     parts += [f"{n.replace('_', '-')}-{v:g}" for n, v in values.items() if v is not None]
     return ".".join(parts + ([request.precision] if request.precision else []))
@@ -145,5 +149,8 @@ def command_line(request: Request) -> str:
             words += [f"--{name.replace('_', '-')}", str(values[name])]
     if request.precision:
         words += ["--precision", request.precision]
+    if request.sections is not None:
+        words += ["--section", ",".join(request.sections)]
+    words += ["--published-layers"] * request.published_layers
     words += ["--as-released"] * request.as_released + ["--server"] * request.server
     return shlex.join(words)

@@ -27,7 +27,7 @@ def _compared(view: TableView) -> list[Cell]:
     return [
         cell
         for row in view.rows
-        if row.row.trained and not row.row.reference
+        if row.row.scored
         for cell in row.cells
         if cell.evidence is not None
     ]
@@ -70,7 +70,7 @@ def _order(view: TableView) -> list[str]:
         cells = {
             row.row.name: cell
             for row in view.rows
-            if row.row.trained and not row.row.reference
+            if row.row.scored
             for cell in row.cells
             if cell.column.name == column.name and cell.evidence is not None
         }

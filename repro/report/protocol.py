@@ -59,7 +59,8 @@ def values(spec: RunSpec) -> list[Value]:
 def first_runs(table: Table, request: Request) -> dict[str, RunSpec]:
     """Row -> its first run, of its first seed on the first task that is asked for."""
     wanted = [c for c in table.scores if c.task in table.needed(request)] or table.columns
-    return {row.name: table.cell_runs(row, wanted[0], request)[0] for row in table.trained}
+    rows = [row for row in table.shown(request).trained if row.measure == "score"]
+    return {row.name: table.cell_runs(row, wanted[0], request)[0] for row in rows}
 
 
 def choices(request: Request) -> list[Choice]:
@@ -89,7 +90,7 @@ def _grouped(rows: dict[str, tuple[Value | None, Value | None]], total: int) -> 
 def _as_printed(request: Request) -> Request:
     """The same artefact at the paper's scale, nothing set by hand."""
     bare = Request(request.table, "paper", 1, tasks=request.tasks, method=request.method)
-    return replace(bare, as_released=request.as_released)
+    return replace(bare, as_released=request.as_released, sections=request.sections)
 
 
 def _runs(request: Request) -> dict[str, RunSpec]:

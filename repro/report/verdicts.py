@@ -4,9 +4,11 @@ a false alarm.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from repro.papers.margins import LAYER
 from repro.papers.published import Published
 from repro.papers.tables import Mean, Row, Score, Table
 from repro.report.cells import Cell
@@ -44,7 +46,7 @@ def _spreads(rows: Cells, kinds: Mapping[str, Row]) -> dict[str, Spread | None]:
     """Column -> the common deviation of its rows; a reference and a difference are no models."""
     columns: dict[str, list[Summary]] = {}
     for name, cells in rows.items():
-        if not kinds[name].trained or kinds[name].reference:
+        if not kinds[name].scored:
             continue
         for cell in cells:
             if isinstance(cell.column, Score | Mean) and cell.reproduced is not None:
@@ -55,9 +57,11 @@ def _spreads(rows: Cells, kinds: Mapping[str, Row]) -> dict[str, Spread | None]:
 def _weighed(table: Table, row: Row, cell: Cell, common: Mapping[str, Spread | None]) -> Cell:
     """The cell with its evidence, where a measured number stands beside a printed one."""
     margin, printed = table.margin_of(cell.column), cell.published
+    if margin is not None and row.measure == "layers":
+        margin = LAYER
     if margin is None or printed is None or printed.value is None or cell.reproduced is None:
         return cell
-    shared = common.get(cell.column.name) if row.trained and not row.reference else None
+    shared = common.get(cell.column.name) if row.scored else None
     spread = (shared or own(cell.reproduced)) if cell.reproduced.n > 1 else None
     target = target_of(printed, printed.value, table.spread)
     return replace(cell, evidence=weigh(cell.reproduced, target, margin, spread))
@@ -72,4 +76,6 @@ def target_of(printed: Published, value: float, spread: str) -> Target:
     """The published number as the rule needs it; `spread` says what the paper prints after ±."""
     sem = printed.sd if spread == "sem" else None
     sd = None if spread == "sem" else printed.sd
+    if spread == "population sd" and sd is not None and printed.n is not None and printed.n > 1:
+        sd *= math.sqrt(printed.n / (printed.n - 1))
     return Target(value, 10.0**-printed.decimals, printed.n, sd, sem)

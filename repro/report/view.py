@@ -11,8 +11,9 @@ from repro.papers.tables import Request, Row, Score, Table
 from repro.report.cells import Cell, Place, delta_cell, derived_cell, score_cell
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.report.verdicts import with_verdicts
-from repro.spec import RunSpec
+from repro.spec import LastLayers, RunSpec
 from repro.spec.counts import total_parameters, trained_parameters
+from repro.spec.trained import awaits_layers
 from repro.stats.summary import Summary, summarise
 from repro.store.store import Store
 
@@ -68,7 +69,7 @@ class TableView:
 
 def view_table(table: Table, request: Request, store: Store) -> TableView:
     """Lays the store's results into the table."""
-    lookup = Lookup(store)
+    table, lookup = table.shown(request), Lookup(store)
     rows: dict[str, RowView] = {}
     for row in table.rows:
         place = Place(table, row, request, lookup)
@@ -105,12 +106,17 @@ def _row(at: Place) -> RowView:
 
 def _parameters(at: Place) -> tuple[int, int] | None:
     """Of the row's one model; a reference has none, and a sweep has many."""
-    untold = at.row.reference or at.row.swept or not at.row.trained
+    untold = at.row.swept or not at.row.scored
     if untold or not at.table.scores:
         return None
     columns = at.table.scores
     wanted = [column for column in columns if not at.table.gap(column, at.request)]
     spec = at.specs((wanted or columns)[0])[0]
+    if isinstance(spec.method, LastLayers):
+        return None  # it trains nothing of its own
+    if awaits_layers(spec):
+        run = at.lookup.find([spec])[0].run
+        return (run.result.parameters_trained, run.result.parameters_total) if run else None
     return trained_parameters(spec), total_parameters(spec)
 
 

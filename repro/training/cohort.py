@@ -24,7 +24,7 @@ from repro.training.flat import FlatParameters
 from repro.training.losses import SpanLoss, class_loss, squared_error, tag_loss
 from repro.training.optimizer import AdamW
 
-OWN = ("learning_rate", "clip_norm", "start_weight", "end_weight")
+OWN = ("learning_rate", "switch_rate", "rational_rate", "clip_norm", "start_weight", "end_weight")
 """Recipe fields in which the members of a cohort may differ."""
 STACKED_TOKENS = {"cpu": 1024, "cuda": 16_384}
 """Tokens of a step up to which runs with rows of their own are stacked.
@@ -61,6 +61,10 @@ class Cohort:
     def trains(self) -> bool:
         """It has parameters at all."""
         return self.parameters.values.numel() > 0
+
+    def prepare(self, step: int) -> None:
+        """Draws what holds for a whole step (from 1)."""
+        self.learner.prepare(step, [spec.seed for spec in self.specs])
 
     def accumulate(self, inputs: Inputs, targets: Tensor, share: float) -> Tensor:
         """Adds the gradients of a (micro-)batch that is `share` of the whole batch.

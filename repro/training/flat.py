@@ -1,5 +1,7 @@
 """All parameters of a learner in one tensor (runs, stacks, size), and their gradients in another.
 
+Parameters of one learning rate stand together.
+
 Optimizer, clipping and checkpoints then are a handful of operations on three tensors, whatever
 the method's modules are.
 """
@@ -21,16 +23,26 @@ class FlatParameters:
 
     def __init__(self, learner: Learner) -> None:
         self.lead = (learner.runs, learner.stacks)
-        self.parameters = [p for p in learner.parameters() if p.requires_grad]
+        named = [
+            (learner.rates.get(name.rpartition(".")[2], "learning_rate"), p)
+            for name, p in learner.named_parameters()
+            if p.requires_grad
+        ]
+        fields = ("learning_rate", *sorted(set(learner.rates.values())))
+        named.sort(key=lambda pair: fields.index(pair[0]))
+        self.parameters = [parameter for _, parameter in named]
+        self.idles = learner.idles
         copies = learner.runs * learner.stacks
         widths = [p.numel() // copies for p in self.parameters]
         device = self.parameters[0].device if self.parameters else torch.device("cpu")
         self.values = torch.zeros(*self.lead, sum(widths), device=device)
         self.gradients = torch.zeros_like(self.values)
         self.matrices = torch.zeros(sum(widths), device=device)  # 1 where a matrix's element is
+        self.columns: dict[str, slice] = {}
+        """Field of the recipe -> the columns whose learning rate it holds."""
         self._gradients: list[Tensor] = []
         place = 0
-        for parameter, width in zip(self.parameters, widths, strict=True):
+        for (field, parameter), width in zip(named, widths, strict=True):
             shape = parameter.shape[2:] if learner.stacked else parameter.shape
             part = (..., slice(place, place + width))
             view = self._view(self.values[part], shape, learner.stacked)
@@ -38,11 +50,13 @@ class FlatParameters:
             parameter.data = view
             self.matrices[place : place + width] = len(shape) > 1
             self._gradients.append(self._view(self.gradients[part], shape, learner.stacked))
+            begin = self.columns.get(field, slice(place, place)).start
             place += width
+            self.columns[field] = slice(begin, place)
 
     def accumulate(self, loss: Tensor) -> None:
-        """Adds the gradients of the scalar `loss`."""
-        found = torch.autograd.grad(loss, self.parameters)
+        """Adds the gradients of the scalar `loss`, 0 for what takes no part where some may."""
+        found = torch.autograd.grad(loss, self.parameters, materialize_grads=self.idles)
         torch._foreach_add_(self._gradients, list(found))
 
     @staticmethod

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.learner import Inputs
+from repro.methods.learner import Inputs, Learned
 from repro.spec import RunSpec, run_key
 from repro.store.atomic import write_json
 from repro.tasks.data import Collector, Example, TaskData
@@ -94,6 +94,8 @@ class Group:
     def _train_step(self, epoch: int, batch: dict[int, NDArray[np.int64]]) -> None:
         """One step of every member; `batch` holds each seed's examples."""
         self.step += 1
+        for cohort in self.cohorts:
+            cohort.prepare(self.step)
         losses = {cohort.members[0]: torch.zeros(len(cohort.members)) for cohort in self.cohorts}
         size = len(next(iter(batch.values())))
         for places in self._micro_batches(size):
@@ -207,7 +209,7 @@ class Group:
         if self.evaluated >= epoch:
             return
         last = epoch == self.lead.recipe.epochs
-        best = self.lead.recipe.keep == "best"
+        best = self.lead.recipe.keep != "last"
         if best or not last:
             for member, collector in self._evaluate(epoch):
                 self._score(member, collector, epoch)
@@ -270,9 +272,12 @@ class Group:
         self.report(event | {"kept": kept})
 
     def _keep_best(self, member: Member, epoch: int) -> None:
-        """Writes the member's weights where no earlier epoch was better; ties go to the later."""
+        """Writes the member's weights where no earlier epoch was better, or as good where ties go
+        to the first.
+        """
         found = self.data.monitor([s for s in member.scores if s["epoch"] == epoch])
-        if member.best is None or (found is not None and found >= member.best):
+        ties = member.spec.recipe.keep == "best"
+        if member.best is None or (found is not None and _outdoes(found, member.best, ties)):
             member.kept, member.best = epoch, found
             self._write_artefact(member)
 
@@ -283,17 +288,42 @@ class Group:
                 self._write_artefact(member)
         for cohort in self.cohorts:
             for run, index in enumerate(cohort.members):
-                if self.members[index].diverged_at is None:
-                    cohort.load_artefact(run, read_artefact(self.artefact(self.members[index])))
+                member = self.members[index]
+                if member.diverged_at is None:
+                    self._unrestore(member, cohort, run)
+                    cohort.load_artefact(run, read_artefact(self.artefact(member)))
+            cohort.learner.forget_inputs()
         for member, collector in self._evaluate(epoch):
             self._score(member, collector, member.kept or epoch, kept=member.kept is not None)
             write_json(self.predictions(member), collector.predictions())
 
+    def _unrestore(self, member: Member, cohort: Cohort, run: int) -> None:
+        """Puts the last epoch's values of what the method does not restore into the artefact."""
+        kept = cohort.learner.unrestored
+        if kept:
+            path, last = self.artefact(member), cohort.artefact(run)
+            last = {name: v for name, v in last.items() if name.rpartition(".")[2] in kept}
+            write_artefact(path, read_artefact(path) | last)
+
     def _write_artefact(self, member: Member) -> None:
+        cohort, run = self._place(member)
+        write_artefact(self.artefact(member), cohort.artefact(run))
+
+    def _place(self, member: Member) -> tuple[Cohort, int]:
+        """The cohort that trains the member, and its place there."""
         index = self.members.index(member)
         cohort = next(cohort for cohort in self.cohorts if index in cohort.members)
-        tensors = cohort.artefact(cohort.members.index(index))
-        write_artefact(self.artefact(member), tensors)
+        return cohort, cohort.members.index(index)
+
+    def selected(self, member: Member) -> list[int] | None:
+        """The layers (from 0) whose adapter the trained member uses; None of other methods."""
+        cohort, run = self._place(member)
+        return cohort.learner.selected(run)
+
+    def activations(self, member: Member) -> dict[int, Learned]:
+        """Layer -> the activation that the trained member learned, if it learns some."""
+        cohort, run = self._place(member)
+        return cohort.learner.activations(run)
 
     def predictions(self, member: Member) -> Path:
         """Where the member's final predictions are until the result is stored."""
@@ -387,3 +417,7 @@ class Group:
 
     def _cohort(self, members: list[int]) -> Cohort:
         return Cohort(members, self.specs, self.encoder, self.settings.device, self.steps)
+
+
+def _outdoes(found: float, best: float, ties: bool) -> bool:
+    return found > best or (ties and found == best)

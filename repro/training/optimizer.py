@@ -1,4 +1,4 @@
-"""AdamW over flat parameters, with rate and clip of each run its own.
+"""AdamW over flat parameters, with rates and clip of each run its own.
 
 torch's fused kernel does the arithmetic, in one pass over memory. The released ResAdapters and
 Houlsby code use AdamW without bias correction, and one gradient clip a stack.
@@ -23,7 +23,10 @@ class AdamW:
     def __init__(self, parameters: FlatParameters, recipes: list[Recipe], steps: int) -> None:
         self.parameters, self.recipe, self.steps = parameters, recipes[0], steps
         device = parameters.values.device
-        self.rates = [recipe.learning_rate for recipe in recipes]
+        self.rates = {
+            field: [getattr(recipe, field) or recipe.learning_rate for recipe in recipes]
+            for field in parameters.columns
+        }
         limits = [float("inf") if r.clip_norm is None else r.clip_norm for r in recipes]
         self.limit = torch.tensor(limits, device=device)[:, None]
         self.clips = any(r.clip_norm is not None for r in recipes)
@@ -39,26 +42,28 @@ class AdamW:
         if self.clips:
             gradients.mul_((self.limit / (norms + 1e-6)).clamp_(max=1.0).unsqueeze(2))
         factor = scheduled(self.recipe, number, self.steps)
-        if len(set(self.rates)) == 1:
-            self._move(slice(None), self.rates[0] * factor, number)
+        if len({rate for rates in self.rates.values() for rate in rates}) == 1:
+            rate = next(iter(self.rates.values()))[0]
+            self._move((slice(None), slice(None), slice(None)), rate * factor, number)
         else:
-            for run, rate in enumerate(self.rates):
-                self._move(slice(run, run + 1), rate * factor, number)
+            for field, columns in self.parameters.columns.items():
+                for run, rate in enumerate(self.rates[field]):
+                    self._move((slice(run, run + 1), slice(None), columns), rate * factor, number)
         gradients.zero_()
         return norms
 
-    def _move(self, runs: slice, rate: float, number: int) -> None:
-        """Moves the parameters of `runs` at one rate."""
-        recipe, values = self.recipe, self.parameters.values[runs]
+    def _move(self, part: tuple[slice, slice, slice], rate: float, number: int) -> None:
+        """Moves a part of the parameters (runs, stacks, columns) at one rate."""
+        recipe, values = self.recipe, self.parameters.values[part]
         decay = recipe.weight_decay
         if decay and self.spares:
-            values.mul_(1 - rate * decay * self.parameters.matrices)
+            values.mul_(1 - rate * decay * self.parameters.matrices[part[2]])
             decay = 0.0
         adamw(
             [values],
-            [self.parameters.gradients[runs]],
-            [self.first[runs]],
-            [self.second[runs]],
+            [self.parameters.gradients[part]],
+            [self.first[part]],
+            [self.second[part]],
             [],
             [self.count.fill_(number - 1 if recipe.bias_correction else ENDLESS)],
             fused=True,

@@ -20,6 +20,7 @@ from repro.spec.trained import trained
 PARTS = {
     "encoder": "encoder",
     "adapters": "adapters",
+    "adaptable": "adapters",
     "norms": "layer norms",
     "pooler": "pooler",
     "head.dense": "head layers",
@@ -43,7 +44,7 @@ def count_modules(spec: RunSpec) -> dict[str, int]:
         if parameter.requires_grad:
             part = next(part for start, part in PARTS.items() if name.startswith(start))
             found[part] += parameter.numel()
-    return {part: found[part] for part in PARTS.values()}
+    return {part: found[part] for part in dict.fromkeys(PARTS.values())}
 
 
 def _shape_of(backbone: Backbone) -> Encoder:

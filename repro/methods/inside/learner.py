@@ -7,12 +7,13 @@ with the library, and layer norms that train stand in place of the encoder's own
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from repro.backbones.load import Encoder
+from repro.methods.inside.adaptable import AdaptableAdapter, first_dropped, insert_adaptable
 from repro.methods.inside.adapters import Adapter, draw, slots_of
 from repro.methods.inside.attention import use_packed_attention
 from repro.methods.inside.heads import STD, Head, frozen_pooler, trained_pooler
@@ -26,9 +27,9 @@ from repro.methods.inside.hooks import (
 from repro.methods.inside.norms import TrainedNorm
 from repro.methods.inside.passing import Pass
 from repro.methods.inside.slots import Family, embed, family_of, layers_of
-from repro.methods.learner import Inputs, Learner, Linear
+from repro.methods.learner import Inputs, Learned, Learner, Linear
 from repro.methods.randomness import Dropout
-from repro.spec.trained import Trained
+from repro.spec.trained import Trained, adapted_layers
 
 
 class Inside(Learner):
@@ -44,6 +45,7 @@ class Inside(Learner):
         self.trains, self.runs, self.stacks = trains, runs, 1
         self.stacked = not trains.copies
         self.now = Pass(trains.dropout)
+        self._dropped: tuple[int, ...] = ()
         self.family = family_of(encoder.model)
         model = encoder.shared_copy(_copied(trains, encoder.model, self.family))
         self._model = (model,)  # in a tuple: what is frozen is no part of the learner
@@ -58,6 +60,7 @@ class Inside(Learner):
         if trains.pooled:
             narrow_after_attention(self._layers[-1], self.family, self.now)
         self.adapters = nn.ModuleList(self._insert_adapters(hidden))
+        self.adaptable = nn.ModuleDict(self._insert_adaptable(hidden))  # by layer, from 0
         self._add_head(encoder.pooler, hidden, name)
 
     def _unfreeze_norms(self, model: nn.Module) -> list[TrainedNorm]:
@@ -80,6 +83,22 @@ class Inside(Learner):
                 insert_houlsby(layer, self.family, own, self.now)
         return adapters
 
+    def _insert_adaptable(self, hidden: int) -> dict[str, AdaptableAdapter]:
+        spec = self.trains.adaptable
+        if spec is None:
+            return {}
+        self.idles = spec.drops > 0
+        self.rates = {
+            "numerator": "rational_rate", "denominator": "rational_rate", "logits": "switch_rate",
+        }  # fmt: skip
+        self.unrestored = ("logits",) if spec.restored == "last" else ()
+        found = {}
+        for number in adapted_layers(spec, self.layers):
+            adapter = AdaptableAdapter(spec, number, self.runs, hidden)
+            insert_adaptable(self._layers[number], self.family, adapter, self.now)
+            found[str(number)] = adapter
+        return found
+
     def _add_head(self, pooler: nn.Linear | None, hidden: int, name: str) -> None:
         self.pooler: Linear | None = None
         self._frozen_pooler: Callable[[Tensor], Tensor] | None = None
@@ -96,6 +115,11 @@ class Inside(Learner):
 
     # -- what a pass does ---------------------------------------------------------------------
 
+    def prepare(self, step: int, seeds: Sequence[int]) -> None:
+        """Draws how many of the first layers each run leaves out at this step."""
+        drops = self.trains.adaptable.drops if self.trains.adaptable is not None else 0
+        self._dropped = tuple(first_dropped(drops, seed, step) for seed in seeds) if drops else ()
+
     def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """(runs, batch, outputs) of a classifier; spans (runs, 2, batch, length).
 
@@ -109,6 +133,7 @@ class Inside(Learner):
     def start(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """The embedding output (1, tokens, hidden); the layers that follow read this batch."""
         self.now.begin(inputs.layout, self.runs, dropout)
+        self.now.dropped = self._dropped if self.training else ()
         packing = self.now.packing
         ids, types = packing.ids(inputs.input_ids), packing.ids(inputs.type_ids)
         return embed(self._model[0], self.family, ids, types, packing.places)
@@ -138,11 +163,41 @@ class Inside(Learner):
 
     def initialise(self, streams: list[torch.Generator]) -> None:
         """Draws adapters in their order, a pooler that the checkpoint lacks, then the head."""
-        for adapter in self.adapters:
-            adapter.initialise(streams)  # type: ignore[operator]
+        for adapter in (*self.adapters, *self.adaptable.values()):
+            adapter.initialise(streams)
         if self.pooler is not None and self._draws_pooler:
             draw(self.pooler, streams, STD)
         self.head.initialise(streams)
+
+    # -- what an adaptable adapter learned ----------------------------------------------------
+
+    def selected(self, run: int) -> list[int] | None:
+        """The layers (from 0) whose adapter is in use; None of other methods."""
+        if self.trains.adaptable is None:
+            return None
+        return [a.layer for a in self._adaptable() if a.logits is None or bool(a.kept()[run])]
+
+    def activations(self, run: int) -> dict[int, Learned]:
+        """Layer -> its rational activation and the inputs that it met since `forget_inputs`."""
+        return {
+            adapter.layer: Learned(
+                adapter.rational.form,
+                adapter.rational.numerator[run, 0].tolist(),
+                adapter.rational.denominator[run, 0].tolist(),
+                adapter.low[run],
+                adapter.high[run],
+            )
+            for adapter in self._adaptable()
+            if adapter.rational is not None
+        }
+
+    def forget_inputs(self) -> None:
+        """From here on the inputs of activations are remembered anew."""
+        for adapter in self._adaptable():
+            adapter.forget_inputs()
+
+    def _adaptable(self) -> list[AdaptableAdapter]:
+        return [a for a in self.adaptable.values() if isinstance(a, AdaptableAdapter)]
 
     def _tags(self, scores: Tensor) -> Tensor:
         """Scores (1, tokens, tags) -> (runs, batch, length, tags)."""

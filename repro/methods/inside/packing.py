@@ -55,6 +55,8 @@ class Packing:
         self.kept = _kept(layout, self.longest)
         """Where the tokens stand in (rows * longest)."""
         self.places = (self.kept % self.longest).unsqueeze(0)  # (1, tokens)
+        self.row = self.kept // self.longest
+        """Which row each token is of: (tokens,)."""
         self.mask: Tensor | None = None  # (rows, 1, 1, longest), -inf on padding
         if not self.full:
             padding = ~layout.real[:, : self.longest]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -28,6 +31,8 @@ class Pass:
         """It does so by now."""
         self.adapters = True
         """The adapters of this layer are switched on."""
+        self.dropped: tuple[int, ...] = ()
+        """How many of the first layers each run leaves out in this step (AdapterDrop)."""
 
     def begin(self, layout: Layout, runs: int, dropout: Dropout) -> None:
         """Another batch: rows of `runs` runs."""
@@ -54,6 +59,17 @@ class Pass:
             return x
         shapes = [(size, x.shape[2]) for size in self.shares.sizes]
         return dropped(x, join(self.dropout.keep(shapes, self.rate, x.device)), self.rate)
+
+    def of_runs(self, values: Tensor | Sequence[float]) -> Tensor:
+        """One value a run as one an item: (1, items, 1)."""
+        found = torch.as_tensor(values, device=self.packing.first.device)
+        if len(found) > 1:
+            found = found.repeat_interleave(torch.tensor(self.shares.sizes, device=found.device))
+        return found.view(1, -1, 1)
+
+    def of_rows(self, values: Tensor) -> Tensor:
+        """(rows, width), one for each example, as one for each item: (items, width)."""
+        return values if self.narrowed else values.index_select(0, self.packing.row)
 
     def drop_rows(self, x: Tensor) -> Tensor:
         """Dropout on (runs, batch, width)."""

@@ -1,0 +1,177 @@
+"""The rational activation R = P / Q (Moosavi et al. 2022, section 3.1; Molina et al. 2020).
+
+    P(x) = sum_{j=0..5} a_j x^j
+    Q(x) = 1 + S,  S = sum_{k=1..4} |b_k x^k|      form "a", as the released code runs
+    Q(x) = 1 + |S|,  S = sum_{k=1..4} b_k x^k      form "b", as printed
+
+    dR/da_j = x^j / Q        dR/db_k = -R/Q dQ/db_k        dR/dx = (P' - R Q') / Q
+
+The absolute value has no slope where b = 0, which is where training begins: with 0 in its place
+no b_k would ever move. There dQ/db_k is |x|^k, the slope from b_k > 0, in both forms. Where the
+absolute value has its kink in x (x = 0; in form "b" every x with S = 0), Q' is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from repro.errors import UnknownName
+from repro.spec.rational import check_form
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a rational begins as.
+
+    `numerator` is a_0..a_5, `denominator` b_1..b_4, `error` the largest deviation on [-3, 3].
+    """
+
+    numerator: tuple[float, ...]
+    denominator: tuple[float, ...]
+    error: float
+
+
+STARTS = {
+    "one": Start((1.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), 0.0),
+    "relu": Start(
+        (0.033917, 0.5, 1.668913, 1.987103, 0.939145, 0.150446),
+        (0.0, 3.974205, 0.0, 0.300891),
+        0.034,
+    ),
+    "gelu": Start(
+        (-0.001165, 0.5, 0.407537, 0.10579, 0.008286, 0.0), (0.0, 0.21158, 0.0, 0.0), 0.0024
+    ),
+    "tanh": Start(
+        (0.0, 0.999994, 0.0, 0.107703, 0.0, 0.000871), (0.0, 0.441009, 0.0, 0.014579), 0.00001
+    ),
+}
+"""Least squares on [-3, 3] with b_1 = b_3 = 0 and b_2, b_4 >= 0, where both forms are equal.
+
+Odd terms of Q would gain little: ReLU's error falls to 0.030, the others' are small already.
+"""
+
+
+class Rational(nn.Module):
+    """R of `runs` runs, ten parameters a run."""
+
+    def __init__(self, runs: int, form: str, start: str) -> None:
+        super().__init__()
+        check_form(form)
+        if start not in STARTS:
+            raise UnknownName("start of a rational activation", start, STARTS)
+        self.form = form
+        begun = STARTS[start]
+        self.numerator = nn.Parameter(torch.tensor(begun.numerator).repeat(runs, 1, 1))
+        self.denominator = nn.Parameter(torch.tensor(begun.denominator).repeat(runs, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(runs, items, width) -> the same shape."""
+        coefficients = self.numerator.flatten(0, 1), self.denominator.flatten(0, 1)
+        return rational(x, *coefficients, self.form)
+
+
+def rational(x: Tensor, numerator: Tensor, denominator: Tensor, form: str) -> Tensor:
+    """R(x) of each run: x (runs, items, width), numerator (runs, 6), denominator (runs, 4).
+
+    Computed in fp32, in float64 where x is; the result has x's dtype and shape. Finite up to
+    |x| = 1e4. Raises UnknownName for a form that there is not.
+    """
+    check_form(form)
+    found: Tensor = _Rational.apply(x, numerator, denominator, form)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Rational(torch.autograd.Function):
+    """Keeps x and the coefficients alone; products and sums only, which autocast leaves in fp32."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, numerator: Tensor, denominator: Tensor, form: str) -> Tensor:
+        ctx.save_for_backward(x, numerator, denominator)
+        ctx.form = form
+        wide = _wide(x)
+        bottom, _ = _bottom(wide, denominator, form)
+        return _polynomial(_columns(numerator, wide), wide).div_(bottom).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        x, numerator, denominator = ctx.saved_tensors
+        wide, form = _wide(x), ctx.form
+        a = _columns(numerator, wide)
+        bottom, s = _bottom(wide, denominator, form)
+        share = _wide(gradients[0]) / bottom
+        ratio = _polynomial(a, wide).div_(bottom)
+        to_b = -(ratio * share)
+        slope = _slope_of_bottom(wide, denominator, s, form)
+        to_x = _polynomial(_derived(a), wide).sub_(slope.mul_(ratio)).mul_(share)
+        if form == "a":
+            base, signs = wide.abs(), _sign(denominator)
+        else:
+            base, signs = torch.where(s == 0, wide.abs(), wide), torch.ones_like(denominator)
+            to_b.mul_(_sign(s))
+        return (
+            to_x.to(x.dtype),
+            _moments(share, wide, numerator.shape[1]).to(numerator.dtype),
+            (_moments(to_b.mul_(base), base, denominator.shape[1]) * signs).to(denominator.dtype),
+            None,
+        )
+
+
+def _wide(x: Tensor) -> Tensor:
+    """x in fp32, float64 where it is that."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _columns(coefficients: Tensor, wide: Tensor) -> list[Tensor]:
+    """(runs, n) -> n of (runs, 1, 1), in the dtype of `wide`."""
+    return list(coefficients.to(wide.dtype)[:, :, None, None].unbind(1))
+
+
+def _polynomial(coefficients: list[Tensor], x: Tensor) -> Tensor:
+    """sum_j c_j x^j by Horner's rule, a new tensor."""
+    *others, second, first = coefficients
+    value = torch.addcmul(second, first, x)
+    for coefficient in reversed(others):
+        value.mul_(x).add_(coefficient)
+    return value
+
+
+def _derived(coefficients: list[Tensor]) -> list[Tensor]:
+    """The coefficients of the polynomial's derivative."""
+    return [j * coefficient for j, coefficient in enumerate(coefficients)][1:]
+
+
+def _bottom(x: Tensor, denominator: Tensor, form: str) -> tuple[Tensor, Tensor]:
+    """Q and S."""
+    b = _columns(denominator, x)
+    y, c = (x.abs(), [k.abs() for k in b]) if form == "a" else (x, b)
+    s = _polynomial(c, y).mul_(y)
+    return s.abs().add_(1), s
+
+
+def _slope_of_bottom(x: Tensor, denominator: Tensor, s: Tensor, form: str) -> Tensor:
+    """Q', 0 where an absolute value has its kink."""
+    b = _columns(denominator, x)
+    if form == "a":
+        rising = _polynomial(_derived([b[0], *(k.abs() for k in b)]), x.abs())
+        return rising.mul_(x.sign())
+    return _polynomial(_derived([b[0], *b]), x).mul_(s.sign())
+
+
+def _sign(x: Tensor) -> Tensor:
+    """-1 below 0, else 1."""
+    return torch.where(x < 0, -1.0, 1.0).to(x.dtype)
+
+
+def _moments(weights: Tensor, x: Tensor, count: int) -> Tensor:
+    """Sums of weights * x^j over items and width, j = 0..count-1: (runs, count).
+
+    `weights` is overwritten. torch adds in blocks, so fp32 stays exact to a few units.
+    """
+    sums = [weights.sum((1, 2))]
+    for _ in range(count - 1):
+        sums.append(weights.mul_(x).sum((1, 2)))
+    return torch.stack(sums, 1)

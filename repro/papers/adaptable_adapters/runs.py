@@ -1,0 +1,209 @@
+"""The run behind a cell of Adaptable Adapters, and the runs that it needs first."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from repro.errors import ReproError
+from repro.papers.adaptable_adapters.setting import (
+    AS_RELEASED,
+    BLOCKS,
+    DEPTH,
+    DRAWN,
+    FULL,
+    FURTHER,
+    KEPT,
+    LOW,
+    PLAIN,
+    RATIONAL,
+    RECIPE,
+    REDUCED_FULL,
+    SEEDS,
+    SMALL,
+    SMOKE_ROWS,
+    SWITCH,
+)
+from repro.papers.glue import POOLER, bottleneck, encoder, sentence_run
+from repro.papers.published import load_published
+from repro.papers.setting import Setting, assumed, code, paper
+from repro.papers.tables import Request
+from repro.spec import Backbone, LastLayers, RunSpec, Source, run_key
+from repro.spec.backbones import BERT_LARGE
+from repro.spec.limits import check_run
+
+CHOSEN, CHOSEN_BLOCK = "qqp", LOW[100]
+"""Task and block whose selected layers AA-focused^uni uses everywhere (section 5)."""
+BASELINE, AA, SPEC, UNI, SIM = (
+    "Baseline",
+    "AA",
+    "AA-focused^spec",
+    "AA-focused^uni",
+    "AA-focused^sim",
+)
+DROP, DROP_AA, DROP_13 = "AdapterDrop", "AdapterDrop^AA", f"AdapterDrop^{KEPT}"
+SWITCH_ONLY, RATIONAL_ONLY, BASELINE_13 = "Switch-only", "Rational-only", f"Baseline_{KEPT}"
+ARCHITECTURE, TRAINED = "architecture", "trained"
+"""Roles of parents: the run that selected the layers, and the one that is only evaluated."""
+OWN_SETTING: dict[str, Setting] = {
+    BASELINE: PLAIN,
+    AA: PLAIN | RATIONAL | SWITCH,
+    SPEC: PLAIN | RATIONAL,
+    UNI: PLAIN | RATIONAL,
+    SIM: PLAIN | RATIONAL,
+    DROP: PLAIN,
+    SWITCH_ONLY: PLAIN | SWITCH,
+    RATIONAL_ONLY: PLAIN | RATIONAL,
+    BASELINE_13: PLAIN,
+}
+
+
+@lru_cache(maxsize=50_000)
+def chain_of(
+    variant: str, task: str, request: Request, block: str, seed: int, large: str = BERT_LARGE
+) -> tuple[RunSpec, ...]:
+    """The run of a model on a task and a block of rows, last; before it those that it needs.
+
+    `variant` is a row of Table 2 or 4, or "last N" for rationals in the last N of 24 layers.
+    `large` is the encoder at the paper's scale. Raises ReproError for published layers of another
+    depth.
+    """
+    if variant in (DROP_AA, DROP_13):
+        return _dropped(variant, task, request, block, seed, large)
+    backbone = encoder(request, large, paper("section 4.2"))
+    if variant not in (SPEC, UNI):
+        return (_run(variant, task, request, block, seed, backbone, _layers(variant, backbone[0])),)
+    if variant == UNI and request.published_layers:
+        chosen = paper("section 5, AA-focused with one architecture")
+        layers: Setting = {"method.layers": (_published_layers(backbone[0]), chosen)}
+        return (_run(variant, task, request, block, seed, backbone, layers),)
+    of = (task, block) if variant == SPEC else (CHOSEN, CHOSEN_BLOCK)
+    (parent,) = chain_of(AA, of[0], request, of[1], SEEDS[0], large)
+    where = "of its task and rows" if variant == SPEC else "of QQP at 100 rows"
+    layers = {"method.layers": ("selected", paper(f"section 5: AA {where}, first seed"))}
+    run = _run(variant, task, request, block, seed, backbone, layers, {ARCHITECTURE: parent})
+    return parent, run
+
+
+def _dropped(
+    variant: str, task: str, request: Request, block: str, seed: int, large: str
+) -> tuple[RunSpec, ...]:
+    """AdapterDrop trained once, scored with as many of the last layers as another model has."""
+    (trained,) = chain_of(DROP, task, request, block, seed, large)
+    (selector,) = chain_of(AA, task, request, block, SEEDS[0], large)
+    parents = {TRAINED: trained}
+    if variant == DROP_AA:
+        method, why = LastLayers(kept="selected"), paper(f"section 5: as many as {SPEC} has")
+        parents[ARCHITECTURE] = selector
+    else:
+        method = LastLayers(kept=last_of(KEPT, trained.backbone))
+        why = _scaled(KEPT, trained.backbone)
+    run = trained.model_copy(
+        update={
+            "method": method,
+            "parents": {role: run_key(parent) for role, parent in parents.items()},
+            "sources": {p: s for p, s in trained.sources.items() if not p.startswith("method.")}
+            | {"method": why},
+        }
+    )
+    check_run(run)
+    return *parents.values(), run
+
+
+def _run(
+    variant: str,
+    task: str,
+    request: Request,
+    block: str,
+    seed: int,
+    backbone: tuple[Backbone, Source],
+    layers: Setting,
+    parents: dict[str, RunSpec] | None = None,
+) -> RunSpec:
+    own = OWN_SETTING.get(variant, PLAIN | RATIONAL) | _width(backbone[0]) | layers
+    if variant == DROP:
+        own |= _drops(backbone[0], request)
+    if request.as_released and own["method.switch"][0] != "none":
+        own |= AS_RELEASED
+    if request.scale != "paper":
+        own |= POOLER
+    setting = own | _recipe(own) | _rows(task, request, block, seed) | bottleneck(request)
+    return sentence_run(request, task, seed, backbone, setting, parents)
+
+
+def _width(backbone: Backbone) -> Setting:
+    size = max(1, backbone.hidden_size // 16)
+    return {"method.size": (size, code("AdapterHub: reduction factor 16"))}
+
+
+def _drops(backbone: Backbone, request: Request) -> Setting:
+    """The released range is that of a BERT-base whose last layer is never left out."""
+    if request.as_released:
+        released = code("numpy's randint(0, 11) at every depth")
+        return {"method.drops": (min(10, backbone.layers - 1), released)}
+    scaled = assumed("Rueckle et al. 2021: any number of layers but all; the released range is 10")
+    return {"method.drops": (backbone.layers - 1, scaled)}
+
+
+def _layers(variant: str, backbone: Backbone) -> Setting:
+    """The last layers, where only these have an adapter."""
+    number = KEPT if variant in (SIM, BASELINE_13) else 0
+    if variant.startswith("last "):
+        number = int(variant.removeprefix("last "))
+    if not number:
+        return {}
+    kept, depth = last_of(number, backbone), backbone.layers
+    return {"method.layers": (tuple(range(depth - kept, depth)), _scaled(number, backbone))}
+
+
+def last_of(number: int, backbone: Backbone) -> int:
+    """So many of 24 layers, as a number of an encoder's: round(13 L / 24)."""
+    return round(number * backbone.layers / DEPTH)
+
+
+def _scaled(number: int, backbone: Backbone) -> Source:
+    if backbone.layers == DEPTH:
+        return paper(f"section 5: the last {number} layers")
+    return assumed(f"the last {number} of {DEPTH} layers, scaled to {backbone.layers}")
+
+
+def _published_layers(backbone: Backbone) -> tuple[int, ...]:
+    if backbone.layers != DEPTH:
+        raise ReproError(
+            f"The published layers of {UNI} are of an encoder of {DEPTH} layers, and "
+            f"{backbone.name} has {backbone.layers}: leave out --published-layers."
+        )
+    cells = load_published("adaptable_adapters", "AA22-text").values()
+    cell = next(cell for cell in cells if cell.row.startswith("selected layers used for uni"))
+    return tuple(int(layer) for layer in cell.text.split(","))
+
+
+def _recipe(own: Setting) -> Setting:
+    """A model without switches, or without rationals, has no rate for them."""
+    absent = [] if own["method.switch"][0] != "none" else ["recipe.switch_rate"]
+    absent += [] if own["method.activation"][0] == "rational" else ["recipe.rational_rate"]
+    return {path: value for path, value in RECIPE.items() if path not in absent}
+
+
+def _rows(task: str, request: Request, block: str, seed: int) -> Setting:
+    """How many rows are drawn, from where, by which seed, and what the scale changes."""
+    rows, scale = BLOCKS[block], request.scale
+    found = DRAWN | SMALL.get(scale, {})
+    drawn = code("the first rows of a shuffle by the run's seed")
+    found |= {"task.subset_seed": (seed, drawn)}
+    if rows is not None:
+        few = SMOKE_ROWS[rows] if scale == "smoke" else rows
+        said = assumed(f"smoke scale: stands for {rows}")
+        why = said if scale == "smoke" else paper("section 4.4")
+        found |= {"task.train_rows": (few, why)}
+    elif scale == "reduced":
+        found |= REDUCED_FULL
+    pool = request.pools.get(task)
+    if pool is not None:
+        found |= {"task.drawn_from": (pool, assumed("no training rows are here"))}
+    return found
+
+
+def seeds_of(request: Request, block: str) -> list[int]:
+    """The seeds of a block: the paper's five and ours after them; of all data the first alone."""
+    count = 1 if block == FULL else request.seeds
+    return [SEEDS[i] if i < len(SEEDS) else FURTHER + i for i in range(count)]
