@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from repro.spec import (
+    AdaptableAdapters,
     BottleneckAdapters,
     FullFineTuning,
+    GlueTask,
+    LastLayers,
     LinearProbe,
     Method,
     PipelinedCells,
@@ -38,7 +41,7 @@ def run_name(spec: RunSpec) -> str:
     name, where = method_name(spec.method), spec.backbone.name
     if not isinstance(spec.task, SquadTask):
         rate, epochs = spec.recipe.learning_rate, counted(spec.recipe.epochs, "epoch")
-        where = f"{spec.task.name}, {where}, rate {rate:g}, {epochs}"
+        where = f"{spec.task.name}{_drawn(spec)}, {where}, rate {rate:g}, {epochs}"
     return f"{name} on {where}, seed {spec.seed}"
 
 
@@ -51,6 +54,10 @@ def method_name(method: Method) -> str:
             return f"{kind}{wiring} b{method.bottleneck}"
         case BottleneckAdapters():
             return f"{_adapters(method)} m{method.size}"
+        case AdaptableAdapters():
+            return _adaptable(method)
+        case LastLayers():
+            return f"{method.kept} last layers of AdapterDrop"
         case LinearProbe():
             return f"linear probe of layer {method.layer}"
         case TopLayers():
@@ -59,6 +66,27 @@ def method_name(method: Method) -> str:
             return "full fine-tuning"
         case _:
             return method.kind.replace("-", " ")
+
+
+def _drawn(spec: RunSpec) -> str:
+    """The rows of a task that are drawn anew for every seed: " (100 rows)"."""
+    if not isinstance(spec.task, GlueTask) or spec.task.development is None:
+        return ""
+    return f" ({spec.task.train_rows:,} rows)" if spec.task.train_rows else " (all rows)"
+
+
+def _adaptable(method: AdaptableAdapters) -> str:
+    """What of adaptable adapters it has, and where."""
+    rational, switch = method.activation == "rational", method.switch != "none"
+    name = "rational" if rational else "pfeiffer"
+    if switch:
+        name = "AA" if rational else "switch"
+    if method.drops:
+        name = "AdapterDrop"
+    name = f"{name} m{method.size}"
+    if isinstance(method.layers, tuple):
+        return f"{name} in {counted(len(method.layers), 'layer')}"
+    return f"{name} in selected layers" if method.layers == "selected" else name
 
 
 def _adapters(method: BottleneckAdapters) -> str:
