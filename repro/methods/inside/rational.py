@@ -93,41 +93,48 @@ class _Rational(torch.autograd.Function):
         ctx.save_for_backward(x, numerator, denominator)
         ctx.form = form
         wide = _wide(x)
-        bottom, _ = _bottom(wide, denominator, form)
-        return _polynomial(_columns(numerator, wide), wide).div_(bottom).to(x.dtype)
+        y, b = _inside(wide, denominator, form)
+        s = _polynomial(b, y).mul_(y)
+        top = _polynomial(_columns(numerator, wide), wide)
+        return top.div_(s.abs_().add_(1)).to(x.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         x, numerator, denominator = ctx.saved_tensors
-        wide, form = _wide(x), ctx.form
+        wide, released = _wide(x), ctx.form == "a"
         a = _columns(numerator, wide)
-        bottom, s = _bottom(wide, denominator, form)
+        y, b = _inside(wide, denominator, ctx.form)
+        s = _polynomial(b, y).mul_(y)
+        bottom = s.abs().add_(1)
         share = _wide(gradients[0]) / bottom
-        ratio = _polynomial(a, wide).div_(bottom)
-        to_b = -(ratio * share)
-        slope = _slope_of_bottom(wide, denominator, s, form)
-        to_x = _polynomial(_derived(a), wide).sub_(slope.mul_(ratio)).mul_(share)
-        if form == "a":
-            base, signs = wide.abs(), _sign(denominator)
-        else:
-            base, signs = torch.where(s == 0, wide.abs(), wide), torch.ones_like(denominator)
-            to_b.mul_(_sign(s))
-        return (
-            to_x.to(x.dtype),
-            _moments(share, wide, numerator.shape[1]).to(numerator.dtype),
-            (_moments(to_b.mul_(base), base, denominator.shape[1]) * signs).to(denominator.dtype),
-            None,
-        )
+        ratio = _polynomial(a, wide).div_(bottom)  # R
+        to_q = -(ratio * share)
+        slope = _polynomial(_derived(b, 1), y).mul_((wide if released else s).sign())  # Q'
+        to_x = _polynomial(_derived(a, 0), wide).sub_(slope.mul_(ratio)).mul_(share)
+        if not released:  # S turns its sign from item to item
+            y = torch.where(s == 0, wide.abs(), wide)
+            to_q.mul_(_sign(s))
+        to_b = _moments(to_q.mul_(y), y, denominator.shape[1])
+        if released:
+            to_b.mul_(_sign(denominator))
+        to_a = _moments(share, wide, numerator.shape[1])
+        return to_x.to(x.dtype), to_a.to(numerator.dtype), to_b.to(denominator.dtype), None
 
 
 def _wide(x: Tensor) -> Tensor:
-    """x in fp32, float64 where it is that."""
+    """x in fp32, in float64 where it is that."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def _columns(coefficients: Tensor, wide: Tensor) -> list[Tensor]:
     """(runs, n) -> n of (runs, 1, 1), in the dtype of `wide`."""
     return list(coefficients.to(wide.dtype)[:, :, None, None].unbind(1))
+
+
+def _inside(wide: Tensor, denominator: Tensor, form: str) -> tuple[Tensor, list[Tensor]]:
+    """S as a polynomial: its variable, and its coefficients from the first power on."""
+    b = _columns(denominator, wide)
+    return (wide.abs(), [k.abs() for k in b]) if form == "a" else (wide, b)
 
 
 def _polynomial(coefficients: list[Tensor], x: Tensor) -> Tensor:
@@ -139,37 +146,20 @@ def _polynomial(coefficients: list[Tensor], x: Tensor) -> Tensor:
     return value
 
 
-def _derived(coefficients: list[Tensor]) -> list[Tensor]:
-    """The coefficients of the polynomial's derivative."""
-    return [j * coefficient for j, coefficient in enumerate(coefficients)][1:]
-
-
-def _bottom(x: Tensor, denominator: Tensor, form: str) -> tuple[Tensor, Tensor]:
-    """Q and S."""
-    b = _columns(denominator, x)
-    y, c = (x.abs(), [k.abs() for k in b]) if form == "a" else (x, b)
-    s = _polynomial(c, y).mul_(y)
-    return s.abs().add_(1), s
-
-
-def _slope_of_bottom(x: Tensor, denominator: Tensor, s: Tensor, form: str) -> Tensor:
-    """Q', 0 where an absolute value has its kink."""
-    b = _columns(denominator, x)
-    if form == "a":
-        rising = _polynomial(_derived([b[0], *(k.abs() for k in b)]), x.abs())
-        return rising.mul_(x.sign())
-    return _polynomial(_derived([b[0], *b]), x).mul_(s.sign())
+def _derived(coefficients: list[Tensor], power: int) -> list[Tensor]:
+    """The derivative's coefficients, from x^0 on, of a sum that begins at `power`, 0 or 1."""
+    return [j * coefficient for j, coefficient in enumerate(coefficients, power) if j > 0]
 
 
 def _sign(x: Tensor) -> Tensor:
     """-1 below 0, else 1."""
-    return torch.where(x < 0, -1.0, 1.0).to(x.dtype)
+    return torch.where(x < 0, -1.0, 1.0)
 
 
 def _moments(weights: Tensor, x: Tensor, count: int) -> Tensor:
     """Sums of weights * x^j over items and width, j = 0..count-1: (runs, count).
 
-    `weights` is overwritten. torch adds in blocks, so fp32 stays exact to a few units.
+    `weights` is overwritten. torch adds pairs of blocks, so fp32 loses a few units at most.
     """
     sums = [weights.sum((1, 2))]
     for _ in range(count - 1):
