@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from repro.papers.tables import Row, Score, Select
 from repro.report.view import TableView
-from repro.spec import RunSpec, SquadTask, TopLayers, run_key
+from repro.spec import GlueTask, RunSpec, SquadTask, TopLayers, run_key
 from repro.tasks.catalogue import TITLES
 
 METRICS = {
@@ -15,6 +15,7 @@ METRICS = {
     "f1": "F1",
     "pearson": "Pearson's correlation",
     "spearman": "Spearman's correlation",
+    "combined": "the mean of both its metrics",
 }
 
 
@@ -74,6 +75,10 @@ def _of_sentences(view: TableView) -> list[str]:
     needed = view.table.needed(request)
     kind = {"generated": "generated ", "glue": "published "}.get(task.source, "")
     cap = f"at most {task.train_rows:,} of each task's" if task.train_rows else "each task's"
+    divided = ""
+    if isinstance(task, GlueTask) and task.development is not None:
+        cap = f"{_drawn(view)} of each task's"
+        divided = f", of which {task.development:.0%} are development rows"
     asked = [f"Tasks: {_titles(needed)} only."] if needed != view.table.tasks else []
     columns = scored_columns(view)
     metrics = {
@@ -84,13 +89,20 @@ def _of_sentences(view: TableView) -> list[str]:
     return [
         _scale(view),
         f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers.",
-        f"Training: {cap} {kind}training rows; {settings(view)}.",
+        f"Training: {cap} {kind}training rows{divided}; {settings(view)}.",
         *asked,
         f"Scored: {_rows(view, columns)}, {named}{'the others ' if named else ''}by accuracy.",
         f"Reading: {'as released' if request.as_released else 'as published'}.",
         f"Seeds: {request.seeds}.",
         *[f"Trained parameters: of {columns[0].name}'s model."] * counted,
     ]
+
+
+def _drawn(view: TableView) -> str:
+    """How many rows are drawn in the table's parts: "100, 300 or all"."""
+    column = scored_columns(view)[0]
+    leads = (view.table.cell_runs(row.row, column, view.request)[0] for row in view.rows)
+    return _listed(f"{n:,}" if (n := spec.task.train_rows) else "all" for spec in leads)
 
 
 def _rows(view: TableView, columns: Sequence[Score]) -> str:

@@ -6,9 +6,13 @@ import math
 
 from repro.papers.tables import Mean, Score
 from repro.report.captions import many_tasks
+from repro.report.cells import Cell
 from repro.report.offsets import table_level
 from repro.report.view import RowView, TableView
 from repro.stats.summary import Summary, share_interval
+
+MOST_NAMED = 4
+"""Rows that lack the same and are named one by one."""
 
 
 def notes(view: TableView) -> list[str]:
@@ -18,7 +22,7 @@ def notes(view: TableView) -> list[str]:
     return [
         *_collapsed(view),
         *_unavailable(view),
-        *(note for row in view.rows for note in _row_gaps(row, view)),
+        *_gaps(view),
         *(f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note),
         *_odd_means(view),
         *_cut_means(view),
@@ -70,8 +74,24 @@ def _unavailable(view: TableView) -> list[str]:
     return [f"{', '.join(names)}: gap, {reason}." for reason, names in reasons.items()]
 
 
+def _gaps(view: TableView) -> list[str]:
+    """What is missing in each row; once for many rows that lack the same."""
+    found: dict[str, list[str]] = {}
+    for row in view.rows:
+        for reason in _row_gaps(row, view):
+            found.setdefault(reason, []).append(row.row.name)
+    said = {reason for reason, rows in found.items() if len(rows) > MOST_NAMED}
+    lines = [f"{len(found[why])} of {len(view.rows)} rows{why}" for why in found if why in said]
+    for row in view.rows:
+        own = [why for why, rows in found.items() if why not in said and row.row.name in rows]
+        lines += [f"{row.row.name}{why}" for why in own]
+    return lines
+
+
 def _row_gaps(row: RowView, view: TableView) -> list[str]:
-    """Gaps of the row's own, and seeds that are missing; columns named where they differ."""
+    """Gaps of the row's own, and seeds that are missing; columns named where they differ. Each is
+    what stands after the row's name.
+    """
     found: dict[str, list[str]] = {}
     cells = [
         cell
@@ -90,7 +110,7 @@ def _row_gaps(row: RowView, view: TableView) -> list[str]:
     for reason in [*gaps, *(reason for reason in found if reason not in gaps)]:
         some = many_tasks(view) and not scores <= set(found[reason])
         named = f" ({', '.join(found[reason])})" if some else ""
-        lines.append(f"{row.row.name}{named}: {reason.removesuffix('.')}.")
+        lines.append(f"{named}: {reason.removesuffix('.')}.")
     return lines
 
 
@@ -105,7 +125,7 @@ def _odd_means(view: TableView) -> list[str]:
             printed = cell.published.value if cell.published else None
             if mean is None or mean.value is None or printed is None:
                 continue
-            if not follows(printed, mean.value):
+            if not follows(printed, mean.value, _decimals(cell)):
                 said.append(
                     f"{row.row.name}: {printed:g} is printed as {cell.column.name}, and the mean "
                     f"of the row's printed scores is {mean.text}."
@@ -123,10 +143,12 @@ def _cut_means(view: TableView) -> list[str]:
             told = isinstance(cell.column, Mean) and cell.column.published_column
             if not told or mean is None or mean.value is None or printed is None:
                 continue
-            if follows(printed, mean.value) and not math.isclose(printed, round(mean.value, 1)):
+            places = _decimals(cell)
+            cut = not math.isclose(printed, round(mean.value, places))
+            if follows(printed, mean.value, places) and cut:
                 said.append(
                     f"{row.row.name}: the mean of the printed scores is {mean.text}, printed as "
-                    f"{printed:.1f}, so it is cut; rounded it is {mean.value:.1f}."
+                    f"{printed:.{places}f}, so it is cut; rounded it is {mean.value:.{places}f}."
                 )
     return said
 
@@ -152,10 +174,16 @@ def _odd_deltas(view: TableView) -> list[str]:
     return said
 
 
-def follows(printed: float, mean: float) -> bool:
-    """Whether a number with one decimal is `mean`, rounded or cut."""
-    cut = math.floor(mean * 10 + 1e-6) / 10
-    return math.isclose(printed, cut) or math.isclose(printed, round(mean, 1))
+def follows(printed: float, mean: float, decimals: int = 1) -> bool:
+    """Whether a number with so many decimals is `mean`, rounded or cut."""
+    scale = 10**decimals
+    cut = math.floor(mean * scale + 1e-6) / scale
+    return math.isclose(printed, cut) or math.isclose(printed, round(mean, decimals))
+
+
+def _decimals(cell: Cell) -> int:
+    """Of a printed mean; at least one, as a round number is printed without its zero."""
+    return max(1, cell.published.decimals) if cell.published else 1
 
 
 def _margins(view: TableView) -> list[str]:

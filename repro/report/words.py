@@ -5,7 +5,6 @@ from __future__ import annotations
 from repro.spec import (
     AdaptableAdapters,
     BottleneckAdapters,
-    FullFineTuning,
     GlueTask,
     LastLayers,
     LinearProbe,
@@ -56,14 +55,19 @@ def method_name(method: Method) -> str:
             return f"{_adapters(method)} m{method.size}"
         case AdaptableAdapters():
             return _adaptable(method)
+        case _:
+            return _of_layers(method)
+
+
+def _of_layers(method: Method) -> str:
+    """What is named by its layers, or by its kind alone."""
+    match method:
         case LastLayers():
             return f"{method.kept} last layers of AdapterDrop"
         case LinearProbe():
             return f"linear probe of layer {method.layer}"
         case TopLayers():
             return f"top {counted(method.layers, 'layer')}"
-        case FullFineTuning():
-            return "full fine-tuning"
         case _:
             return method.kind.replace("-", " ")
 

@@ -68,8 +68,8 @@ def block_rows(models: Sequence[str], blocks: Sequence[str], *, published: bool)
             printed = name if published and block == LOW[100] else None
             found.append(Row(name, model, printed, section=block))
         for model in models:
-            name = f"{block} / |{model}|"
-            printed = name if published and block == LOW[100] else None
+            name, known = f"{block} / {model}, layers", f"{block} / |{model}|"
+            printed = known if published and block == LOW[100] else None
             found.append(Row(name, model, printed, section=block, measure="layers", metric=LAYERS))
     return tuple(found)
 
