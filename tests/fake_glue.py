@@ -8,11 +8,12 @@ from typing import Any
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
-from repro.spec import RunSpec, Scale, run_key
+from repro.spec import AdaptableAdapters, GlueTask, LastLayers, RunSpec, Scale, run_key
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES, SentenceTask, protocol_of
 from repro.spec.texts import TEXTS
+from repro.spec.trained import adapted_layers
 from repro.store import Result, Score, Store, render
 
 REVISIONS = dict.fromkeys((*GLUE, *TEXTS), "made by hand")
@@ -38,6 +39,27 @@ def task_of(spec: RunSpec) -> SentenceTask:
     return spec.task
 
 
+def metrics_of(task: SentenceTask) -> tuple[str, ...]:
+    """The task's own, and the mean of two where rows are set aside for development."""
+    own = SENTENCES[task.name].metrics
+    divided = isinstance(task, GlueTask) and task.development is not None
+    return (*own, "combined") if divided and len(own) == 2 else own
+
+
+def layers_of(spec: RunSpec) -> list[int] | None:
+    """Layers in use: those of the method, or some drawn from the run's key."""
+    method, depth = spec.method, spec.backbone.layers
+    if isinstance(method, AdaptableAdapters) and method.switch == "none":
+        return list(adapted_layers(method, depth))
+    if isinstance(method, AdaptableAdapters):
+        bits = int(run_key(spec)[:8], 16)
+        return [layer for layer in range(depth) if bits >> layer & 1]
+    if isinstance(method, LastLayers):
+        kept = depth // 2 if method.kept == "selected" else method.kept
+        return list(range(depth - kept, depth))
+    return None
+
+
 def store_run(
     store: Store,
     spec: RunSpec,
@@ -52,8 +74,10 @@ def store_run(
         (epoch, split, metric, value(spec, epoch, split, metric))
         for epoch in range(1, spec.recipe.epochs + 1)
         for split in SENTENCES[task.name].evaluation
-        for metric in SENTENCES[task.name].metrics
+        for metric in metrics_of(task)
     ]
+    used = layers_of(spec)
+    parents = {role: run for role, parent in spec.parents.items() if (run := store.read(parent))}
     scores = [
         Score(
             task=task.name,
@@ -74,6 +98,8 @@ def store_run(
         parameters_total=total_parameters(spec),
         collapsed=collapsed,
         selected_epoch=kept,
+        parents={role: parent.digest for role, parent in parents.items()},
+        layers=used,
         scores=scores,
     )
     machine = {"seconds": 12.0, "members": [key], "device": "cpu", "device_name": "a made-up CPU"}

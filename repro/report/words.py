@@ -5,6 +5,7 @@ from __future__ import annotations
 from repro.spec import (
     AdaptableAdapters,
     BottleneckAdapters,
+    FullFineTuning,
     GlueTask,
     LastLayers,
     LinearProbe,
@@ -55,6 +56,8 @@ def method_name(method: Method) -> str:
             return f"{_adapters(method)} m{method.size}"
         case AdaptableAdapters():
             return _adaptable(method)
+        case FullFineTuning():
+            return "full fine-tuning"
         case _:
             return _of_layers(method)
 

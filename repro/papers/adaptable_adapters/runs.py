@@ -44,6 +44,7 @@ DROP, DROP_AA, DROP_13 = "AdapterDrop", "AdapterDrop^AA", f"AdapterDrop^{KEPT}"
 SWITCH_ONLY, RATIONAL_ONLY, BASELINE_13 = "Switch-only", "Rational-only", f"Baseline_{KEPT}"
 ARCHITECTURE, TRAINED = "architecture", "trained"
 """Roles of parents: the run that selected the layers, and the one that is only evaluated."""
+LAYERS = "method.layers"
 OWN_SETTING: dict[str, Setting] = {
     BASELINE: PLAIN,
     AA: PLAIN | RATIONAL | SWITCH,
@@ -74,12 +75,12 @@ def chain_of(
         return (_run(variant, task, request, block, seed, backbone, _layers(variant, backbone[0])),)
     if variant == UNI and request.published_layers:
         chosen = paper("section 5, AA-focused with one architecture")
-        layers: Setting = {"method.layers": (_published_layers(backbone[0]), chosen)}
+        layers: Setting = {LAYERS: (_published_layers(backbone[0]), chosen)}
         return (_run(variant, task, request, block, seed, backbone, layers),)
     of = (task, block) if variant == SPEC else (CHOSEN, CHOSEN_BLOCK)
     (parent,) = chain_of(AA, of[0], request, of[1], SEEDS[0], large)
     where = "of its task and rows" if variant == SPEC else "of QQP at 100 rows"
-    layers = {"method.layers": ("selected", paper(f"section 5: AA {where}, first seed"))}
+    layers = {LAYERS: ("selected", paper(f"section 5: AA {where}, first seed"))}
     run = _run(variant, task, request, block, seed, backbone, layers, {ARCHITECTURE: parent})
     return parent, run
 
@@ -102,7 +103,7 @@ def _dropped(
             "method": method,
             "parents": {role: run_key(parent) for role, parent in parents.items()},
             "sources": {p: s for p, s in trained.sources.items() if not p.startswith("method.")}
-            | {"method": why},
+            | {"method": why, "parents": why},
         }
     )
     check_run(run)
@@ -127,7 +128,10 @@ def _run(
     if request.scale != "paper":
         own |= POOLER
     setting = own | _recipe(own) | _rows(task, request, block, seed) | bottleneck(request)
-    return sentence_run(request, task, seed, backbone, setting, parents)
+    run = sentence_run(request, task, seed, backbone, setting, parents)
+    if not parents:
+        return run
+    return run.model_copy(update={"sources": run.sources | {"parents": layers[LAYERS][1]}})
 
 
 def _width(backbone: Backbone) -> Setting:
@@ -152,7 +156,7 @@ def _layers(variant: str, backbone: Backbone) -> Setting:
     if not number:
         return {}
     kept, depth = last_of(number, backbone), backbone.layers
-    return {"method.layers": (tuple(range(depth - kept, depth)), _scaled(number, backbone))}
+    return {LAYERS: (tuple(range(depth - kept, depth)), _scaled(number, backbone))}
 
 
 def last_of(number: int, backbone: Backbone) -> int:

@@ -19,6 +19,10 @@ PLAIN: Setting = {
     "method.init_std": (0.02, code("AdapterHub: N(0, 0.02), biases 0")),
     "method.pooler": ("frozen", code("the whole encoder is frozen; a classifier is trained")),
     "method.dropout": (0.1, code("BERT's own, active in training")),
+    "method.form": ("a", assumed("of rationals, which it has none of")),
+    "method.start": ("one", assumed("of rationals, which it has none of")),
+    "method.temperature": (0.1, assumed("of switches, which it has none of")),
+    "method.restored": ("best", assumed("of switches, which it has none of")),
 }
 """The baseline."""
 

@@ -170,7 +170,7 @@ THREE = Table(
     spread="population sd",
     notes=(
         "The paper does not state on how many rows: its two known averages stand beside all three "
-        "settings and are compared with none.",
+        "settings, without a verdict.",
         f"n=13 is {SIM} of AA-2: the same runs.",
         "Away from 24 layers n becomes round(n L / 24), so that rows may be of the same runs.",
         *COMMON[:3],
