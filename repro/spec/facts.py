@@ -24,6 +24,9 @@ class Facts:
     """Least and largest number of a regression."""
     tested: bool = False
     """Its test labels are public, so that test rows are scored beside validation rows."""
+    combined: bool = False
+    """Where training rows are divided, the mean of its two metrics is scored too: the released code
+    of Adaptable Adapters computes it, as "combined score"."""
 
     @property
     def outputs(self) -> int:

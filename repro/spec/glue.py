@@ -24,15 +24,15 @@ GLUE: dict[GlueName, Facts] = {
     ),
     "mrpc": Facts(
         "MRPC", PAIR, ("not_equivalent", "equivalent"), ("f1", "accuracy"),
-        "f1", {"train": 3_668, "validation": 408, "test": 1_725},
+        "f1", {"train": 3_668, "validation": 408, "test": 1_725}, combined=True,
     ),
     "stsb": Facts(
         "STS-B", PAIR, (), ("spearman", "pearson"),
-        "spearman", {"train": 5_749, "validation": 1_500, "test": 1_379},
+        "spearman", {"train": 5_749, "validation": 1_500, "test": 1_379}, combined=True,
     ),
     "qqp": Facts(
         "QQP", ("question1", "question2"), ("not_duplicate", "duplicate"), ("f1", "accuracy"),
-        "f1", {"train": 363_846, "validation": 40_430, "test": 390_965},
+        "f1", {"train": 363_846, "validation": 40_430, "test": 390_965}, combined=True,
     ),
     "mnli": Facts(
         "MNLI", ("premise", "hypothesis"), NLI, ("accuracy",),

@@ -7,6 +7,7 @@ from repro.spec import Scale
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
 from repro.spec.texts import TEXTS
+from repro.tasks.draws import Pool
 
 SQUAD2, SQUAD1, CONLL = "squad2", "squad1", "conll2003"
 TITLES: dict[str, str] = {
@@ -18,12 +19,24 @@ TITLES: dict[str, str] = {
 """Name -> title, in the order in which tasks are listed."""
 
 
-def unavailable(scale: Scale, name: str) -> str | None:
+def pool(scale: Scale, name: str) -> Pool:
+    """Which rows of a task can be drawn from here, where few are divided: those to train on, or
+    validation rows where a local folder has no others.
+    """
+    if name not in GLUE:
+        return "train"
+    from repro.tasks.glue import sources as glue
+
+    return glue.pool(scale, name)
+
+
+def unavailable(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     """Why a task has no data here, in a few words for a table's gap; None where it may have.
 
     At scale "smoke" every task has. A task of the hub is a gap where a local folder holds only a
     part of it (at "paper" that is an error instead, of `data_revision`); one that comes as local
-    files only where they are absent, or at "paper" not the published rows.
+    files only where they are absent, or at "paper" not the published rows. `pool`: see the function
+    of that name; it decides which files are read.
     """
     if scale == "smoke" or name == SQUAD2:
         return None
@@ -36,7 +49,7 @@ def unavailable(scale: Scale, name: str) -> str | None:
             return squad.unavailable(name)
         from repro.tasks.glue import sources as glue
 
-        return glue.unavailable(scale, name)
+        return glue.unavailable(scale, name, pool)
     if name in TEXTS:
         from repro.tasks.texts import sources as texts
 
@@ -57,7 +70,7 @@ def _not_published(name: str) -> str | None:
     return None
 
 
-def data_revision(scale: Scale, name: str) -> str | None:
+def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     """What identifies a task's data at this scale, as far as this machine knows it.
 
     None means the published rows. Raises MissingData for a damaged file, and at "paper" for other
@@ -68,7 +81,7 @@ def data_revision(scale: Scale, name: str) -> str | None:
     if name in GLUE:
         from repro.tasks.glue import sources as glue
 
-        return glue.data_revision(scale, name)
+        return glue.data_revision(scale, name, pool)
     if name in TEXTS:
         from repro.tasks.texts import sources as texts
 

@@ -38,7 +38,10 @@ class Collector(Protocol):
         """
 
     def scores(self, epoch: int) -> list[dict[str, Any]]:
-        """Every score of all examples, as `result.json` holds them."""
+        """Every score of the watched examples, or of all, as `result.json` holds them.
+
+        Raises ValueError where outputs lack.
+        """
 
     def predictions(self) -> dict[str, Any]:
         """What `predictions.json` holds."""
@@ -49,11 +52,23 @@ class TaskData(Protocol):
 
     @property
     def training(self) -> Sequence[Example]:
-        """In file order."""
+        """In file order, or as drawn."""
 
     @property
     def evaluation(self) -> Sequence[Example]:
         """Those of every scored split."""
+
+    @property
+    def watched(self) -> int:
+        """How many of `evaluation`, from the first on, are scored after every epoch; the others
+        once, at the end.
+        """
+
+    @property
+    def drawn(self) -> dict[str, str] | None:
+        """Split -> SHA-256 of the ids of the rows drawn for it (a list of numbers as canonical
+        JSON); None of a task that does not divide its training rows.
+        """
 
     @property
     def pad_id(self) -> int:

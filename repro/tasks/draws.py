@@ -9,9 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from repro.errors import ReproError
 
+Pool = Literal["train", "validation"]
+"""The split that a task's training rows are drawn from."""
 FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)")
 
 

@@ -211,7 +211,7 @@ class Group:
         last = epoch == self.lead.recipe.epochs
         best = self.lead.recipe.keep != "last"
         if best or not last:
-            for member, collector in self._evaluate(epoch):
+            for member, collector in self._evaluate(epoch, self.data.watched):
                 self._score(member, collector, epoch)
                 if best:
                     self._keep_best(member, epoch)
@@ -220,9 +220,11 @@ class Group:
         self.evaluated = epoch
         self.save()
 
-    def _evaluate(self, epoch: int) -> list[tuple[Member, Collector]]:
-        """Every member's outputs with the parameters as they stand; diverged ones are left out."""
-        examples = self.data.evaluation
+    def _evaluate(self, epoch: int, count: int) -> list[tuple[Member, Collector]]:
+        """Every member's outputs for the first `count` evaluation examples, with the parameters as
+        they stand; diverged ones are left out.
+        """
+        examples = self.data.evaluation[:count]
         collectors = [self.data.collector() for _ in self.members]
         batches = length_sorted(examples, self._evaluation_tokens())
         for number, indices in enumerate(batches, 1):
@@ -293,7 +295,7 @@ class Group:
                     self._unrestore(member, cohort, run)
                     cohort.load_artefact(run, read_artefact(self.artefact(member)))
             cohort.learner.forget_inputs()
-        for member, collector in self._evaluate(epoch):
+        for member, collector in self._evaluate(epoch, len(self.data.evaluation)):
             self._score(member, collector, member.kept or epoch, kept=member.kept is not None)
             write_json(self.predictions(member), collector.predictions())
 

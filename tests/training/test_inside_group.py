@@ -89,7 +89,7 @@ def test_the_best_epoch_is_kept_and_scored_from_what_is_stored(tmp_path: Path) -
     again = group_of([spec], tmp_path / "again", data=data_of())
     [cohort] = again.cohorts
     cohort.load_artefact(0, read_artefact(made.artefact(member)))
-    [(_, collector)] = again._evaluate(1)
+    [(_, collector)] = again._evaluate(1, len(again.data.evaluation))
     rescored = collector.scores(member.kept or 0)
     assert rescored == kept
     assert collector.predictions() == document

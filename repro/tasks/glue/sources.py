@@ -12,7 +12,9 @@ from repro.spec.facts import Facts
 from repro.spec.glue import DIAGNOSTIC
 from repro.spec.sentences import SENTENCES
 from repro.tasks import files
+from repro.tasks.draws import Pool
 from repro.tasks.files import DataSet
+from repro.tasks.glue.development import divided
 from repro.tasks.sentences.rows import Row, capped, checked
 
 HUB_ID = "nyu-mll/glue"
@@ -23,32 +25,49 @@ def data_set(name: str) -> DataSet:
     return DataSet(f"{_glue(name).title} (GLUE)", f"glue_{name}", HUB_ID, name)
 
 
-def splits_needed(name: str) -> tuple[str, ...]:
-    """The splits that a run reads: the training rows and those that are scored."""
-    return ("train", *_glue(name).evaluation)
+def splits_needed(name: str, pool: Pool = "train") -> tuple[str, ...]:
+    """The splits that a run reads: the training rows and those that are scored.
+
+    A run whose rows are drawn from the validation set reads nothing else (of MNLI the matched one).
+    """
+    scored = _glue(name).evaluation
+    return ("train", *scored) if pool == "train" else scored[:1]
 
 
-def unavailable(scale: Scale, name: str) -> str | None:
+def pool(scale: Scale, name: str) -> Pool:
+    """Which rows can be drawn from here: "validation" where a local folder has no training rows.
+
+    That is so at scale "reduced" only: the others have made rows, or the published ones.
+    """
+    if scale != "reduced" or files.local_file(data_set(name), "train"):
+        return "train"
+    (held_out,) = splits_needed(name, "validation")
+    return "validation" if files.local_file(data_set(name), held_out) else "train"
+
+
+def unavailable(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     """Why a task has no data here, in a few words for a table's gap; None where it may have.
 
     That is a local folder with some of the needed splits: the rest is not taken from the hub.
     Whether the hub can be reached is not asked.
     """
-    absent = files.absent_splits(data_set(name), splits_needed(name)) if scale != "smoke" else []
+    if scale == "smoke":
+        return None
+    absent = files.absent_splits(data_set(name), splits_needed(name, pool))
     if not absent:
         return None
     named = " and ".join(f"glue_{name}/{split}" for split in absent)
     return f"{named} {'is' if len(absent) == 1 else 'are'} not in ${files.FOLDER_VARIABLE}"
 
 
-def data_revision(scale: Scale, name: str) -> str | None:
+def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     """What identifies the real data of a run: None means the published set, by its hub id.
 
     At scale "paper" a local folder has to hold the whole published splits and is then the same
     data as the hub's; at other scales its content is named by "sha256:...". Raises MissingData for
     a folder that holds only some of the splits, or at "paper" other rows than the published ones.
     """
-    data, splits = data_set(name), splits_needed(name)
+    data, splits = data_set(name), splits_needed(name, pool)
     paths = files.local_paths(data, splits)
     if not paths:
         return None
@@ -61,12 +80,12 @@ def data_revision(scale: Scale, name: str) -> str | None:
 
 
 def task_rows(task: GlueTask) -> dict[str, list[Row]]:
-    """The rows of "train" and of every scored split, capped, in file order.
+    """The rows of "train" and of every scored split, capped, in file order; or `divided`.
 
     Raises MissingData where they cannot be had, are damaged, or are not those of `task.revision`.
     """
     found = _generated(task) if task.source == "generated" else _published(task)
-    return capped(found, task)
+    return capped(found, task) if task.development is None else divided(found, task)
 
 
 def submission_rows(name: str) -> dict[str, list[Row]]:
@@ -89,7 +108,7 @@ def submission_rows(name: str) -> dict[str, list[Row]]:
 
 
 def _published(task: GlueTask) -> dict[str, list[Row]]:
-    name, data, splits = task.name, data_set(task.name), splits_needed(task.name)
+    name, data, splits = task.name, data_set(task.name), splits_needed(task.name, task.drawn_from)
     paths = files.local_paths(data, splits)
     if not paths:
         files.check_hub_revision(data, splits, task.revision)

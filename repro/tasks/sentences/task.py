@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec import GlueTask
+from repro.spec import GlueTask, canonical_json
 from repro.spec.facts import Facts
 from repro.spec.sentences import SentenceTask, facts_of, protocol_of
+from repro.tasks.glue.development import DEVELOPMENT
 from repro.tasks.sentences import metrics
 from repro.tasks.sentences.examples import SentenceExample, make_examples
 from repro.tasks.sentences.rows import Row
@@ -19,7 +22,7 @@ from repro.tasks.sentences.rows import Row
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MAJORITY = "majority_share"
+MAJORITY, COMBINED = "majority_share", "combined"
 METRICS: dict[str, Callable[..., float | None]] = {
     "matthews": metrics.matthews,
     "accuracy": metrics.accuracy,
@@ -45,6 +48,24 @@ class SentenceData:
         """What the task is."""
         return facts_of(self.task)
 
+    @property
+    def divided(self) -> bool:
+        """Whether training rows were set aside as development rows, which are watched."""
+        return DEVELOPMENT in self.splits
+
+    @property
+    def watched(self) -> int:
+        """The development rows where there are some; else every scored row."""
+        return self.splits[DEVELOPMENT].stop if self.divided else len(self.evaluation)
+
+    @property
+    def drawn(self) -> dict[str, str] | None:
+        """The digests of training and development rows, where there are some."""
+        if not self.divided:
+            return None
+        parts = {"train": self.training, DEVELOPMENT: self.evaluation[self.splits[DEVELOPMENT]]}
+        return {split: _digest(examples) for split, examples in parts.items()}
+
     def collector(self) -> SentenceCollector:
         """A new one, for one run and one evaluation."""
         return SentenceCollector(self)
@@ -59,16 +80,14 @@ class SentenceData:
 
     def monitor(self, scores: list[dict[str, Any]]) -> float | None:
         """The task's monitored metric on its first scored split."""
-        return self._first(scores, self.facts.monitor)
+        return _value(scores, next(iter(self.splits)), self.facts.monitor)
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
-        """Whether every row of the first scored split got the same prediction."""
-        return self._first(scores, MAJORITY) == 100.0
-
-    def _first(self, scores: list[dict[str, Any]], metric: str) -> float | None:
-        wanted = (next(iter(self.splits)), metric, "ALL")
-        found = (s["value"] for s in scores if (s["split"], s["metric"], s["group"]) == wanted)
-        return next(found, None)
+        """Whether every row of the first scored split got the same prediction; of the official one
+        where there are development rows: these are few.
+        """
+        judged = list(self.splits)[-1 if self.divided else 0]
+        return _value(scores, judged, MAJORITY) == 100.0
 
 
 class SentenceCollector:
@@ -92,8 +111,10 @@ class SentenceCollector:
     def scores(self, epoch: int) -> list[dict[str, Any]]:
         """Every split's scores in percent; a correlation that is undefined has none.
 
-        The metrics are the task's, and "majority_share": the share of the commonest prediction,
-        which for STS-B stands only where all predictions are equal.
+        The metrics are the task's, their mean "combined" where `Facts.combined` says so, and
+        "majority_share": the share of the commonest prediction, which for STS-B stands only where
+        all predictions are equal. A split that is not watched, and that nothing was seen of, is
+        left out; raises ValueError where outputs lack of another.
         """
         return [
             {
@@ -127,9 +148,12 @@ class SentenceCollector:
 
     def _splits(self) -> Iterator[tuple[str, NDArray[Any], NDArray[np.float32]]]:
         """(split, predictions (rows,), outputs (rows, outputs)); raises where outputs lack."""
-        if not self.seen.all():
-            raise ValueError(f"{int((~self.seen).sum())} examples have no outputs yet")
         for split, place in self.data.splits.items():
+            seen = self.seen[place]
+            if place.start >= self.data.watched and not seen.any():
+                continue
+            if not seen.all():
+                raise ValueError(f"{int((~seen).sum())} examples have no outputs yet")
             outputs = self.outputs[place]
             yield split, self._predicted(outputs), outputs
 
@@ -142,10 +166,11 @@ class SentenceCollector:
 
     def _measured(self, split: str, predicted: NDArray[Any]) -> Iterator[tuple[str, float]]:
         gold = [example.target for example in self._examples(split)]
-        for metric in self.data.facts.metrics:
-            value = METRICS[metric](predicted, gold)
-            if value is not None:
-                yield metric, value
+        values = {name: METRICS[name](predicted, gold) for name in self.data.facts.metrics}
+        defined = {name: value for name, value in values.items() if value is not None}
+        yield from defined.items()
+        if self.data.divided and self.data.facts.combined and len(defined) == len(values):
+            yield COMBINED, fmean(defined.values())
         if self.data.facts.labels:
             yield MAJORITY, metrics.majority_share(predicted)
         elif np.ptp(predicted) == 0:
@@ -176,6 +201,16 @@ def load_sentences(task: SentenceTask, tokenizer: PreTrainedTokenizerBase) -> Se
         splits[split] = slice(len(evaluation), len(evaluation) + len(examples))
         evaluation += examples
     return SentenceData(task, training, evaluation, splits, int(tokenizer.pad_token_id))
+
+
+def _value(scores: list[dict[str, Any]], split: str, metric: str) -> float | None:
+    wanted = (split, metric, "ALL")
+    found = (s["value"] for s in scores if (s["split"], s["metric"], s["group"]) == wanted)
+    return next(found, None)
+
+
+def _digest(examples: list[SentenceExample]) -> str:
+    return sha256(canonical_json([example.idx for example in examples]).encode()).hexdigest()
 
 
 def _plain(value: np.generic) -> int | float:

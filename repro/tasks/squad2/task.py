@@ -74,6 +74,15 @@ class SquadData:
         """The windows that the model runs over to be scored."""
         return self.scoring.windows
 
+    @property
+    def watched(self) -> int:
+        """All of them: every split is scored after every epoch."""
+        return len(self.evaluation)
+
+    @property
+    def drawn(self) -> None:
+        """Nothing is stored of a plain cap: its seed and rows are in the spec."""
+
     def collector(self) -> SquadCollector:
         """A new one, for one run and one evaluation."""
         return SquadCollector(self.scoring)

@@ -34,6 +34,15 @@ class TaggingData:
     """Where each scored split stands in `evaluation`."""
     pad_id: int
 
+    @property
+    def watched(self) -> int:
+        """All of them: every split is scored after every epoch."""
+        return len(self.evaluation)
+
+    @property
+    def drawn(self) -> None:
+        """Nothing is stored of a plain cap: its seed and rows are in the spec."""
+
     def collector(self) -> TagCollector:
         """A new one, for one run and one evaluation."""
         return TagCollector(self)
