@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,7 +18,7 @@ from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.tables import Artefact, Request
 from repro.spec import Backbone, Scale
 from repro.store.store import Store
-from repro.tasks.catalogue import SQUAD2, TITLES, data_revision, unavailable
+from repro.tasks.catalogue import SQUAD2, TITLES, data_revision, pool, unavailable
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
 DEFAULT_STORE = "runs"
@@ -224,8 +224,9 @@ def with_data(request: Request, artefact: Artefact) -> Request:
     """The request with the data found for what it trains on.
 
     A task whose data cannot be had is a gap; raises MissingData where that is so of all, for a
-    damaged file, and at the paper's scale for other rows than the published ones. Raises
-    ReproError for a task that the artefact does not have.
+    damaged file, and at the paper's scale for other rows than the published ones. A table of
+    low data divides validation rows where a folder here has no training rows. Raises ReproError for
+    a task that the artefact does not have.
     """
     needed = artefact.needed(request)
     lacking = [task for task in request.tasks or () if task not in artefact.tasks]
@@ -236,19 +237,25 @@ def with_data(request: Request, artefact: Artefact) -> Request:
         )
     revisions: dict[str, str | None] = {}
     gaps: dict[str, str] = {}
-    for name in needed:
-        reason = unavailable(request.scale, name)
-        if reason is None:
-            revisions[name] = data_revision(request.scale, name)
-        else:
+    pools: dict[str, Literal["validation"]] = {}
+    low_data, also = getattr(artefact, "low_data", False), getattr(artefact, "also", ())
+    for name in dict.fromkeys((*needed, *also)):
+        found = pool(request.scale, name) if low_data else "train"
+        reason = unavailable(request.scale, name, found)
+        if reason is not None:
             gaps[name] = reason
-    if needed and not revisions:
+            continue
+        revisions[name] = data_revision(request.scale, name, found)
+        if found == "validation":
+            pools[name] = found
+    if needed and not any(name in revisions for name in needed):
         raise MissingData(f"No task of {artefact.id} has data here: {next(iter(gaps.values()))}.")
     return replace(
         request,
         data_revision=revisions.pop(SQUAD2, None),
         data_revisions=revisions,
         unavailable=gaps,
+        pools=pools,
     )
 
 
