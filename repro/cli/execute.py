@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,10 +67,16 @@ def disk_needed(plan: Plan) -> int:
 
 
 def tell_failures(outcomes: Sequence[Outcome]) -> None:
-    """One line a job that did not end well, and where the logs are named."""
-    failed = [outcome for outcome in outcomes if outcome.kind is not None]
+    """One line a job that did not end well, one a parent that blocks runs, and who names logs."""
+    failed = [outcome for outcome in outcomes if outcome.kind not in (None, "blocked")]
     for outcome in failed:
         print(f"repro: job {outcome.job.id}: {outcome.kind}: {outcome.message}", file=sys.stderr)
+    blocked = Counter[str]()
+    for outcome in outcomes:
+        if outcome.kind == "blocked":
+            blocked[outcome.message] += len(outcome.job.specs)
+    for reason, count in blocked.items():
+        print(f"repro: {counted(count, 'run')} blocked: {reason}", file=sys.stderr)
     if any(outcome.kind != "running" for outcome in failed):
         print("repro: `python -m repro status` names the logs.", file=sys.stderr)
 

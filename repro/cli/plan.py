@@ -117,6 +117,8 @@ def why(run: PlannedRun) -> str:
     """The state of a run and the reason for it."""
     if run.failure is not None:
         return f"failed: {run.failure.kind}"
+    if run.blocked is not None:
+        return f"blocked: {run.blocked}"
     return {"done": "stored", "missing": "missing", "running": "running"}.get(run.state, run.state)
 
 
@@ -132,7 +134,7 @@ def as_json(plan: Plan, requests: Sequence[Request]) -> dict[str, Any]:
                 "key": run.key,
                 "name": run_name(run.spec),
                 "state": run.state,
-                "reason": run.failure.message if run.failure else None,
+                "reason": run.reason,
                 "tables": list(run.tables),
                 "parents": run.spec.parents,
                 "job": jobs.get(run.key),

@@ -48,6 +48,9 @@ def command(
     for line in gap_lines(requests):
         print(line)
     failed = sum(run.state == "failed" for run in plan.runs)
+    blocked = sum(run.state == "blocked" for run in plan.runs)
+    if blocked:
+        print(f"{blocked} blocked: a run that they are made from failed.")
     if failed:
         print(f"{failed} failed: `python -m repro status` says why, --retry tries diverged ones.")
         raise typer.Exit(RUN_FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Any
 
 from repro.cli import options as o
@@ -11,10 +12,10 @@ from repro.engine.plan import make_plan
 from repro.report.files import saved_requests, table_name
 from repro.report.layout import text_table
 from repro.report.render import json_text
-from repro.report.words import run_name
+from repro.report.words import counted, run_name
 from repro.store.store import Store
 
-STATES = ("done", "running", "missing", "failed")
+STATES = ("done", "running", "missing", "failed", "blocked")
 
 
 def command(json: o.JsonOption = False, store: o.StoreOption = None) -> None:
@@ -29,7 +30,7 @@ def command(json: o.JsonOption = False, store: o.StoreOption = None) -> None:
 
 def as_json(store: Store) -> dict[str, Any]:
     """The object of `status --json`; docs/json.md describes it."""
-    tables, failures = [], {}
+    tables, failures, blocked = [], {}, {}
     for request in saved_requests(store):
         plan = make_plan([request], store, o.any_speed())
         counts = {state: sum(run.state == state for run in plan.runs) for state in STATES}
@@ -43,8 +44,19 @@ def as_json(store: Store) -> dict[str, Any]:
                     "message": run.failure.message,
                     "log": str(store.root / run.failure.log),
                 }
+            if run.blocked is not None:
+                blocked[run.key] = {
+                    "key": run.key,
+                    "name": run_name(run.spec),
+                    "reason": run.blocked,
+                }
     unfinished = [{"id": job.id, "runs": job.keys} for job in unfinished_jobs(store)]
-    return {"tables": tables, "failures": list(failures.values()), "unfinished_jobs": unfinished}
+    return {
+        "tables": tables,
+        "failures": list(failures.values()),
+        "blocked": list(blocked.values()),
+        "unfinished_jobs": unfinished,
+    }
 
 
 def as_text(document: dict[str, Any], store: Store) -> str:
@@ -58,6 +70,8 @@ def as_text(document: dict[str, Any], store: Store) -> str:
     for failure in document["failures"]:
         lines.append(f"\n{failure['key'][:12]} {failure['name']}: {failure['kind']}")
         lines.append(f"  {failure['message']}\n  log: {failure['log']}")
+    for reason, count in Counter(run["reason"] for run in document["blocked"]).items():
+        lines.append(f"\n{counted(count, 'run')} blocked: {reason}")
     for job in document["unfinished_jobs"]:
         lines.append(
             f"\njob {job['id']} ({len(job['runs'])} runs) has not ended; if it is not running, the "

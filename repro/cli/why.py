@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +11,7 @@ import typer
 from repro.cli import options as o
 from repro.errors import MissingData, ReproError
 from repro.papers.registry import ARTEFACTS
+from repro.report.blocked import blocker
 from repro.report.files import saved_requests
 from repro.report.render import json_text
 from repro.report.words import run_name
@@ -32,13 +33,14 @@ def command(
     """
     results = o.open_store(store)
     stored = results.specs()
-    key, spec = find_run(run, results, stored)
-    document = explain(key, spec, results, stored)
+    known, barred = known_runs(results, stored)
+    key = find_run(run, known, barred)
+    document = explain(key, known, results, stored)
     sys.stdout.write(json_text(document) if json else as_text(document))
 
 
-def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> tuple[str, RunSpec]:
-    """The one run whose key begins with `given`, among stored, requested and default ones."""
+def known_runs(store: Store, stored: dict[str, RunSpec]) -> tuple[dict[str, RunSpec], list[str]]:
+    """Key -> spec of stored, requested and default runs, and why some could not be listed."""
     known = dict(stored)
     requests = saved_requests(store)
     barred: dict[str, None] = {}
@@ -50,6 +52,11 @@ def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> tuple[str,
                 barred[f" Not looked through for lack of data: {lack}"] = None
     for request in requests:
         known |= {run_key(spec): spec for spec in ARTEFACTS[request.table].runs(request)}
+    return known, list(barred)
+
+
+def find_run(given: str, known: Iterable[str], barred: Iterable[str] = ()) -> str:
+    """The one key that begins with `given`. Raises ReproError, which tells what was `barred`."""
     found = [key for key in known if key.startswith(given.lower())]
     if len(found) != 1:
         problem = "No run's key begins" if not found else f"{len(found)} runs' keys begin"
@@ -57,19 +64,23 @@ def find_run(given: str, store: Store, stored: dict[str, RunSpec]) -> tuple[str,
         raise ReproError(
             f"{problem} with '{given}'. `python -m repro plan` lists the runs.{unseen}"
         )
-    return found[0], known[found[0]]
+    return found[0]
 
 
-def explain(key: str, spec: RunSpec, store: Store, stored: dict[str, RunSpec]) -> dict[str, Any]:
+def explain(
+    key: str, known: Mapping[str, RunSpec], store: Store, stored: dict[str, RunSpec]
+) -> dict[str, Any]:
     """The object of `why --json`; docs/json.md describes it."""
-    failure = store.failure(key)
+    spec, state, failure = known[key], store.state(key), store.failure(key)
+    blocked = blocker(spec, store, known) if state in ("missing", "failed") else None
     others = {k: identity_of(k, s, store) for k, s in stored.items() if k != key}
     near = nearest(identity_of(key, spec, store), others)
     return {
         "key": key,
         "name": run_name(spec),
-        "state": store.state(key),
+        "state": "blocked" if blocked else state,
         "failure": failure.message if failure else None,
+        "blocked": blocked,
         "nearest": near and {"key": near[0], "name": run_name(stored[near[0]])},
         "differences": near[1] if near else [],
     }
@@ -104,6 +115,8 @@ def as_text(document: dict[str, Any]) -> str:
     lines = [f"{document['key']}", f"{document['name']}: {document['state']}"]
     if document["failure"]:
         lines.append(f"It failed: {document['failure']}")
+    if document["blocked"]:
+        lines.append(f"It cannot be trained: {document['blocked']}")
     if document["nearest"] is None:
         lines.append("No other run is stored.")
     else:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from repro.engine.parents import EVALUATING
 from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import identity_fields
 from repro.spec.kinds import has_own_rows, trains_encoder
@@ -73,6 +75,11 @@ class Job:
         """Any member, for what all share."""
         return self.specs[0]
 
+    @property
+    def parents(self) -> set[str]:
+        """Keys of the runs whose results must be stored before it starts; none is a member."""
+        return {key for spec in self.specs for key in spec.parents.values()}
+
 
 def make_job(specs: list[RunSpec]) -> Job:
     """The job of these members in this order."""
@@ -81,11 +88,26 @@ def make_job(specs: list[RunSpec]) -> Job:
 
 
 def group_runs(specs: list[RunSpec]) -> list[Job]:
-    """The jobs that train `specs`, each run once, in order of their first member."""
+    """The jobs that train `specs`, each run once: parents first, else by their first member."""
     groups: dict[str, list[RunSpec]] = {}
     for spec in specs:
         groups.setdefault(_group(spec), []).append(spec)
-    return [make_job(part) for members in groups.values() for part in _parts(members)]
+    return in_order([make_job(part) for members in groups.values() for part in _parts(members)])
+
+
+def in_order(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs with those of parents before those of their children, else as they are given."""
+    holders = {key: job for job in jobs for key in job.keys}
+    depths: dict[str, int] = {}
+
+    def depth(job: Job) -> int:
+        """How many jobs must end before it, one after the other."""
+        if job.id not in depths:
+            before = [holders[key] for key in job.parents if key in holders]
+            depths[job.id] = max((1 + depth(other) for other in before), default=0)
+        return depths[job.id]
+
+    return sorted(jobs, key=depth)
 
 
 def _parts(members: list[RunSpec]) -> list[list[RunSpec]]:
@@ -116,8 +138,9 @@ def _group(spec: RunSpec) -> str:
         identity_fields(spec.task),
         [getattr(spec.recipe, name) for name in SHARED],
         has_own_rows(spec.method) or spec.seed,  # rows of its own may be another seed's
+        spec.parents,  # what a job waits for, all its members need
     ]
-    if trains_encoder(spec.method) or spec.parents:
+    if trains_encoder(spec.method) or isinstance(spec.method, EVALUATING):
         shared.append(run_key(spec))
     return canonical_json(shared)
 

@@ -7,15 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from repro.engine.jobs import Execution, Job, is_stored, split_job, write_job
+from repro.engine.parents import EVALUATING
 from repro.engine.worker import Exit
 from repro.errors import StoreError
-from repro.spec import AblatedSpans, PipelinedCells
+from repro.report.blocked import blocker, lacking
+from repro.spec import PipelinedCells, RunSpec, run_key
 from repro.store.result import FailureKind
 from repro.store.store import Store
 
@@ -35,7 +37,11 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one job ended; `kind` is None for a job that is done."""
+    """How one job ended; `kind` is None for a job that is done.
+
+    Of a job that was not started it is "running" (another process trains its runs, or those that
+    they are made from) or "blocked" (a run that they are made from failed).
+    """
 
     job: Job
     kind: str | None
@@ -51,10 +57,10 @@ class LocalExecutor:
     def run(self, jobs: Sequence[Job], store: Store, execution: Execution) -> list[Outcome]:
         """See `Executor`. Raises StoreError when the store refuses to be written."""
         outcomes: list[Outcome] = []
-        waiting = list(jobs)
+        waiting, known = list(jobs), {run_key(s): s for job in jobs for s in job.specs}
         while waiting:
             job = waiting.pop(0)
-            done = self._run_one(job, store, execution)
+            done = _waits(job, store, known) or self._run_one(job, store, execution)
             if isinstance(done, Outcome):
                 outcomes.append(done)
             else:
@@ -127,7 +133,7 @@ class LocalExecutor:
         if len(job.specs) > 1:
             return split_job(job)
         size = execution.micro_batch or job.lead.recipe.batch_size
-        whole = (PipelinedCells, AblatedSpans)  # batch statistics; nothing is accumulated
+        whole = (PipelinedCells, *EVALUATING)  # batch statistics; nothing is accumulated
         splittable = not isinstance(job.lead.method, whole)
         if splittable and size > 1:
             return execution.model_copy(update={"micro_batch": size // 2})
@@ -140,6 +146,17 @@ class LocalExecutor:
         for key, spec in zip(job.keys, job.specs, strict=True):
             if store.read(key) is None:
                 store.record_failure(key, spec, kind, message, log)
+
+
+def _waits(job: Job, store: Store, known: Mapping[str, RunSpec]) -> Outcome | None:
+    """Why the job cannot start; None where all parents of its runs are stored."""
+    absent = lacking(job.lead, store)  # its members have the same parents
+    if not absent or is_stored(store, job):
+        return None
+    why = blocker(job.lead, store, known)
+    if why is not None:
+        return Outcome(job, "blocked", why)
+    return Outcome(job, "running", f"the run {absent[0][:12]}, which they need, is not stored yet")
 
 
 def _event(line: str) -> dict[str, Any] | None:

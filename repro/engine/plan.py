@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from repro.engine.cost import Estimate, Speed, estimate
-from repro.engine.jobs import Job, group_runs, unfinished_jobs
+from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
+from repro.report.blocked import blocker
 from repro.spec import RunSpec, run_key
 from repro.store.result import Failure
 from repro.store.store import State, Store
+
+RunState = State | Literal["blocked"]
+"""Blocked: a run that it is made from failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +25,16 @@ class PlannedRun:
 
     key: str
     spec: RunSpec
-    state: State
+    state: RunState
     tables: tuple[str, ...]
     failure: Failure | None = None
+    blocked: str | None = None
+    """Which parent failed, and why, in a clause."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed or is blocked."""
+        return self.failure.message if self.failure is not None else self.blocked
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,8 @@ def make_plan(
 ) -> Plan:
     """The plan for `requests`; a run that several tables need stands in it once.
 
-    A run whose loss diverged would diverge again: it is planned anew only with `retry_failed`.
+    A run whose loss diverged would diverge again: it and what is made from it are planned anew only
+    with `retry_failed`. Any executor may take the jobs as they come: parents are first.
     """
     specs: dict[str, RunSpec] = {}
     tables: dict[str, list[str]] = {}
@@ -59,8 +72,9 @@ def make_plan(
             if request.table not in tables.setdefault(key, []):
                 tables[key].append(request.table)
     runs = tuple(_planned(key, spec, tables[key], store) for key, spec in specs.items())
-    runs = _with_weights(runs, store)
-    wanted = [run.spec for run in runs if _wanted(run, retry_failed)]
+    runs = tuple(_blocked(run, store, specs) for run in _with_weights(runs, store))
+    barred = set() if retry_failed else _barred(runs)
+    wanted = [run.spec for run in runs if run.state != "done" and run.key not in barred]
     return Plan(runs, tuple(jobs_for(wanted, store)), speed)
 
 
@@ -72,8 +86,8 @@ def _planned(key: str, spec: RunSpec, tables: list[str], store: Store) -> Planne
 
 
 def _with_weights(runs: tuple[PlannedRun, ...], store: Store) -> tuple[PlannedRun, ...]:
-    """A parent of a missing run is missing, too, where only its scores are stored."""
-    needed = {key for run in runs if run.state != "done" for key in run.spec.parents.values()}
+    """A run that a missing one scores again is missing, too, where only its scores are stored."""
+    needed = {run.spec.parents.get("trained") for run in runs if run.state != "done"}
     return tuple(
         replace(run, state="missing")
         if run.key in needed and run.state == "done" and not store.is_whole(run.key)
@@ -82,16 +96,32 @@ def _with_weights(runs: tuple[PlannedRun, ...], store: Store) -> tuple[PlannedRu
     )
 
 
+def _blocked(run: PlannedRun, store: Store, specs: dict[str, RunSpec]) -> PlannedRun:
+    """The run as it stands where a parent failed; what it says of itself is of less use then."""
+    if run.state in ("done", "running"):
+        return run
+    why = blocker(run.spec, store, specs)
+    return run if why is None else replace(run, state="blocked", failure=None, blocked=why)
+
+
+def _barred(runs: Iterable[PlannedRun]) -> set[str]:
+    """The keys of diverged runs, and of all that are made from them."""
+    by_key = {run.key: run for run in runs}
+    barred: dict[str, bool] = {}
+
+    def is_barred(run: PlannedRun) -> bool:
+        if run.key not in barred:
+            diverged = run.failure is not None and run.failure.kind == "diverged"
+            parents = [by_key[key] for key in run.spec.parents.values() if key in by_key]
+            barred[run.key] = run.state != "done" and (diverged or any(map(is_barred, parents)))
+        return barred[run.key]
+
+    return {key for key, run in by_key.items() if is_barred(run)}
+
+
 def jobs_for(wanted: list[RunSpec], store: Store) -> list[Job]:
-    """Jobs for these runs: first the unfinished ones that hold some of them, as they were."""
+    """Jobs for these runs, parents first; unfinished ones that hold some of them, as they were."""
     keys = {run_key(spec) for spec in wanted}
     resumed = [job for job in unfinished_jobs(store) if keys & set(job.keys)]
     held = {key for job in resumed for key in job.keys}
-    return resumed + group_runs([spec for spec in wanted if run_key(spec) not in held])
-
-
-def _wanted(run: PlannedRun, retry_failed: bool) -> bool:
-    if run.state == "done":
-        return False
-    diverged = run.failure is not None and run.failure.kind == "diverged"
-    return retry_failed or not diverged
+    return in_order(resumed + group_runs([spec for spec in wanted if run_key(spec) not in held]))

@@ -18,34 +18,19 @@ import time
 from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from repro.engine.jobs import Execution, JobFile, read_job
+from repro.engine.jobs import JobFile, read_job
+from repro.engine.parents import EVALUATING, built, evaluate_parent, parents_of
+from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError
-from repro.spec import AblatedSpans, AlwaysNull, RunSpec, run_key
-from repro.spec.kinds import reads_states, trains_encoder
+from repro.spec import run_key
+from repro.spec.kinds import reads_states
 from repro.store.atomic import store_errors
-from repro.store.result import Result, Score, render
 from repro.store.store import Store
-from repro.store.strict_json import json_bytes
-from repro.training.environment import (
-    describe_environment,
-    device_name,
-    peak_memory,
-    prepare_process,
-    prepare_torch,
-)
-
-if TYPE_CHECKING:
-    import torch
-
-    from repro.backbones.load import Encoder
-    from repro.tasks.data import TaskData
-    from repro.training.group import Group
-    from repro.training.member import Member
+from repro.training.environment import device_name, prepare_process, prepare_torch
 
 PR_SET_PDEATHSIG = 1
-ADAPTER = "adapter.safetensors"
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -136,116 +121,17 @@ def train(store: Store, folder: Path, file: JobFile) -> None:
     settings = Settings(
         device, execution.checkpoint_seconds, execution.checkpoint_steps, execution.micro_batch
     )
-    if isinstance(lead.method, AblatedSpans):
-        ablate_parent(store, lead, encoder, data, device)
+    if isinstance(lead.method, EVALUATING):
+        began = time.monotonic()
+        result, predictions = evaluate_parent(store, lead, encoder, data, device, report)
+        keep_evaluation(store, lead, result, predictions, time.monotonic() - began, device)
+        report({"event": "stored", "run": result.key})
         return
-    group = Group(file.specs, encoder, data, settings, folder, report)
+    parents = parents_of(lead, store)  # those of all members
+    members = [built(spec, parents) for spec in file.specs]
+    group = Group(file.specs, encoder, data, settings, folder, report, built=members)
     group.train()
-    machine = describe_environment(device) | usage(group, device, execution)
-    for member in group.members:
-        keep(store, group, member, machine, execution)
-
-
-def ablate_parent(
-    store: Store, spec: RunSpec, encoder: Encoder, data: TaskData, device: torch.device
-) -> None:
-    """Evaluates the run that `spec` names as its parent, and stores what that found."""
-    from repro.spec.counts import total_parameters
-    from repro.training.ablation import ablate
-    from repro.training.checkpoint import read_artefact
-
-    parent = store.read(spec.parents["trained"], verify=True)
-    if parent is None or ADAPTER not in parent.files:
-        raise ReproError(
-            f"The run {spec.parents['trained'][:12]}, whose adapters are to be switched off, has "
-            "no stored weights here. Give the command again to train it."
-        )
-    began = time.monotonic()
-    epoch = parent.result.selected_epoch or parent.last_epoch
-    tensors = read_artefact(parent.path / ADAPTER)
-    try:
-        scores = ablate(parent.spec, tensors, epoch, encoder, data, device, report)
-    except FloatingPointError as problem:
-        raise ReproError(f"With adapters switched off, {problem}.") from problem
-    result = Result(
-        key=run_key(spec),
-        parameters_trained=0,
-        parameters_total=total_parameters(parent.spec),
-        parents={"trained": parent.digest},
-        scores=[Score(**score) for score in scores],
-    )
-    machine = describe_environment(device) | {
-        "seconds": time.monotonic() - began,
-        "members": [result.key],
-        "peak_memory_bytes": peak_memory(device),
-        "device_name": device_name(device),
-    }
-    files = {"result.json": render(result), "environment.json": json_bytes(machine)}
-    store.write(result.key, spec, dict(files))
-    report({"event": "stored", "run": result.key})
-
-
-def keep(
-    store: Store, group: Group, member: Member, machine: dict[str, Any], execution: Execution
-) -> None:
-    """Stores one member's result, or why it has none."""
-    if store.is_whole(member.key):
-        return
-    if member.diverged_at is not None:
-        message = f"The loss was not finite at step {member.diverged_at}."
-        store.record_failure(member.key, member.spec, "diverged", message, message + "\n")
-        report({"event": "diverged", "run": member.key, "step": member.diverged_at})
-        return
-    weights = not trains_encoder(member.spec.method) or execution.keep_weights
-    notes = [] if weights else ["weights deleted after scoring (--keep-weights keeps them)"]
-    files: dict[str, bytes | Path] = {
-        "result.json": render(result_of(member, group, notes)),
-        "environment.json": json_bytes(machine),
-        "history.jsonl": member.history.read(),
-        "predictions.json": group.predictions(member),
-    }
-    if weights:
-        files[ADAPTER] = group.artefact(member)
-    store.write(member.key, member.spec, files)
-    report({"event": "stored", "run": member.key})
-
-
-def result_of(member: Member, group: Group, notes: list[str]) -> Result:
-    """The member's `result.json`."""
-    from repro.spec.counts import total_parameters, trained_parameters
-
-    return Result(
-        key=member.key,
-        parameters_trained=trained_parameters(member.spec),
-        parameters_total=total_parameters(member.spec),
-        collapsed=collapsed(member, group.data),
-        selected_epoch=member.kept,
-        notes=notes,
-        scores=[Score(**score) for score in member.scores],
-    )
-
-
-def collapsed(member: Member, data: TaskData) -> bool | None:
-    """Whether the trained run gives a constant answer at the epoch that was kept."""
-    if isinstance(member.spec.method, AlwaysNull):
-        return None
-    epoch = member.kept or member.spec.recipe.epochs
-    return data.collapsed([score for score in member.scores if score["epoch"] == epoch])
-
-
-def usage(group: Group, device: Any, execution: Execution) -> dict[str, Any]:
-    """What the job took: seconds over all its parts, tokens, memory."""
-    return {
-        "seconds": group.seconds,
-        "steps": group.steps,
-        "trained_tokens": group.trained_tokens,
-        "tokens_per_second": group.trained_tokens / max(group.seconds, 1e-9),
-        "members": [member.key for member in group.members],
-        "resumes": group.resumes,
-        "micro_batch": execution.micro_batch,
-        "peak_memory_bytes": peak_memory(device),
-        "device_name": device_name(device),
-    }
+    keep_group(store, group, parents, execution, report)
 
 
 def report(event: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from repro.report.blocked import blocker
 from repro.spec import RunSpec, run_key
 from repro.spec.identity import flatten, identity_fields
 from repro.store.entry import StoredRun
@@ -45,7 +46,7 @@ class Lookup:
 
     def why(self, found: Sequence[Found], epoch: int | None, collapse: str) -> str:
         """Why these runs give no number; "" for none of them. `collapse`: a constant answer."""
-        absent = [one.key for one in found if one.run is None]
+        absent = [one.spec for one in found if one.run is None]
         if absent:
             return why_missing(self.store, absent)
         runs = [one.run for one in found if one.run is not None]
@@ -72,9 +73,14 @@ def varying(chosen: RunSpec, among: Sequence[RunSpec]) -> dict[str, Any]:
     }
 
 
-def why_missing(store: Store, keys: Sequence[str]) -> str:
-    """Why these runs have no result: one failed, is running, or was never run."""
+def why_missing(store: Store, specs: Sequence[RunSpec]) -> str:
+    """Why these runs have no result: one failed, its parent did, is running, or was never run."""
+    keys = [run_key(spec) for spec in specs]
     states = {store.state(key) for key in keys}
+    for spec in specs:
+        why = blocker(spec, store)
+        if why is not None:
+            return f"blocked: {why}"
     if "failed" in states:
         failure = next(f for key in keys if (f := store.failure(key)) is not None)
         return f"failed ({failure.kind}): {' '.join(failure.message.split())}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from repro.engine.worker import ADAPTER
+from repro.engine.parents import ADAPTER
 from repro.errors import ReproError, UnknownName
 from repro.papers.tables import NOT_ASKED, Request, Row, Score, Table
 from repro.report.cells import Place, score_cell
@@ -91,7 +91,7 @@ def _with_weights(file: ServerFile, spec: RunSpec, store: Store) -> Pick:
     key = run_key(spec)
     run = store.read(key, verify=True)
     if run is None:
-        why = f"{why_missing(store, [key])} (the run {key[:12]})"
+        why = f"{why_missing(store, [spec])} (the run {key[:12]})"
         return Pick(file, reason=why, untrained=True)
     if ADAPTER in run.files:
         return Pick(file, run)

@@ -236,7 +236,7 @@ def _missing(view: TableView, of: RowView, cell: Cell, runs: Runs, use: Use) -> 
     for spec in view.table.cell_runs(of.row, column, view.request):
         key = run_key(spec)
         if runs.read(key) is None:
-            reasons.setdefault(runs.why(key), []).append((key, spec))
+            reasons.setdefault(runs.why(spec), []).append((key, spec))
     return tuple(
         Missing(reason, len(found), _named(found, runs, use)) for reason, found in reasons.items()
     )

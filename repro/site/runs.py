@@ -11,6 +11,7 @@ from repro.report.runs_found import kept_epoch, why_missing
 from repro.report.words import run_name
 from repro.site import plots
 from repro.site.links import run_page
+from repro.spec import RunSpec, run_key
 from repro.store.entry import StoredRun
 from repro.store.result import Failure, Score
 from repro.store.store import Store
@@ -46,10 +47,11 @@ class Runs:
             self._read[key] = self.store.read(key)
         return self._read[key]
 
-    def why(self, key: str) -> str:
+    def why(self, spec: RunSpec) -> str:
         """Why a run is missing."""
+        key = run_key(spec)
         if key not in self._why:
-            self._why[key] = why_missing(self.store, [key])
+            self._why[key] = why_missing(self.store, [spec])
         return self._why[key]
 
     def failure(self, key: str) -> Failure | None:

@@ -1,4 +1,4 @@
-"""Evaluates a trained run with the adapters of every span of layers switched off."""
+"""Evaluates a trained run with adapters off: of every span of layers, or of the first."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from repro.backbones.load import Encoder
 from repro.methods.learner import Inputs
+from repro.methods.randomness import Dropout
 from repro.spec import GlueTask, RunSpec
 from repro.spec.glue import GLUE
 from repro.tasks.data import TaskData
@@ -35,18 +36,63 @@ def ablate(
     `tensors` is the artefact of the run `trained`, whose weights are those of `epoch`.
     """
     assert isinstance(trained.task, GlueTask)
-    cohort = Cohort([0], [trained], encoder, device, steps=1)
-    cohort.load_artefact(0, tensors)
-    learner: Any = cohort.learner.eval()
+    learner = _learner(trained, tensors, encoder, device)
     batches = length_sorted(data.evaluation, EVALUATION_TOKENS[device.type])
-
-    def tell(done: int) -> None:
-        report({"event": "evaluation", "epoch": epoch, "batch": done, "batches": len(batches)})
-
-    bf16 = trained.recipe.precision == "bf16"
-    with torch.autocast(device.type, torch.bfloat16, enabled=bf16):  # as the run was scored
+    tell = _teller(report, epoch, len(batches))
+    with _precision(trained, device):
         found = score_spans(learner, _inputs(batches, data, device), data.collector, tell)
     return list(span_scores(found, GLUE[trained.task.name].evaluation[0], epoch))
+
+
+def score_last_layers(
+    trained: RunSpec,
+    tensors: dict[str, Tensor],
+    kept: int,
+    epoch: int,
+    encoder: Encoder,
+    data: TaskData,
+    device: torch.device,
+    report: Report,
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The scores on every split, and the predictions, with the adapters of the last `kept` layers.
+
+    The other arguments are those of `ablate`. Raises FloatingPointError where an output is not
+    finite.
+    """
+    learner = _learner(trained, tensors, encoder, device)
+    batches = length_sorted(data.evaluation, EVALUATION_TOKENS[device.type])
+    tell, collector, silent = _teller(report, epoch, len(batches)), data.collector(), Dropout([])
+    silent.active = False
+    with _precision(trained, device), torch.no_grad():
+        for done, (indices, inputs) in enumerate(_inputs(batches, data, device), 1):
+            states = learner.start(inputs, silent)
+            for layer in range(learner.layers):
+                states = learner.run_layer(layer, states, adapters=layer >= learner.layers - kept)
+            collector.add(indices, learner.finish(states)[0].float().cpu().numpy())
+            tell(done)
+    return collector.scores(epoch), collector.predictions()
+
+
+def _learner(
+    trained: RunSpec, tensors: dict[str, Tensor], encoder: Encoder, device: torch.device
+) -> Any:
+    """The run as it was trained, in eval mode."""
+    cohort = Cohort([0], [trained], encoder, device, steps=1)
+    cohort.load_artefact(0, tensors)
+    return cohort.learner.eval()
+
+
+def _precision(trained: RunSpec, device: torch.device) -> torch.autocast:
+    """That in which the run was scored when it was trained."""
+    bf16 = trained.recipe.precision == "bf16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=bf16)
+
+
+def _teller(report: Report, epoch: int, batches: int) -> Callable[[int], None]:
+    def tell(done: int) -> None:
+        report({"event": "evaluation", "epoch": epoch, "batch": done, "batches": batches})
+
+    return tell
 
 
 def _inputs(

@@ -129,6 +129,7 @@ def test_status_before_anything_was_asked(cli: Call) -> None:
     assert json.loads(cli("status", "--json").out) == {
         "tables": [],
         "failures": [],
+        "blocked": [],
         "unfinished_jobs": [],
     }
 
@@ -143,7 +144,7 @@ def test_status_counts_runs_and_names_failures_with_their_logs(cli: Call, store:
     save_request(store, asked)
     out = cli("status").out
     row = next(line for line in out.splitlines() if line.startswith("ResAdapters-1.smoke"))
-    assert row.split()[1:] == ["6", "0", "5", "1"]  # done, running, missing, failed
+    assert row.split()[1:] == ["6", "0", "5", "1", "0"]  # done, running, missing, failed, blocked
     assert f"{failed[:12]} adapter b100 on MiniLM-L6, seed 1: error" in out
     assert f"it broke\n  log: runs/failures/{failed}.log" in out
     assert "(2 runs) has not ended; if it is not running, the same command continues it." in out

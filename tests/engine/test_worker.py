@@ -22,7 +22,8 @@ from tiny_models import tiny_data
 from repro.backbones.describe import describe
 from repro.engine import worker
 from repro.engine.jobs import Execution, JobFile, make_job, write_job
-from repro.engine.worker import Exit, collapsed
+from repro.engine.results import collapsed
+from repro.engine.worker import Exit
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, run_key
 from repro.store import Store, staging
 from repro.training.checkpoint import HistoryFile

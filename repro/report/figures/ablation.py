@@ -278,7 +278,7 @@ def _missing(
     """Why runs are missing; a child that waits for its parent has the parent's reason."""
     stored = {run.key for run in found}
     waiting = [chain for chain in chains if run_key(chain[-1]) not in stored]
-    absent = [key for chain in waiting for key in map(run_key, chain) if store.read(key) is None]
+    absent = [next(s for s in chain if store.read(run_key(s)) is None) for chain in waiting]
     why = why_missing(store, absent) if absent else ""
     return f"{why}: {command_line(request)}" if why == "not run" else why
 

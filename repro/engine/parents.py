@@ -1,0 +1,118 @@
+"""What a run takes from its parents, and the runs that only score a parent.
+
+A child is made from results as they are stored: its own result names the digest of every parent's,
+so that it no longer counts once a parent has another result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from repro.errors import ReproError
+from repro.spec import AblatedSpans, LastLayers, RunSpec, run_key
+from repro.spec.trained import awaits_layers, with_layers
+from repro.store.entry import StoredRun
+from repro.store.result import Result, Score
+from repro.store.store import Store
+
+if TYPE_CHECKING:
+    import torch
+
+    from repro.backbones.load import Encoder
+    from repro.tasks.data import TaskData
+
+ADAPTER = "adapter.safetensors"
+"""The weights of a stored run."""
+EVALUATING = (AblatedSpans, LastLayers)
+"""Methods that train nothing: they score the run that is their parent "trained"."""
+Parents = Mapping[str, StoredRun]
+Report = Callable[[dict[str, Any]], None]
+
+
+def parents_of(spec: RunSpec, store: Store) -> dict[str, StoredRun]:
+    """Role -> the stored run, verified. Raises ReproError where one has no result."""
+    found = {}
+    for role, key in spec.parents.items():
+        run = store.read(key, verify=True)
+        if run is None:
+            raise ReproError(
+                f"The run {key[:12]}, from which this one is made, has no result here. Give the "
+                "command again to train it."
+            )
+        found[role] = run
+    return found
+
+
+def digests(parents: Parents) -> dict[str, str]:
+    """Role -> digest of the parent's result."""
+    return {role: parent.digest for role, parent in parents.items()}
+
+
+def built(spec: RunSpec, parents: Parents) -> RunSpec:
+    """The run with the layers that its parent "architecture" selected, where it awaits them.
+
+    Raises ReproError where that parent is of a method that selects none.
+    """
+    if not awaits_layers(spec):
+        return spec
+    architecture = parents["architecture"]
+    if architecture.result.layers is None:
+        raise ReproError(
+            f"The run {architecture.key[:12]} selects no layers, and another is to be made from "
+            "those that it selects: name a run with a switch as its parent 'architecture'."
+        )
+    return with_layers(spec, architecture.result.layers)
+
+
+def evaluate_parent(
+    store: Store,
+    spec: RunSpec,
+    encoder: Encoder,
+    data: TaskData,
+    device: torch.device,
+    report: Report,
+) -> tuple[Result, dict[str, Any] | None]:
+    """Scores the parent "trained" with some of its adapters off: the result, and predictions.
+
+    Raises ReproError where the parent's weights are not here or outputs are not finite.
+    """
+    from repro.spec.counts import total_parameters
+    from repro.training.ablation import ablate, score_last_layers
+    from repro.training.checkpoint import read_artefact
+
+    parents = parents_of(spec, store)
+    parent = parents["trained"]
+    if ADAPTER not in parent.files:
+        raise ReproError(
+            f"The run {parent.key[:12]}, whose adapters are to be switched off, has no stored "
+            "weights here. Give the command again to train it."
+        )
+    trained = built(parent.spec, parents_of(parent.spec, store))
+    tensors = read_artefact(parent.path / ADAPTER)
+    epoch = parent.result.selected_epoch or parent.last_epoch
+    method = built(spec, parents).method
+    more: dict[str, Any] = {}
+    predictions = None
+    try:
+        if isinstance(method, LastLayers):
+            assert isinstance(method.kept, int)
+            scores, predictions = score_last_layers(
+                trained, tensors, method.kept, epoch, encoder, data, device, report
+            )
+            layers = trained.backbone.layers
+            more["layers"] = list(range(layers - method.kept, layers))
+            more["collapsed"] = data.collapsed(scores)
+        else:
+            scores = ablate(trained, tensors, epoch, encoder, data, device, report)
+    except FloatingPointError as problem:
+        raise ReproError(f"With adapters switched off, {problem}.") from problem
+    result = Result(
+        key=run_key(spec),
+        parameters_trained=0,
+        parameters_total=total_parameters(trained),
+        parents=digests(parents),
+        scores=[Score(**score) for score in scores],
+        **more,
+    )
+    return result, predictions

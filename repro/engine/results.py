@@ -1,0 +1,135 @@
+"""What a job leaves of its runs: a result and the files beside it, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from repro.engine.jobs import Execution
+from repro.engine.parents import ADAPTER, Parents, Report, digests
+from repro.spec import AlwaysNull, RunSpec
+from repro.spec.kinds import trains_encoder
+from repro.store.result import Activation, Result, Score, render
+from repro.store.store import Store
+from repro.store.strict_json import json_bytes
+from repro.training.environment import describe_environment, device_name, peak_memory
+
+if TYPE_CHECKING:
+    import torch
+
+    from repro.tasks.data import TaskData
+    from repro.training.group import Group
+    from repro.training.member import Member
+
+
+def keep_group(
+    store: Store, group: Group, parents: Parents, execution: Execution, report: Report
+) -> None:
+    """Stores what became of every member; `parents` are those of each of them."""
+    device = group.settings.device
+    machine = describe_environment(device) | usage(group, device, execution)
+    for member in group.members:
+        if store.is_whole(member.key):
+            continue
+        if member.diverged_at is not None:
+            _record_divergence(store, member, report)
+        else:
+            _keep(store, group, member, parents, machine, execution)
+            report({"event": "stored", "run": member.key})
+
+
+def keep_evaluation(
+    store: Store,
+    spec: RunSpec,
+    result: Result,
+    predictions: dict[str, Any] | None,
+    seconds: float,
+    device: torch.device,
+) -> None:
+    """Stores a run that trained nothing."""
+    machine = describe_environment(device) | {
+        "seconds": seconds,
+        "members": [result.key],
+        "peak_memory_bytes": peak_memory(device),
+        "device_name": device_name(device),
+    }
+    files = {"result.json": render(result), "environment.json": json_bytes(machine)}
+    if predictions is not None:
+        files["predictions.json"] = json_bytes(predictions)
+    store.write(result.key, spec, dict(files))
+
+
+def _record_divergence(store: Store, member: Member, report: Report) -> None:
+    message = f"The loss was not finite at step {member.diverged_at}."
+    store.record_failure(member.key, member.spec, "diverged", message, message + "\n")
+    report({"event": "diverged", "run": member.key, "step": member.diverged_at})
+
+
+def _keep(
+    store: Store,
+    group: Group,
+    member: Member,
+    parents: Parents,
+    machine: dict[str, Any],
+    execution: Execution,
+) -> None:
+    weights = not trains_encoder(member.spec.method) or execution.keep_weights
+    notes = [] if weights else ["weights deleted after scoring (--keep-weights keeps them)"]
+    files: dict[str, bytes | Path] = {
+        "result.json": render(result_of(member, group, parents, notes)),
+        "environment.json": json_bytes(machine),
+        "history.jsonl": member.history.read(),
+        "predictions.json": group.predictions(member),
+    }
+    if weights:
+        files[ADAPTER] = group.artefact(member)
+    store.write(member.key, member.spec, files)
+
+
+def result_of(member: Member, group: Group, parents: Parents, notes: list[str]) -> Result:
+    """The member's `result.json`."""
+    from repro.spec.counts import total_parameters, trained_parameters
+
+    return Result(
+        key=member.key,
+        parameters_trained=trained_parameters(member.built),
+        parameters_total=total_parameters(member.built),
+        collapsed=collapsed(member, group.data),
+        selected_epoch=member.kept,
+        parents=digests(parents),
+        layers=group.selected(member),
+        rows=getattr(group.data, "drawn", None),
+        activations=activations(member, group),
+        notes=notes,
+        scores=[Score(**score) for score in member.scores],
+    )
+
+
+def activations(member: Member, group: Group) -> dict[str, Activation] | None:
+    """Layer -> its learned activation, as `result.json` holds it; None where none is learned."""
+    found = group.activations(member)
+    return {str(layer): Activation(**asdict(one)) for layer, one in found.items()} or None
+
+
+def collapsed(member: Member, data: TaskData) -> bool | None:
+    """Whether the trained run gives a constant answer at the epoch that was kept."""
+    if isinstance(member.spec.method, AlwaysNull):
+        return None
+    epoch = member.kept or member.spec.recipe.epochs
+    return data.collapsed([score for score in member.scores if score["epoch"] == epoch])
+
+
+def usage(group: Group, device: Any, execution: Execution) -> dict[str, Any]:
+    """What the job took: seconds over all its parts, tokens, memory."""
+    return {
+        "seconds": group.seconds,
+        "steps": group.steps,
+        "trained_tokens": group.trained_tokens,
+        "tokens_per_second": group.trained_tokens / max(group.seconds, 1e-9),
+        "members": [member.key for member in group.members],
+        "resumes": group.resumes,
+        "micro_batch": execution.micro_batch,
+        "peak_memory_bytes": peak_memory(device),
+        "device_name": device_name(device),
+    }

@@ -1,0 +1,51 @@
+"""Why a run cannot be trained: a parent of it failed. Derived from the parents, never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from repro.report.words import run_name
+from repro.spec import RunSpec
+from repro.store.result import Failure
+from repro.store.store import Store
+
+
+def serves(store: Store, role: str, key: str) -> bool:
+    """Whether the parent `key` has what a child needs: of the one in "trained", its weights too."""
+    return store.is_whole(key) if role == "trained" else store.read(key) is not None
+
+
+def lacking(spec: RunSpec, store: Store) -> list[str]:
+    """Keys of the parents that `spec` still waits for."""
+    return [key for role, key in sorted(spec.parents.items()) if not serves(store, role, key)]
+
+
+def blocker(spec: RunSpec, store: Store, known: Mapping[str, RunSpec] | None = None) -> str | None:
+    """The failure of a parent for want of which `spec` cannot be trained, in a clause.
+
+    A parent's own parents are looked at as far as `known` (key -> spec) holds it.
+    """
+    for key in lacking(spec, store):
+        failure = store.failure(key)
+        if failure is not None:
+            return _clause(failure)
+        parent = (known or {}).get(key)
+        further = blocker(parent, store, known) if parent is not None else None
+        if further is not None:
+            return further
+    return None
+
+
+def _clause(failure: Failure) -> str:
+    message = " ".join(failure.message.split())
+    return f"its parent {_name(failure)} failed ({failure.kind}): {message}"
+
+
+def _name(failure: Failure) -> str:
+    """The run's name and the beginning of its key."""
+    try:
+        return f"{run_name(RunSpec.model_validate(failure.spec))} ({failure.key[:12]})"
+    except ValidationError:  # of another version of the project
+        return failure.key[:12]
