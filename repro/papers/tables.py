@@ -189,6 +189,7 @@ class Table:
     runs that those of a cell need first; `also` are tasks that they may be on, whatever is asked.
     `elsewhere` says of what the published scores are, where no run here is of the same.
     `low_data`: where a task has no training rows here, validation rows are divided.
+    `published` is the CSV of its numbers, "" where none is known.
     `margin`: the largest difference, in the columns' units, that changes no conclusion of the
     paper's, declared before any result exists (see `papers.margins`); a column may have its own.
     """

@@ -11,7 +11,7 @@ from repro.report.offsets import table_level
 from repro.report.view import RowView, TableView
 from repro.stats.summary import Summary, share_interval
 
-MOST_NAMED = 4
+MOST_NAMED = 12
 """Rows that lack the same and are named one by one."""
 
 

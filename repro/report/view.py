@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from repro.papers.tables import Request, Row, Score, Table
+from repro.papers.tables import Mean, Request, Row, Score, Table
 from repro.report.cells import Cell, Place, delta_cell, derived_cell, score_cell
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.report.verdicts import with_verdicts
@@ -90,7 +90,7 @@ def _difference(at: Place, rows: dict[str, RowView]) -> RowView:
     cells = tuple(
         delta_cell(at, a.column, a, b)
         for a, b in zip(first.cells, second.cells, strict=True)
-        if isinstance(a.column, Score)
+        if isinstance(a.column, Score | Mean)
     )
     return RowView(at.row, cells, None, None)
 

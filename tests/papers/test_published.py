@@ -181,8 +181,19 @@ def printed_cells() -> list[Any]:
         for row in table.rows
         if row.published is not None
         for column in table.columns
-        if column.published_column and (table.id, row.name, column.name) not in NOT_PRINTED
+        if is_printed(table, row, column)
     ]
+
+
+def is_printed(table: Table, row: Row, column: Column) -> bool:
+    """Whether the cell's number is known to us."""
+    if not column.published_column or (table.id, row.name, column.name) in NOT_PRINTED:
+        return False
+    if row.delta is not None and row.metric:
+        return isinstance(column, Mean)  # of a difference the averages' alone
+    if row.measure == "layers":
+        return isinstance(column, Score)
+    return table.id != "AA-3" or isinstance(column, Mean)  # two averages that the text quotes
 
 
 @pytest.mark.parametrize(("table", "row", "column"), printed_cells())
@@ -191,7 +202,8 @@ def test_every_printed_row_finds_its_published_cell(table: Table, row: Row, colu
     assert cell is not None
     if isinstance(column, Score):
         assert cell.value is not None
-        assert (-10 if "delta" in row.name else 0) <= cell.value <= 100
+        matthews = "Matthews" in column.published_metric  # which may be below 0
+        assert (-10 if "delta" in row.name or matthews else 0) <= cell.value <= 100
     elif not is_words(column.published_metric):
         assert cell.value is not None
         assert cell.value > 0
@@ -200,15 +212,19 @@ def test_every_printed_row_finds_its_published_cell(table: Table, row: Row, colu
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.id)
 def test_every_published_cell_of_a_table_has_one_place(table: Table) -> None:
     places = [
-        (row.published, column.published_column, column.published_metric)
+        (row.published, column.published_column, row.metric or column.published_metric)
         for row in table.rows
         if row.published is not None
         for column in table.columns
-        if column.published_column and (table.id, row.name, column.name) not in NOT_PRINTED
+        if is_printed(table, row, column)
     ]
     if table.transposed:
         places = [(column, row, metric) for row, column, metric in places]
-    assert sorted(places) == sorted(load_published(table.paper, table.published))
+    if table.id == "AA-3":  # of rows that are not stated: beside each block
+        assert len(places) == 3 * len(set(places))
+        places = list(set(places))
+    known = load_published(table.paper, table.published) if table.published else {}
+    assert sorted(places) == sorted(known)
 
 
 def test_rows_of_ours_have_no_published_value() -> None:
