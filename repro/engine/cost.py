@@ -20,6 +20,8 @@ from repro.spec import (
     AlwaysNull,
     BottleneckAdapters,
     FrozenFeatures,
+    GlueTask,
+    LastLayers,
     PipelinedCells,
     RunSpec,
     SquadTask,
@@ -35,6 +37,7 @@ from repro.spec.sentences import SENTENCES
 from repro.spec.tagging import SENTENCES_PUBLISHED
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
+from repro.tasks.glue.development import training_rows
 
 CALIBRATION = "calibration.json"
 
@@ -103,6 +106,22 @@ def examples(spec: RunSpec) -> tuple[int, int]:
     return min(train, task.train_rows or train), min(evaluated, task.evaluation_rows or evaluated)
 
 
+def passed_rows(spec: RunSpec) -> tuple[int, int]:
+    """Rows that a whole run trains on and scores, each as often as it is passed.
+
+    All evaluated rows are scored after every epoch; where rows are set aside for that, these are,
+    and the others once.
+    """
+    rows, evaluated = examples(spec)
+    epochs, task = spec.recipe.epochs, spec.task
+    if isinstance(spec.method, LastLayers):
+        return 0, evaluated
+    if not isinstance(task, GlueTask) or task.development is None:
+        return rows * epochs, evaluated * epochs
+    trained = training_rows(rows, task.development)
+    return trained * epochs, (rows - trained) * epochs + evaluated
+
+
 def _squad_rows(task: SquadTask) -> tuple[int, int]:
     if task.source == "squad":
         return ROWS["squad1"], EVALUATED["squad1"]
@@ -127,10 +146,10 @@ def mean_tokens(spec: RunSpec) -> float:
 
 def estimate(job: Job, speed: Speed) -> Estimate:
     """Seconds and peak memory of one job."""
-    train, evaluated = examples(job.lead)
     recipe, length = job.lead.recipe, mean_tokens(job.lead)
-    trained, scored = train * recipe.epochs * length, evaluated * recipe.epochs * length
+    trained, scored = (rows * length for rows in passed_rows(job.lead))
     if isinstance(job.lead.method, AblatedSpans):
+        evaluated = examples(job.lead)[1]
         trained, scored = 0, evaluated * length * _span_passes(job.lead.backbone.layers)
     padded = PADDED[recipe.padding] if any(reads_states(s.method) for s in job.specs) else 1.0
     flops, traffic = 0.0, 0.0
@@ -149,14 +168,15 @@ def launching(job: Job, speed: Speed) -> float:
 
     On a GPU the runs of one method launch their kernels together.
     """
-    steps = job.lead.recipe.epochs * -(-examples(job.lead)[0] // job.lead.recipe.batch_size)
+    epochs = job.lead.recipe.epochs
+    steps = epochs * -(-passed_rows(job.lead)[0] // epochs // job.lead.recipe.batch_size)
     methods = {canonical_json(identity_fields(spec.method)) for spec in trained_specs(job)}
     return steps * job.lead.backbone.layers * speed.layer * len(methods)
 
 
 def trained_specs(job: Job) -> list[RunSpec]:
     """The members that take steps."""
-    idle = (AlwaysNull, AblatedSpans)
+    idle = (AlwaysNull, AblatedSpans, LastLayers)
     return [spec for spec in job.specs if not isinstance(spec.method, idle)]
 
 
@@ -185,7 +205,7 @@ def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
         slots = 2 if spec.method.placement == "houlsby" else 1
         adapters = 4 * spec.backbone.hidden_size * spec.method.size * slots * spec.backbone.layers
         return encoder_flops(spec, length) + adapters, 0.0
-    if has_own_rows(spec.method) or isinstance(spec.method, AblatedSpans):
+    if has_own_rows(spec.method) or isinstance(spec.method, (AblatedSpans, LastLayers)):
         return encoder_flops(spec, length), 0.0
     if isinstance(spec.method, FrozenFeatures):
         d, u = spec.backbone.hidden_size, spec.method.units

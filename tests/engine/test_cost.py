@@ -8,7 +8,15 @@ import pytest
 from run_samples import TASK, cells, run_spec
 
 from repro.engine import cost
-from repro.engine.cost import Speed, calibrated, estimate, examples, store_speed, stored_speed
+from repro.engine.cost import (
+    Speed,
+    calibrated,
+    estimate,
+    examples,
+    passed_rows,
+    store_speed,
+    stored_speed,
+)
 from repro.engine.jobs import Job, make_job
 from repro.spec import (
     AlwaysNull,
@@ -16,6 +24,7 @@ from repro.spec import (
     FrozenFeatures,
     FullFineTuning,
     GlueTask,
+    LastLayers,
     LinearProbe,
     RunSpec,
 )
@@ -134,6 +143,17 @@ def test_questions_are_counted_from_the_spec_alone(
 ) -> None:
     task = TASK.model_copy(update=changes)
     assert examples(run_spec(task=task)) == expected
+
+
+def test_development_rows_are_scored_after_every_epoch_and_official_rows_once() -> None:
+    """100 of RTE's rows are 75 to train on and 25; 277 official ones; two epochs."""
+    task = GlueTask(name="rte", source="glue", revision=None, train_rows=100, development=0.25)
+    spec = run_spec(FullFineTuning(), task=task)
+    assert passed_rows(spec) == (2 * 75, 2 * 25 + 277)
+    scored = LastLayers(kept=3)
+    assert passed_rows(spec.model_copy(update={"method": scored})) == (0, 277)
+    whole = task.model_copy(update={"development": None})
+    assert passed_rows(spec.model_copy(update={"task": whole})) == (2 * 100, 2 * 277)
 
 
 def test_calibration_meets_what_was_measured() -> None:
