@@ -259,7 +259,7 @@ def _on_validation(at: Place, runs: Sequence[Found]) -> float | None:
     return sum(values) / len(values)
 
 
-def delta_cell(at: Place, column: Score, first: Cell, second: Cell) -> Cell:
+def delta_cell(at: Place, column: Score | Mean, first: Cell, second: Cell) -> Cell:
     """The difference of two rows' cells, seed by seed; blank while one of them lacks a seed."""
     if not (first.complete and second.complete and first.reproduced and second.reproduced):
         wanted = first.wanted and second.wanted

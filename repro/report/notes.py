@@ -166,10 +166,11 @@ def _odd_deltas(view: TableView) -> list[str]:
             if any(value is None for value in values):
                 continue
             printed, one, other = (value or 0.0 for value in values)
-            if round(one - other, 1) != printed:
+            places = _decimals(cell)
+            if round(one - other, places) != printed:
                 said.append(
-                    f"{row.row.name}: {printed:.1f} is printed for {cell.column.name}, and the two "
-                    f"printed scores give {one - other:.1f}."
+                    f"{row.row.name}: {printed:.{places}f} is printed for {cell.column.name}, and "
+                    f"the two printed scores give {one - other:.{places}f}."
                 )
     return said
 

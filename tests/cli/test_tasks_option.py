@@ -120,8 +120,10 @@ def test_run_trains_what_has_the_task_and_remembers_no_more(cli: Call, store: St
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plan", "--tasks", "cola,wnli"], "None of ResAdapters-1, "),
-        (["plan", "--tasks", "cola,wnli"], " has a task wnli."),
+        (
+            ["plan", "3-shared-2", "Houlsby-1", "--tasks", "cola,wnli"],
+            "None of 3-shared-2, Houlsby-1 has a task wnli.",
+        ),
         (["run", "3-shared-1", "ResAdapters-1", "--tasks", "rte"], "has a task rte."),
         (
             ["plan", "ablation-heatmap", "3-shared-1", "--tasks", "cola,mnli"],
