@@ -1,4 +1,4 @@
-"""Stands in for the worker: ends as `scenario.json` beside the store says, and notes each attempt.
+"""Stands in for the worker: ends jobs as `scenario.json` beside the store says, notes each attempt.
 
 Knows nothing of the project, so that it starts in no time.
 """
@@ -22,12 +22,24 @@ def starter(folder: Path) -> Path:
 
 
 def main() -> int:
-    root, job = Path(sys.argv[-2]), sys.argv[-1]
+    for line in sys.stdin:
+        job = line.strip()
+        code = execute(Path(sys.argv[3]), job)  # after -m and the module
+        say("ended", job=job, code=code)
+        if code not in (0, 11):
+            return code
+    return 0
+
+
+def execute(root: Path, job: str) -> int:
     scenario = json.loads((root.parent / "scenario.json").read_text())
     document = json.loads((root / "work" / job / "job.json").read_text())
     rates = [spec["recipe"]["learning_rate"] for spec in document["specs"]]
     size = document["execution"]["micro_batch"] or document["specs"][0]["recipe"]["batch_size"]
-    count = note(root.parent / "attempts.jsonl", {"rates": rates, "micro_batch": size})
+    log = os.open(root / "work" / job / "log.txt", os.O_WRONLY | os.O_APPEND)
+    os.dup2(log, 2)
+    attempt = {"rates": rates, "micro_batch": size, "process": os.getpid()}
+    count = note(root.parent / "attempts.jsonl", attempt)
     for line in scenario.get("say", []):
         print(line, flush=True)
     if count <= scenario.get("killed", 0):

@@ -10,6 +10,7 @@ are frozen (forward, and the gradient of the states), three where they train. Sp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from repro.engine.jobs import Job
 from repro.spec import (
     AblatedSpans,
+    AdaptableAdapters,
     AlwaysNull,
     BottleneckAdapters,
     FrozenFeatures,
@@ -35,6 +37,7 @@ from repro.spec.identity import identity_fields
 from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
 from repro.spec.sentences import SENTENCES
 from repro.spec.tagging import SENTENCES_PUBLISHED
+from repro.spec.trained import adapted_layers
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
 from repro.tasks.glue.development import training_rows
@@ -71,12 +74,16 @@ class Speed:
     layer: float = 0.0
     """Seconds that a layer takes at least in a step of training: launches of kernels."""
     start: float = 0.0
-    """Seconds until a job's process trains: imports, weights; small jobs are mostly that."""
+    """Seconds until a worker trains: imports, weights. It is started once for many jobs."""
+    job: float = 0.0
+    """Seconds that a job takes beside its steps: small jobs are mostly that."""
 
 
 ASSUMED = {
-    "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False, layer=5e-4, start=8.0),
-    "cuda": Speed(3.6e14, 3e12, "one H100 at 45% of its bf16 peak", False, layer=3e-3, start=12.0),
+    "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False, layer=5e-4, start=8.0, job=0.5),
+    "cuda": Speed(
+        3.6e14, 3e12, "one H100 at 45% of its bf16 peak", False, layer=3e-3, start=12.0, job=0.5
+    ),
 }
 
 
@@ -145,7 +152,7 @@ def mean_tokens(spec: RunSpec) -> float:
 
 
 def estimate(job: Job, speed: Speed) -> Estimate:
-    """Seconds and peak memory of one job."""
+    """Seconds and peak memory of one job, by a worker that has started."""
     recipe, length = job.lead.recipe, mean_tokens(job.lead)
     trained, scored = (rows * length for rows in passed_rows(job.lead))
     if isinstance(job.lead.method, AblatedSpans):
@@ -160,7 +167,13 @@ def estimate(job: Job, speed: Speed) -> Estimate:
         flops += own * (training_passes(spec) * trained + scored)
         traffic += moved * (trained + scored / 3)
     seconds = flops / speed.flops + traffic / speed.bytes + launching(job, speed)
-    return Estimate(seconds + speed.start, memory(job, length * padded))
+    return Estimate(seconds + speed.job, memory(job, length * padded))
+
+
+def estimate_all(jobs: Sequence[Job], speed: Speed) -> Estimate:
+    """Of all jobs, one after the other by one worker."""
+    started = Estimate(speed.start if jobs else 0.0, 0.0)
+    return sum((estimate(job, speed) for job in jobs), started)
 
 
 def launching(job: Job, speed: Speed) -> float:
@@ -203,7 +216,11 @@ def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
     """FLOP of one token forward, and bytes moved forward and backward."""
     if isinstance(spec.method, BottleneckAdapters):
         slots = 2 if spec.method.placement == "houlsby" else 1
-        adapters = 4 * spec.backbone.hidden_size * spec.method.size * slots * spec.backbone.layers
+        adapters = adapter_flops(spec, spec.method.size, slots * spec.backbone.layers)
+        return encoder_flops(spec, length) + adapters, 0.0
+    if isinstance(spec.method, AdaptableAdapters):
+        layers = len(adapted_layers(spec.method, spec.backbone.layers))
+        adapters = adapter_flops(spec, spec.method.size, layers)
         return encoder_flops(spec, length) + adapters, 0.0
     if has_own_rows(spec.method) or isinstance(spec.method, (AblatedSpans, LastLayers)):
         return encoder_flops(spec, length), 0.0
@@ -216,6 +233,11 @@ def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
         flops = 4 * d * b + (8 * b * b + 4 * length * b if attends else 0)
         return 2 * layers * flops, 2 * layers * 4.0 * (6 * d + (22 if attends else 8) * b)
     return 0.0, 0.0
+
+
+def adapter_flops(spec: RunSpec, size: int, count: int) -> float:
+    """Of one token forward through `count` adapters: two matrices each, counted twice."""
+    return 4 * spec.backbone.hidden_size * size * count
 
 
 def memory(job: Job, length: float) -> float:
@@ -262,16 +284,16 @@ def _is_speed(document: dict[str, Any]) -> bool:
 
 def calibrated(jobs: list[tuple[Job, float]], speed: Speed, device_name: str) -> Speed:
     """The speed at which the model's estimate meets the seconds that these jobs trained."""
-    speed, start = replace(speed, start=0.0), speed.start
+    beside, speed = speed, replace(speed, start=0.0, job=0.0)
     taken = sum(seconds for _, seconds in jobs)
     launched = sum(launching(job, speed) for job, _ in jobs)
     predicted = sum(estimate(job, speed).seconds for job, _ in jobs)
     computed = predicted - launched
     if predicted <= 0 or taken <= 0:  # runs that train nothing say nothing about the machine
-        return replace(speed, start=start)
+        return beside
     if computed > 0 and taken > 2 * launched:
         factor = computed / (taken - launched)
-        flops, moved = speed.flops * factor, speed.bytes * factor
-        return Speed(flops, moved, device_name, True, speed.layer, start)
-    layer = speed.layer * taken / predicted
-    return Speed(speed.flops, speed.bytes, device_name, True, layer, start)
+        measured = {"flops": speed.flops * factor, "bytes": speed.bytes * factor}
+    else:
+        measured = {"layer": speed.layer * taken / predicted}
+    return replace(beside, device=device_name, measured=True, **measured)

@@ -96,7 +96,12 @@ def group_runs(specs: list[RunSpec]) -> list[Job]:
 
 
 def in_order(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs with those of parents before those of their children, else as they are given."""
+    """The jobs with those of parents before those of their children.
+
+    Else they stay as they are given, but for those of one task, which follow the first one: a
+    worker that has the task's data at hand need not load it again.
+    """
+    tasks: dict[str, int] = {}
     holders = {key: job for job in jobs for key in job.keys}
     depths: dict[str, int] = {}
 
@@ -107,7 +112,11 @@ def in_order(jobs: Sequence[Job]) -> list[Job]:
             depths[job.id] = max((1 + depth(other) for other in before), default=0)
         return depths[job.id]
 
-    return sorted(jobs, key=depth)
+    def place(job: Job) -> tuple[int, int]:
+        task = canonical_json(identity_fields(job.lead.task))
+        return depth(job), tasks.setdefault(task, len(tasks))
+
+    return sorted(jobs, key=place)
 
 
 def _parts(members: list[RunSpec]) -> list[list[RunSpec]]:

@@ -1,20 +1,18 @@
-"""Executes jobs on this machine, one after the other, each in a process of its own."""
+"""Executes jobs on this machine, one after the other, in a process beside this one."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from repro.engine.jobs import Execution, Job, is_stored, split_job, write_job
 from repro.engine.parents import EVALUATING
-from repro.engine.worker import Exit
+from repro.engine.process import Worker
+from repro.engine.worker import LOG, Exit
 from repro.errors import StoreError
 from repro.report.blocked import blocker, lacking
 from repro.spec import PipelinedCells, RunSpec, run_key
@@ -58,16 +56,19 @@ class LocalExecutor:
         """See `Executor`. Raises StoreError when the store refuses to be written."""
         outcomes: list[Outcome] = []
         waiting, known = list(jobs), {run_key(s): s for job in jobs for s in job.specs}
-        while waiting:
-            job = waiting.pop(0)
-            done = _waits(job, store, known) or self._run_one(job, store, execution)
-            if isinstance(done, Outcome):
-                outcomes.append(done)
-            else:
-                waiting = [*done, *waiting]
+        with Worker(store.roots) as worker:
+            while waiting:
+                job = waiting.pop(0)
+                done = _waits(job, store, known) or self._run_one(job, store, execution, worker)
+                if isinstance(done, Outcome):
+                    outcomes.append(done)
+                else:
+                    waiting = [*done, *waiting]
         return outcomes
 
-    def _run_one(self, job: Job, store: Store, execution: Execution) -> Outcome | list[Job]:
+    def _run_one(
+        self, job: Job, store: Store, execution: Execution, worker: Worker
+    ) -> Outcome | list[Job]:
         """The job's outcome, or the smaller jobs to run in its place when memory ran out."""
         if is_stored(store, job):  # by another process, since this was planned
             return Outcome(job, None)
@@ -76,7 +77,7 @@ class LocalExecutor:
         killed = 0
         while True:
             folder = write_job(store, job, execution)
-            code, failed = self._attempt(job, store, folder)
+            code, failed = worker.train(job.id, folder, partial(self.listen, job))
             if code == Exit.DONE:
                 shutil.rmtree(folder, ignore_errors=True)
                 return Outcome(job, None)
@@ -103,31 +104,6 @@ class LocalExecutor:
         self._record(job, store, folder, kind, message)
         return Outcome(job, kind, message)
 
-    def _attempt(self, job: Job, store: Store, folder: Path) -> tuple[int, dict[str, Any]]:
-        """Runs the worker once: its exit code and its last word on a failure."""
-        command = [sys.executable, "-m", "repro.engine.worker", str(store.root), job.id]
-        failed: dict[str, Any] = {}
-        environment = os.environ | {"REPRO_PARENT": str(os.getpid())}
-        with (
-            (folder / "log.txt").open("ab") as log,
-            subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, env=environment, text=True
-            ) as worker,
-        ):
-            assert worker.stdout is not None
-            try:
-                for line in worker.stdout:
-                    event = _event(line)
-                    if event is None:  # some library's print
-                        log.write(line.encode())
-                        continue
-                    failed = event if event["event"] == "failed" else failed
-                    self.listen(job, event)
-            except BaseException:
-                worker.kill()
-                raise
-        return worker.returncode, failed
-
     def _smaller(self, job: Job, execution: Execution) -> list[Job] | Execution | None:
         """What to try when memory ran out: fewer members, else a smaller micro-batch."""
         if len(job.specs) > 1:
@@ -142,7 +118,7 @@ class LocalExecutor:
     def _record(
         self, job: Job, store: Store, folder: Path, kind: FailureKind, message: str
     ) -> None:
-        log = (folder / "log.txt").read_bytes()[-LOG_KEPT:].decode(errors="replace")
+        log = (folder / LOG).read_bytes()[-LOG_KEPT:].decode(errors="replace")
         for key, spec in zip(job.keys, job.specs, strict=True):
             if store.read(key) is None:
                 store.record_failure(key, spec, kind, message, log)
@@ -159,21 +135,12 @@ def _waits(job: Job, store: Store, known: Mapping[str, RunSpec]) -> Outcome | No
     return Outcome(job, "running", f"the run {absent[0][:12]}, which they need, is not stored yet")
 
 
-def _event(line: str) -> dict[str, Any] | None:
-    """The event that a line of a worker's output tells, None for any other line."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and "event" in found else None
-
-
 def _last_words(code: int, folder: Path) -> str:
     """Why a worker ended that did not say so itself: a signal, else the end of its log."""
     if code < 0:
         return (
             f"ended by signal {-code}, {RESTARTS + 1} times (9 is the kernel's for want of memory)"
         )
-    lines = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
     exception = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return exception or f"exit code {code}"

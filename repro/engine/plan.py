@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from repro.engine.cost import Estimate, Speed, estimate
+from repro.engine.cost import Estimate, Speed, estimate_all
 from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
@@ -52,7 +52,7 @@ class Plan:
 
     def estimate(self) -> Estimate:
         """Of all jobs, one after the other."""
-        return sum((estimate(job, self.speed) for job in self.jobs), Estimate(0.0, 0.0))
+        return estimate_all(self.jobs, self.speed)
 
 
 def make_plan(

@@ -99,7 +99,7 @@ def result_of(member: Member, group: Group, parents: Parents, notes: list[str]) 
         selected_epoch=member.kept,
         parents=digests(parents),
         layers=group.selected(member),
-        rows=getattr(group.data, "drawn", None),
+        rows=group.data.drawn,
         activations=activations(member, group),
         notes=notes,
         scores=[Score(**score) for score in member.scores],

@@ -1,8 +1,9 @@
-"""Trains one job in a process of its own: `python -m repro.engine.worker STORE JOB`.
+"""Trains jobs in a process of its own: `python -m repro.engine.worker STORE`, their ids on stdin.
 
-Progress goes to stdout as JSON lines, everything else to stderr (the job's log). The process dies
-with the one that started it, and its claims with it; whoever gives the command again continues
-from the last checkpoint. Exit codes: see `Exit`.
+Progress goes to stdout as JSON lines, everything else to stderr, which is the log of the job at
+hand. A job that ends badly ends the process, so that the next one starts in a fresh one. The
+process dies with the one that started it, and its claims with it; whoever gives the command again
+continues from the last checkpoint. Exit codes: see `Exit`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.engine.jobs import JobFile, read_job
+from repro.engine.loaded import Loaded
 from repro.engine.parents import EVALUATING, built, evaluate_parent, parents_of
 from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError
@@ -28,14 +30,20 @@ from repro.spec import run_key
 from repro.spec.kinds import reads_states
 from repro.store.atomic import store_errors
 from repro.store.store import Store
-from repro.training.environment import device_name, prepare_process, prepare_torch
+from repro.training.environment import (
+    device_name,
+    forget_memory,
+    prepare_process,
+    prepare_torch,
+)
 
 PR_SET_PDEATHSIG = 1
+LOG = "log.txt"
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Exit(IntEnum):
-    """How a worker ended."""
+    """How a job ended."""
 
     DONE = 0
     ERROR = 1
@@ -44,12 +52,30 @@ class Exit(IntEnum):
     MISSING = 22
 
 
+GOES_ON = (Exit.DONE, Exit.CLAIMED_ELSEWHERE)
+"""After these ends the process is as good as new, and takes the next job."""
+
+
 def main(arguments: list[str]) -> int:
-    """Trains job `arguments[1]` of the store at `arguments[0]`; returns an exit code."""
-    root, job = arguments
+    """Trains the jobs that stdin names, one after the other; returns the last one's exit code.
+
+    `arguments`: the store's folder, and those that it reads beside it.
+    """
     die_with_parent()
-    store = Store(root)
-    folder = store.work_dir(job)
+    store, loaded = Store(arguments[0], arguments[1:]), Loaded()
+    for line in sys.stdin:
+        folder = store.work_dir(line.strip())
+        if folder.is_dir():
+            send_errors_to(folder / LOG)
+        code = execute(store, folder, loaded)
+        report({"event": "ended", "job": folder.name, "code": code})
+        if code not in GOES_ON:
+            return code
+    return Exit.DONE
+
+
+def execute(store: Store, folder: Path, loaded: Loaded) -> int:
+    """Trains the job in a work folder; returns an exit code."""
     file = read_job(folder)
     if file is None:
         report({"event": "failed", "kind": "error", "message": f"{folder} holds no job."})
@@ -60,16 +86,24 @@ def main(arguments: list[str]) -> int:
             return Exit.CLAIMED_ELSEWHERE
         if all(store.is_whole(key) for key in held):  # by another process, just before
             return Exit.DONE
-        return guarded(store, folder, file)
+        return guarded(store, folder, file, loaded)
 
 
-def guarded(store: Store, folder: Path, file: JobFile) -> int:
+def send_errors_to(log: Path) -> None:
+    """Appends what is written to stderr from here on, by libraries in C too, to a file."""
+    sys.stderr.flush()
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+
+
+def guarded(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> int:
     """Runs the job and says which kind of failure ended it, if one did."""
     import torch
 
     try:
         with full_disks(folder):
-            train(store, folder, file)
+            train(store, folder, file, loaded)
     except (MissingData, MissingModel) as problem:
         kind = "missing-data" if isinstance(problem, MissingData) else "missing-model"
         report({"event": "failed", "kind": kind, "message": str(problem)})
@@ -98,10 +132,8 @@ def full_disks(folder: Path) -> Iterator[None]:
             raise
 
 
-def train(store: Store, folder: Path, file: JobFile) -> None:
+def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
     """Loads, trains, evaluates and stores every member of the job."""
-    from repro.backbones.load import load_encoder
-    from repro.tasks import load_task
     from repro.training.group import Group
     from repro.training.member import Settings
 
@@ -112,12 +144,14 @@ def train(store: Store, folder: Path, file: JobFile) -> None:
         deterministic=execution.deterministic,
         tf32=execution.tf32,
     )
-    report({"event": "loading", "what": lead.backbone.name, "device": device_name(device)})
+    forget_memory(device)
+    where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
+    report(where | {"what": lead.backbone.name})
     shared = any(reads_states(spec.method) for spec in file.specs)
     precision = lead.recipe.precision if shared else "fp32"
-    encoder = load_encoder(lead.backbone, execution.folders, device, precision)
-    report({"event": "loading", "what": "the data", "device": device_name(device)})
-    data = load_task(lead.task, encoder.tokenizer)
+    encoder = loaded.encoder(lead, execution.folders, device, precision)
+    report(where | {"what": "the data"})
+    data = loaded.task(lead.task)
     settings = Settings(
         device, execution.checkpoint_seconds, execution.checkpoint_steps, execution.micro_batch
     )

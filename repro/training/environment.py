@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import platform
 import resource
 import subprocess
+from pathlib import Path
 from typing import Any
 
 from repro.errors import ReproError
@@ -89,13 +92,30 @@ def device_name(device: Any) -> str:
     return f"{cpu_name()}, {torch.get_num_threads()} threads"
 
 
+def forget_memory(device: Any) -> None:
+    """Frees what the last job of this process held; `peak_memory` begins anew where it can."""
+    import torch
+
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+    else:
+        with contextlib.suppress(OSError):  # Linux's, and no other's
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
 def peak_memory(device: Any) -> int:
-    """Peak bytes so far: of the GPU's allocator, or of the process."""
+    """Peak bytes since `forget_memory`: of the GPU's allocator, or of the process."""
     import torch
 
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def cpu_name() -> str:

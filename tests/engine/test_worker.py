@@ -22,6 +22,7 @@ from tiny_models import tiny_data
 from repro.backbones.describe import describe
 from repro.engine import worker
 from repro.engine.jobs import Execution, JobFile, make_job, write_job
+from repro.engine.loaded import Loaded
 from repro.engine.results import collapsed
 from repro.engine.worker import Exit
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, run_key
@@ -48,9 +49,8 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
 
 
 @pytest.fixture
-def train(store: Store, model: Path, heard: list[Event], monkeypatch: pytest.MonkeyPatch) -> Train:
+def train(store: Store, model: Path, heard: list[Event]) -> Train:
     """Trains runs as one job, as `python -m repro.engine.worker` does; returns the exit code."""
-    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
     revision = describe(str(model)).revision
     assert revision is not None
 
@@ -58,7 +58,7 @@ def train(store: Store, model: Path, heard: list[Event], monkeypatch: pytest.Mon
         job = make_job(list(specs))
         options = {"threads": 1, "checkpoint_steps": 1, "folders": {revision: str(model)}}
         write_job(store, job, Execution.model_validate(options | execution))
-        return worker.main([str(store.root), job.id])
+        return worker.execute(store, store.work_dir(job.id), Loaded())
 
     return run
 
@@ -219,7 +219,7 @@ def train_on(
         monkeypatch.setattr(worker, "report", report)
         execution = Execution(threads=1, checkpoint_steps=1, folders={revision: str(model)})
         folder = write_job(store, make_job(specs), execution)
-        return worker.guarded(store, folder, JobFile(specs=specs, execution=execution))
+        return worker.guarded(store, folder, JobFile(specs=specs, execution=execution), Loaded())
 
     return run
 
@@ -404,8 +404,10 @@ def test_a_worker_without_a_job_says_so(
     store: Store, heard: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "die_with_parent", lambda: None)
-    assert worker.main([str(store.root), "0123"]) == Exit.ERROR
-    assert "holds no job" in last_failure(heard)[1]
+    monkeypatch.setattr("sys.stdin", ["0123\n", "4567\n"])
+    assert worker.main([str(store.root)]) == Exit.ERROR
+    assert "0123 holds no job" in last_failure(heard[:1])[1]
+    assert heard[1:] == [{"event": "ended", "job": "0123", "code": Exit.ERROR}]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,185 @@
+"""One process trains many jobs: each as if alone, with a log of its own, and none costs another."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fake_worker
+import pytest
+from run_samples import run_spec
+from tiny_folder import write_tiny_bert
+
+from repro.backbones.describe import describe
+from repro.engine.jobs import Execution, Job, make_job, write_job
+from repro.engine.loaded import TASKS_KEPT, Loaded
+from repro.engine.local import LocalExecutor
+from repro.engine.process import Worker
+from repro.spec import (
+    AdaptableAdapters,
+    BottleneckAdapters,
+    FrozenFeatures,
+    FullFineTuning,
+    GlueTask,
+    LayerNorms,
+    Method,
+    RunSpec,
+    run_key,
+)
+from repro.store import Store
+from repro.training.environment import prepare_torch
+
+COMPARED = ("history.jsonl", "result.json", "predictions.json", "adapter.safetensors")
+METHODS: list[Method] = [
+    FrozenFeatures(units=4),
+    FullFineTuning(),
+    LayerNorms(),
+    BottleneckAdapters(
+        placement="houlsby", size=4, nonlinearity="gelu", init_std=0.02, norms="all"
+    ),
+    AdaptableAdapters(size=4, activation="rational", switch="as-run"),
+]
+
+
+def task(seed: int) -> GlueTask:
+    """Rows of another generator each."""
+    return GlueTask(name="cola", source="generated", revision=f"seed={seed},train=16,validation=8")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def train(jobs: list[Job], model: Path, root: Path) -> list[dict[str, Any]]:
+    """Trains the jobs in a store of their own; returns the events."""
+    heard: list[dict[str, Any]] = []
+    folders = {jobs[0].lead.backbone.revision or "": str(model)}
+    execution = Execution(threads=1, folders=folders, keep_weights=True)
+    executor = LocalExecutor(lambda job, event: heard.append(event | {"job": job.id}))
+    outcomes = executor.run(jobs, Store(root), execution)
+    assert [outcome.kind for outcome in outcomes] == [None] * len(jobs)
+    return heard
+
+
+def test_a_run_after_others_has_the_bytes_of_a_run_alone(model: Path, tmp_path: Path) -> None:
+    """The last is trained first as well, in a process that has done nothing before."""
+    backbone = describe(str(model))
+    specs = [run_spec(method, backbone=backbone, task=task(0)) for method in METHODS]
+    jobs = [make_job([spec]) for spec in specs]
+    forth, back = tmp_path / "forth", tmp_path / "back"
+    heard = train(jobs, model, forth)
+    assert len({event["process"] for event in heard if event["event"] == "loading"}) == 1
+    train(jobs[::-1], model, back)
+    for spec in specs:
+        ours, theirs = (Store(root).read(run_key(spec), verify=True) for root in (forth, back))
+        assert ours is not None
+        assert theirs is not None
+        for name in COMPARED:
+            assert (ours.path / name).read_bytes() == (theirs.path / name).read_bytes(), name
+
+
+def test_what_is_kept_is_loaded_once_and_the_oldest_task_is_dropped(model: Path) -> None:
+    lead, loaded = run_spec(LayerNorms(), backbone=describe(str(model)), task=task(0)), Loaded()
+    device = prepare_torch("cpu", threads=1, deterministic=False, tf32=False)
+    folders = {lead.backbone.revision or "": str(model)}
+    encoder = loaded.encoder(lead, folders, device, "fp32")
+    first = loaded.task(lead.task)
+    assert loaded.encoder(lead, folders, device, "fp32") is encoder
+    assert loaded.task(task(0)) is first
+    for seed in range(1, TASKS_KEPT + 1):
+        assert loaded.task(task(seed)) is not first
+    assert loaded.task(task(0)) is not first
+    latest = loaded.task(task(0))
+    assert loaded.encoder(lead, folders, device, "bf16") is not encoder
+    assert loaded.task(task(0)) is not latest  # cut again, for the encoder's own tokenizer
+
+
+# -- with a stand-in, whose end each test chooses -------------------------------------------------
+
+Scenario = Callable[..., None]
+
+
+@pytest.fixture
+def scenario(store: Store, monkeypatch: pytest.MonkeyPatch) -> Scenario:
+    """Says how jobs end from now on; see `fake_worker.py`."""
+    folder = store.root.parent
+    monkeypatch.setattr(sys, "executable", str(fake_worker.starter(folder)))
+
+    def say(**rules: Any) -> None:
+        (folder / "scenario.json").write_text(json.dumps(rules))
+
+    return say
+
+
+def runs(count: int) -> list[RunSpec]:
+    return [run_spec(recipe__learning_rate=float(n)) for n in range(1, count + 1)]
+
+
+def processes(store: Store) -> list[int]:
+    """Of each attempt."""
+    lines = (store.root.parent / "attempts.jsonl").read_text().splitlines()
+    return [json.loads(line)["process"] for line in lines]
+
+
+def test_a_crash_ends_the_process_and_costs_no_other_job(store: Store, scenario: Scenario) -> None:
+    scenario(broken=[2.0], say=["some library's word"])
+    specs = runs(4)
+    outcomes = LocalExecutor().run([make_job([spec]) for spec in specs], store, Execution())
+    assert [outcome.kind for outcome in outcomes] == [None, "error", None, None]
+    first, second, third, fourth = processes(store)
+    assert first == second != third == fourth
+    assert store.failure(run_key(specs[1])) is not None
+
+
+def test_every_job_has_a_log_of_its_own(store: Store, scenario: Scenario) -> None:
+    scenario(broken=[1.0, 3.0], say=["once"])
+    specs = runs(3)
+    LocalExecutor().run([make_job([spec]) for spec in specs], store, Execution())
+    for spec, broken in zip(specs, (True, False, True), strict=True):
+        failure = store.failure(run_key(spec))
+        assert (failure is not None) == broken
+        if failure is not None:
+            log = (store.root / failure.log).read_text()
+            assert log.count("once") == log.count("Traceback") == 1
+
+
+def test_runs_that_another_process_holds_do_not_end_the_process(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario(exit=11)
+    outcomes = LocalExecutor().run([make_job([spec]) for spec in runs(2)], store, Execution())
+    assert [outcome.kind for outcome in outcomes] == ["running", "running"]
+    assert len(set(processes(store))) == 1
+
+
+def test_a_process_that_was_killed_between_two_jobs_is_started_again(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario()
+    one, other = (make_job([spec]) for spec in runs(2))
+    folders = [write_job(store, job, Execution()) for job in (one, other)]
+    with Worker(store.roots) as worker:
+        assert worker.train(one.id, folders[0], lambda event: None) == (0, {})
+        process = worker._process
+        assert process is not None
+        process.kill()
+        process.wait()
+        assert worker.train(other.id, folders[1], lambda event: None) == (-9, {})
+        assert worker.train(other.id, folders[1], lambda event: None) == (0, {})
+
+
+def test_a_listener_that_stops_takes_the_process_with_it(store: Store, scenario: Scenario) -> None:
+    scenario(say=['{"event": "step"}'])
+    job = make_job(runs(1))
+
+    def stop(job: Job, event: dict[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LocalExecutor(stop).run([job], store, Execution())
+    (process,) = processes(store)
+    assert not Path(f"/proc/{process}").exists()
