@@ -15,6 +15,7 @@ from repro.spec.sentences import SENTENCES, SentenceTask, protocol_of
 from repro.spec.texts import TEXTS
 from repro.spec.trained import adapted_layers
 from repro.store import Result, Score, Store, render
+from repro.store.result import Activation
 
 REVISIONS = dict.fromkeys((*GLUE, *TEXTS), "made by hand")
 Value = Callable[[RunSpec, int, str, str], float | None]
@@ -60,6 +61,23 @@ def layers_of(spec: RunSpec) -> list[int] | None:
     return None
 
 
+def activations_of(spec: RunSpec) -> dict[str, Activation] | None:
+    """Layer -> the line x / 2 + layer, met from -1 - seed to 1 + layer."""
+    method = spec.method
+    if not isinstance(method, AdaptableAdapters) or method.activation != "rational":
+        return None
+    return {
+        str(layer): Activation(
+            form=method.form,
+            numerator=[float(layer), 0.5, 0.0, 0.0, 0.0, 0.0],
+            denominator=[0.0, 0.0, 0.0, 0.0],
+            low=-1.0 - spec.seed,
+            high=1.0 + layer,
+        )
+        for layer in adapted_layers(method, spec.backbone.layers)
+    }
+
+
 def store_run(
     store: Store,
     spec: RunSpec,
@@ -100,6 +118,7 @@ def store_run(
         selected_epoch=kept,
         parents={role: parent.digest for role, parent in parents.items()},
         layers=used,
+        activations=activations_of(spec),
         scores=scores,
     )
     machine = {"seconds": 12.0, "members": [key], "device": "cpu", "device_name": "a made-up CPU"}

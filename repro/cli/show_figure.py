@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from repro.papers.activations import Activations, Curve, Digitised
 from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves, Mark
 from repro.papers.published import Published
@@ -11,15 +12,18 @@ from repro.papers.registry import AnyFigure
 from repro.papers.tables import Request
 from repro.papers.three_shared.figures import published_drops
 from repro.spec import RunSpec
+from repro.spec.glue import GLUE
 
 Shown = dict[str, Any]
 
 
 def first_runs(figure: AnyFigure, request: Request) -> dict[str, RunSpec]:
     """What each run is -> one run a series, its first seed on the first task; or the one chain;
-    or the model of each panel."""
+    or the model of each panel; or the run of the first panel."""
     if isinstance(figure, Architecture):
         return figure.models(request)
+    if isinstance(figure, Activations):
+        return {figure.method(request): figure.behind(figure.task, request)}
     if not isinstance(figure, Curves):
         trained, ablated = figure.chains(request)[0]
         return {figure.method(request): trained, "switched off": ablated}
@@ -52,6 +56,8 @@ def published(figure: AnyFigure, request: Request) -> list[Shown]:
     """Every published number of the figure."""
     if isinstance(figure, Curves):
         return [_mark(mark) for mark in figure.marks()]
+    if isinstance(figure, Activations):
+        return [shown for known in figure.published().items() for shown in _points(*known)]
     if isinstance(figure, Architecture):
         return []
     return [_cell(cell) for cell in published_drops(figure.task(request)).values()]
@@ -67,6 +73,19 @@ def _mark(mark: Mark) -> Shown:
         "text": f"{value:g}" + (f" +/- {mark.sem:g}" if mark.sem is not None else ""),
         "source": mark.source,
     }
+
+
+def _points(curve: Curve, known: Digitised) -> list[Shown]:
+    return [
+        {
+            "row": f"{GLUE[curve.task].title}, layer {curve.layer}, x = {x:g}",
+            "column": f"{curve.panel}, digitised",
+            "value": y,
+            "text": f"{y:g} +/- {known.error:g}",
+            "source": known.source,
+        }
+        for x, y in known.points
+    ]
 
 
 def _cell(cell: Published) -> Shown:

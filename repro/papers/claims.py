@@ -49,11 +49,14 @@ class Ours:
 class Quantity:
     """A number of the paper, or the mean of several; `ours` is empty while no table here has it,
     `printed` where the paper prints none.
+
+    `depth`: it is a number of layers, of an encoder with so many; 0: it is not.
     """
 
     name: str
     printed: tuple[Printed, ...] = ()
     ours: tuple[Ours, ...] = ()
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,12 @@ class Statement:
     by: float = 0.0
     times: float = 1.0
     plus: float = 0.0
+
+    @property
+    def order(self) -> bool:
+        """It says which of two numbers is more, and not how much."""
+        numbers = isinstance(self.right, Quantity), self.times == 1, self.plus == 0
+        return self.kind == "more" and all(numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Figure:
 
     def method(self, request: Request) -> str:
         """The model that is drawn. Raises UnknownName for one that the figure cannot show."""
-        return _choice("method of this figure", request.method, self.methods)
+        return choice("method of this figure", request.method, self.methods)
 
     def task(self, request: Request) -> GlueName:
         """The task that is drawn. Raises UnknownName for one that the figure cannot show,
@@ -44,7 +44,7 @@ class Figure:
         asked = request.tasks or (None,)
         if len(asked) > 1:
             raise ReproError(f"{self.id} draws one task: {' or '.join(self.tasks)}.")
-        return _choice("task of this figure", asked[0], self.tasks)
+        return choice("task of this figure", asked[0], self.tasks)
 
     def needed(self, request: Request) -> tuple[GlueName, ...]:
         """The tasks that this request trains on."""
@@ -60,8 +60,12 @@ class Figure:
         return [run for chain in self.chains(request) for run in chain]
 
 
-def _choice(kind: str, given: str | None, known: tuple[Name, ...]) -> Name:
+def choice(kind: str, given: str | None, known: tuple[Name, ...]) -> Name:
+    """The known one called `given`, in any case; the first where nothing is given.
+
+    Raises UnknownName.
+    """
     for name in known:
-        if given is None or given.lower() == name:
+        if given is None or given.lower() == name.lower():
             return name
     raise UnknownName(kind, str(given), known)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from repro.errors import ReproError, UnknownName
+from repro.papers.activations import Activations
 from repro.papers.adaptable_adapters import tables as adaptable
+from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves
 from repro.papers.figures import Figure
@@ -30,8 +32,10 @@ TABLES: dict[str, Table] = {
         adaptable.TWO, adaptable.THREE, adaptable.FOUR, adaptable.FIVE,
     )
 }  # fmt: skip
-AnyFigure = Figure | Curves | Architecture
-FIGURES: dict[str, AnyFigure] = {figure.id: figure for figure in (ABLATION, *CURVES, ARCHITECTURE)}
+AnyFigure = Figure | Curves | Architecture | Activations
+FIGURES: dict[str, AnyFigure] = {
+    figure.id: figure for figure in (ABLATION, *CURVES, ARCHITECTURE, ACTIVATIONS)
+}
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""
 

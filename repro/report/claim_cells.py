@@ -31,7 +31,8 @@ class Known:
     """A cell's values, one a run, or why there are none.
 
     `runs` are behind them, of which those in `collapsed` give a constant answer. `counted`: an
-    exact number of the models, not a score; `everywhere`: the same at all scales.
+    exact number of the models, not a score; `everywhere`: the same at all scales. `depth`: layers
+    of the encoder.
     """
 
     values: tuple[float, ...] = ()
@@ -40,6 +41,7 @@ class Known:
     reason: str = ""
     counted: bool = False
     everywhere: bool = False
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,8 @@ def _cells(request: Request, store: Store) -> dict[Where, Known]:
 
 
 def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known]:
-    cells = {}
-    for row in view_table(table, request, store).rows:
+    cells, view = {}, view_table(table, request, store)
+    for row in view.rows:
         for cell in row.cells:
             column = cell.column
             cells[row.row.name, column.name] = Known(
@@ -104,6 +106,7 @@ def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known
                 reason=cell.reason,
                 counted=isinstance(column, Fact),
                 everywhere=isinstance(column, Fact) and column.everywhere,
+                depth=view.lead.backbone.layers,
             )
     return cells
 

@@ -120,9 +120,10 @@ def on_ours(statement: Statement, chosen: Mapping[str, Source]) -> OnOurs:
             return OnOurs("open", side.reason)
         if side.runs and set(side.runs) <= set(side.collapsed):
             return OnOurs("open", f"{name}: every run gives a constant answer")
-    if one.counted:
-        return _on_counted(statement, one, other, source)
-    return _on_scores(statement, one, other, source)
+    if left.depth not in (0, one.depth) and not statement.order:
+        return OnOurs("open", f"it is of {left.depth} layers, and this encoder has {one.depth}")
+    judge = _on_counted if one.counted else _on_scores
+    return judge(statement, one, other, source)
 
 
 def mean_known(places: Sequence[Ours], source: Source) -> Known:
@@ -144,6 +145,7 @@ def mean_known(places: Sequence[Ours], source: Source) -> Known:
         collapsed=tuple(key for cell in cells for key in cell.collapsed),
         counted=all(cell.counted for cell in cells),
         everywhere=all(cell.everywhere for cell in cells),
+        depth=cells[0].depth,
     )
 
 

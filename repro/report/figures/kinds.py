@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from repro.papers.activations import Activations
 from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves
 from repro.papers.registry import AnyFigure
 from repro.papers.tables import Request
-from repro.report.figures import architecture_text, curve_data, curve_text, grids, text
+from repro.report.figures import (
+    activation_text,
+    architecture_text,
+    curve_data,
+    curve_text,
+    grids,
+    text,
+)
 from repro.report.figures.ablation import AblationView, view_ablation
+from repro.report.figures.activations import ActivationsView, view_activations
 from repro.report.figures.architecture import ArchitectureView, view_architecture
 from repro.report.figures.curves import CurvesView, view_curves
 from repro.report.figures.view import FigureView
@@ -25,6 +34,8 @@ def view_figure(figure: AnyFigure, request: Request, store: Store) -> FigureView
         return of_curves(view_curves(figure, request, store))
     if isinstance(figure, Architecture):
         return of_architecture(view_architecture(figure, request))
+    if isinstance(figure, Activations):
+        return of_activations(view_activations(figure, request, store))
     return of_ablation(view_ablation(figure, request, store))
 
 
@@ -96,5 +107,29 @@ def of_architecture(view: ArchitectureView) -> FigureView:
         alternative=architecture_text.alternative(view),
         csv=architecture_text.csv_text(view),
         document=architecture_text.as_json(view),
+        draw=draw,
+    )
+
+
+def of_activations(view: ActivationsView) -> FigureView:
+    """Learned activations."""
+
+    def draw() -> Drawing:
+        from repro.report.figures.activation_plot import draw_activations
+
+        return draw_activations(view)
+
+    return FigureView(
+        request=view.request,
+        lead=view.lead,
+        runs=view.runs,
+        cells=view.cells,
+        done=view.done,
+        collapsed=activation_text.constant(view),
+        caption=activation_text.caption(view),
+        notes=tuple(activation_text.notes(view)),
+        alternative=activation_text.alternative(view),
+        csv=activation_text.csv_text(view),
+        document=activation_text.as_json(view),
         draw=draw,
     )
