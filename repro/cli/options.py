@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
+from pydantic import BaseModel
 
 from repro.engine.cost import ASSUMED, Speed
 from repro.engine.jobs import Execution
 from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.tables import Artefact, Request
-from repro.spec import Backbone, Scale
+from repro.spec import Backbone, Method, Recipe, Scale, Task
 from repro.store.store import Store
 from repro.tasks.catalogue import SQUAD2, TITLES, data_revision, pool, unavailable
 
@@ -72,6 +74,12 @@ SectionOption = Annotated[
     str | None,
     typer.Option("--section", help="Only these parts of a table (Low-data-100; default: all)."),
 ]
+WHAT_IT_IS = {"method.kind", "task.name", "task.source", "task.revision"}
+"""Fields that say which method or which data: no setting of either."""
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A field of the runs that have it (method.form=b); repeatable."),
+]
 PublishedLayersOption = Annotated[
     bool,
     typer.Option("--published-layers", help="The printed layers in place of selected ones (AA)."),
@@ -114,6 +122,7 @@ class Asked:
     server: ServerOption = False
     section: SectionOption = None
     published_layers: PublishedLayersOption = False
+    set: SetOption = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +192,33 @@ def split_sections(given: str | None, artefact: Artefact) -> tuple[str, ...] | N
     return tuple(section for section in known if section.lower() in names)
 
 
+def split_settings(given: Sequence[str]) -> dict[str, Any]:
+    """The values of `--set method.form=b`, read as JSON where they are that (0.1, true, null).
+
+    An unknown field names the closest; raises ReproError for what is no field and value.
+    """
+    kinds: list[tuple[str, type[BaseModel]]] = [("recipe", Recipe)]
+    for part, union in (("method", Method), ("task", Task)):
+        kinds += [(part, kind) for kind in get_args(get_args(union)[0])]
+    known = sorted(
+        {f"{part}.{name}" for part, kind in kinds for name in kind.model_fields} - WHAT_IT_IS
+    )
+    found = {}
+    for text in given:
+        path, equals, value = text.partition("=")
+        if not equals or not value:
+            raise ReproError(
+                f"--set wants a field and its value, like method.form=b, not '{text}'."
+            )
+        if path.strip() not in known:
+            raise UnknownName("field", path.strip(), known)
+        try:
+            found[path.strip()] = json.loads(value)
+        except ValueError:
+            found[path.strip()] = value
+    return found
+
+
 def make_request(
     artefact: Artefact, scale: Scale, asked: Asked, method: str | None = None
 ) -> Request:
@@ -216,6 +252,7 @@ def make_request(
         server=asked.server,
         sections=split_sections(asked.section, artefact),
         published_layers=asked.published_layers,
+        settings=split_settings(asked.set or []),
     )
     return with_data(request, artefact)
 

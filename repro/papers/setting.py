@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from pydantic import ValidationError
+
+from repro.errors import ReproError
 from repro.papers.tables import Request
 from repro.spec import Backbone, Method, RunSpec, Source, run_key
 from repro.spec.limits import check_run
@@ -49,7 +52,9 @@ def asked_for(request: Request) -> Setting:
         "recipe.learning_rate": request.learning_rate,
         "recipe.precision": request.precision,
     }
-    return {k: (v or None, assumed("asked for")) for k, v in asked.items() if v is not None}
+    found = {k: (v or None, assumed("asked for")) for k, v in asked.items() if v is not None}
+    by_hand = assumed("asked for with --set")
+    return found | {path: (value, by_hand) for path, value in request.settings.items()}
 
 
 def make_run(
@@ -73,7 +78,7 @@ def make_run(
             values[part][name] = value
             sources[path] = source
     encoder, origin = backbone
-    spec = RunSpec(
+    spec = _checked(
         scale=request.scale,
         backbone=encoder,
         seed=seed,
@@ -83,6 +88,19 @@ def make_run(
     )
     check_run(spec)
     return spec
+
+
+def _checked(**fields: Any) -> RunSpec:
+    """Raises ReproError for a value that a field cannot have: it was set by hand."""
+    try:
+        return RunSpec(**fields)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        part, *_, name = map(str, problem["loc"])
+        raise ReproError(
+            f"--set {part}.{name}={problem['input']}: {problem['msg']}. See `python -m repro show` "
+            "for the fields of a table's runs."
+        ) from error
 
 
 def method_fields(kind: str) -> set[str]:

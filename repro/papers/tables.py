@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from repro.papers.margins import WIDEST, half_of
 from repro.papers.published import Published, load_published
@@ -20,7 +20,8 @@ class Request:
     `unavailable` why a task's data cannot be had here: its cells are gaps. `server`: scores that
     a test server gave stand in place of those of validation rows. `pools`: the split that a task's
     training rows are drawn from, where that is not "train". `sections`: only these parts of a
-    table; `published_layers`: the printed architecture in place of one selected here.
+    table; `published_layers`: the printed architecture in place of one selected here. `settings`:
+    fields of a run ("method.form") set by hand, where a run has them.
     """
 
     table: str
@@ -43,6 +44,7 @@ class Request:
     pools: dict[str, Literal["validation"]] = field(default_factory=dict)
     sections: tuple[str, ...] | None = None
     published_layers: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         """Of fields that have one, so that what is made for a request can be remembered."""

@@ -46,6 +46,7 @@ def table_name(request: Request) -> str:
         parts += [section.replace(" ", "-") for section in request.sections]
     if request.published_layers:
         parts.append("published-layers")
+    parts += [f"{path}-{value}".replace("_", "-") for path, value in request.settings.items()]
     values = {name: getattr(request, name) for name in OVERRIDES}
     parts += [f"{n.replace('_', '-')}-{v:g}" for n, v in values.items() if v is not None]
     return ".".join(parts + ([request.precision] if request.precision else []))
@@ -152,5 +153,7 @@ def command_line(request: Request) -> str:
     if request.sections is not None:
         words += ["--section", ",".join(request.sections)]
     words += ["--published-layers"] * request.published_layers
+    for path, value in request.settings.items():
+        words += ["--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}"]
     words += ["--as-released"] * request.as_released + ["--server"] * request.server
     return shlex.join(words)

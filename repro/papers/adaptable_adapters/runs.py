@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from repro.errors import ReproError
@@ -45,6 +46,11 @@ SWITCH_ONLY, RATIONAL_ONLY, BASELINE_13 = "Switch-only", "Rational-only", f"Base
 ARCHITECTURE, TRAINED = "architecture", "trained"
 """Roles of parents: the run that selected the layers, and the one that is only evaluated."""
 LAYERS = "method.layers"
+OF_RATIONALS: tuple[str, ...] = ("method.form", "method.start", "recipe.rational_rate")
+OF_SWITCHES: tuple[str, ...] = (
+    "method.switch", "method.temperature", "method.restored", "recipe.switch_rate",
+)  # fmt: skip
+"""Fields that mean nothing to a model without rational activations, or without switches."""
 OWN_SETTING: dict[str, Setting] = {
     BASELINE: PLAIN,
     AA: PLAIN | RATIONAL | SWITCH,
@@ -128,10 +134,20 @@ def _run(
     if request.scale != "paper":
         own |= POOLER
     setting = own | _recipe(own) | _rows(task, request, block, seed) | bottleneck(request)
-    run = sentence_run(request, task, seed, backbone, setting, parents)
+    run = sentence_run(_for_model(request, own), task, seed, backbone, setting, parents)
     if not parents:
         return run
     return run.model_copy(update={"sources": run.sources | {"parents": layers[LAYERS][1]}})
+
+
+def _for_model(request: Request, own: Setting) -> Request:
+    """The request without what is set by hand for activations or switches, of a model without."""
+    absent = OF_RATIONALS if own["method.activation"][0] != "rational" else ()
+    absent += OF_SWITCHES if own["method.switch"][0] == "none" else ()
+    if not set(absent) & set(request.settings):
+        return request
+    kept = {path: value for path, value in request.settings.items() if path not in absent}
+    return replace(request, settings=kept)
 
 
 def _width(backbone: Backbone) -> Setting:

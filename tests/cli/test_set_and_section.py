@@ -1,0 +1,86 @@
+"""`--set` and `--section`: fields set by hand, and parts of a table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from repro.cli.options import split_settings
+from repro.errors import ReproError
+from repro.papers.adaptable_adapters.runs import chain_of
+from repro.papers.adaptable_adapters.setting import LOW
+from repro.papers.tables import Request
+from repro.report.files import command_line, table_name
+from repro.spec import AdaptableAdapters, run_key
+
+
+def asked(**settings: Any) -> Request:
+    return Request("AA-2", "paper", 1, settings=settings)
+
+
+def method(variant: str, request: Request) -> AdaptableAdapters:
+    found = chain_of(variant, "cola", request, LOW[100], 42)[-1].method
+    assert isinstance(found, AdaptableAdapters)
+    return found
+
+
+def test_values_are_read_as_json_where_they_are_that() -> None:
+    given = [
+        "method.form=b",
+        "recipe.switch_rate=0.1",
+        "recipe.clip_norm=null",
+        "method.layers=[0,2]",
+    ]
+    assert split_settings(given) == {
+        "method.form": "b", "recipe.switch_rate": 0.1, "recipe.clip_norm": None,
+        "method.layers": [0, 2],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("method.formm=b", "Did you mean method.form"),
+        ("method.form", "wants a field and its value"),
+        ("method.kind=linear-probe", "no field called 'method.kind'"),
+    ],
+)
+def test_what_is_no_field_is_refused(given: str, said: str) -> None:
+    with pytest.raises(ReproError, match=said):
+        split_settings([given])
+
+
+def test_a_value_that_the_field_cannot_have_names_both() -> None:
+    with pytest.raises(ReproError, match=r"--set method.form=c: Input should be 'a' or 'b'"):
+        method("AA", asked(**{"method.form": "c"}))
+
+
+def test_a_setting_reaches_the_models_that_it_means_something_to() -> None:
+    other = asked(**{"method.form": "b", "method.switch": "paper-no-skip", "method.size": 32})
+    assert method("AA", other).form == "b"
+    assert method("AA", other).switch == "paper-no-skip"
+    assert method("AA-focused^sim", other).switch == "none"
+    assert method("Baseline", other) == method("Baseline", asked(**{"method.size": 32}))
+    keys = [run_key(chain_of("AA", "cola", r, LOW[100], 42)[0]) for r in (asked(), other)]
+    assert len(set(keys)) == 2
+
+
+def test_the_command_and_the_file_name_say_what_was_set() -> None:
+    request = Request("AA-2", "smoke", 1, sections=(LOW[100],), settings={"method.form": "b"})
+    assert table_name(request) == "AA-2.smoke.Low-data-100.method.form-b"
+    assert command_line(request) == (
+        "python -m repro table AA-2 --scale smoke --section Low-data-100 --set method.form=b"
+    )
+
+
+def test_a_section_is_a_part_of_the_table(cli: Any, tmp_path: Any) -> None:
+    words = ["table", "AA-2", "--scale", "smoke", "--no-run", "--json"]
+    answer = cli(*words, "--section", "low-data-300")
+    document = json.loads(answer.out)
+    assert {row["section"] for row in document["rows"]} == {"Low-data-300"}
+    assert answer.code == 3
+    assert len(document["rows"]) == 7 + 1 + 7
+    assert "Low-data-100" in cli(*words, "--section", "low-data-10").err
+    assert "has no sections" in cli("plan", "3-shared-2", "--section", "x").err
