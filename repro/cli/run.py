@@ -40,7 +40,8 @@ def command(
         train_missing(requests, results, execution, retry=retry)
     for request in requests:
         if request.table in TABLES:
-            count_missing(TABLES[request.table], request, results)
+            for problem in count_missing(TABLES[request.table], request, results):
+                print(f"Not counted: {problem}")
         save_request(results, request)
     plan = make_plan(requests, results, o.any_speed())
     done = len(plan.runs) - len(plan.missing)

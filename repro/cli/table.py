@@ -55,7 +55,8 @@ def command(
     request = choose([table], asked, results)[0]
     if not no_run:
         train(request, results, how.execution(asked.backbone), retry=retry)
-        count_missing(table, request, results)
+        for problem in count_missing(table, request, results):
+            print(f"Not counted: {problem}", file=sys.stderr)
     view = view_table(table, request, results)
     sys.stdout.write(FORMATS["json" if json else format](view))
     if no_run and stands_fuller(view, out):

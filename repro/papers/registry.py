@@ -8,6 +8,7 @@ from typing import TypeVar
 from repro.errors import ReproError, UnknownName
 from repro.papers.activations import Activations
 from repro.papers.adaptable_adapters import tables as adaptable
+from repro.papers.adaptable_adapters.data import ONE as ADAPTABLE_ONE
 from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves
@@ -29,7 +30,7 @@ TABLES: dict[str, Table] = {
         resadapters.ONE, resadapters.TWO, houlsby.ONE, three_shared.ONE, three_shared.TWO,
         houlsby_further.TWO, three_shared_further.THREE,
         peters.ONE,
-        adaptable.TWO, adaptable.THREE, adaptable.FOUR, adaptable.FIVE,
+        ADAPTABLE_ONE, adaptable.TWO, adaptable.THREE, adaptable.FOUR, adaptable.FIVE,
     )
 }  # fmt: skip
 AnyFigure = Figure | Curves | Architecture | Activations

@@ -108,21 +108,23 @@ class Mean(Column):
 
 
 Value = float | str
+Counted = Literal["", "modules", "rows"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fact(Column):
     """What is known of a row's models without a score: a count, a share, a word.
 
-    `of` gives it for one run (None where its modules were not counted yet), `combine` joins those
-    of a row's scores, in a table that has some. `counted`: modules must be counted first.
+    `of` gives it for one run, from what was counted for it; `combine` joins those of a row's
+    scores, in a table that has some. `counted`: what must be counted first, the modules of the
+    model or the rows of its task's data; "": nothing.
     `everywhere`: the same at all scales, so that it can be compared at all.
     """
 
     of: Callable[[RunSpec, Mapping[str, int]], Value]
     combine: Callable[[Sequence[Value]], Value] = lambda values: values[0]
     digits: int = 0
-    counted: bool = False
+    counted: Counted = ""
     everywhere: bool = False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from repro.papers.tables import Row, Score, Select
+from repro.papers.tables import Fact, Row, Score, Select
 from repro.report.view import TableView
 from repro.spec import GlueTask, RunSpec, SquadTask, TopLayers, run_key
 from repro.tasks.catalogue import TITLES
@@ -44,6 +44,8 @@ def _scale(view: TableView) -> str:
 
 
 def _of_facts(view: TableView) -> list[str]:
+    if any(isinstance(column, Fact) and column.counted == "rows" for column in view.table.columns):
+        return [f"Scale: {view.request.scale}. Of the data found here; nothing is trained."]
     return [
         f"Scale: {view.request.scale} (the same at every scale).",
         f"Of modules of {view.lead.backbone.name}'s shape; nothing is trained.",

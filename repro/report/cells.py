@@ -317,7 +317,8 @@ def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
     for specs in models or [at.specs(column)]:
         found = {_of_model(at, column, spec) for spec in specs}
         if None in found:
-            return at.gap(column, "not counted")
+            absent = at.request.unavailable.get(specs[0].task.name)
+            return at.gap(column, absent or "not counted")
         values += [value for value in found if value is not None and len(found) == 1]
     if models and len(values) < len(models):
         why = f"{len(values)}/{len(models)} columns have their model chosen"
@@ -326,7 +327,8 @@ def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
 
 
 def _of_model(at: Place, column: Fact, spec: RunSpec) -> Value | None:
-    counted = read_count(at.lookup.store, spec) if column.counted else {}
+    what = column.counted
+    counted = read_count(at.lookup.store, what, spec) if what else {}
     return None if counted is None else column.of(spec, counted)
 
 

@@ -1,14 +1,20 @@
-"""Parameters counted on real modules, kept beside the results so that a table needs no torch."""
+"""What is counted on real modules or data, kept beside the results so that a table needs neither.
+
+Of a model, part -> trained parameters; of a task's data, split -> rows, all of them, whatever a
+run draws.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from repro.papers.tables import Fact, Request, Table
-from repro.spec import RunSpec, canonical_json
+from repro.errors import MissingData
+from repro.papers.tables import Counted, Fact, Request, Table
+from repro.spec import GlueTask, RunSpec, canonical_json
 from repro.spec.identity import identity_fields, revisions
 from repro.store.atomic import write_json
 from repro.store.store import Store
@@ -17,49 +23,80 @@ FOLDER = "counts"
 COUNT = TypeAdapter(dict[str, int])
 
 
-def models_to_count(table: Table, request: Request) -> list[RunSpec]:
-    """The models that a table's columns count."""
+def to_count(table: Table, request: Request) -> list[tuple[Counted, RunSpec]]:
+    """What a table's columns count, of which models, but where data cannot be had."""
     return [
-        spec
+        (column.counted, spec)
         for column in table.columns
         if isinstance(column, Fact) and column.counted
         for row in table.rows
         for spec in table.cell_runs(row, column, request)
+        if spec.task.name not in request.unavailable
     ]
 
 
-def read_count(store: Store, spec: RunSpec) -> dict[str, int] | None:
-    """Part -> trained parameters; None where they were not counted, or the file is damaged."""
+def read_count(store: Store, what: Counted, spec: RunSpec) -> dict[str, int] | None:
+    """Part -> its number; None where it was not counted, or the file is damaged."""
     for root in store.roots:
         try:
-            return COUNT.validate_json((root / FOLDER / _name(spec)).read_bytes(), strict=True)
+            content = (root / FOLDER / _name(what, spec)).read_bytes()
+            return COUNT.validate_json(content, strict=True)
         except (FileNotFoundError, NotADirectoryError, ValidationError):
             continue
     return None
 
 
-def count_missing(table: Table, request: Request, store: Store) -> None:
-    """Counts what was not counted yet. Raises StoreError."""
-    for spec in models_to_count(table, request):
-        if read_count(store, spec) is None:
-            from repro.methods.inside.counting import count_modules
+def count_missing(table: Table, request: Request, store: Store) -> list[str]:
+    """Counts what was not counted yet; returns why data could not be had, each reason once.
 
-            write_json(store.root / FOLDER / _name(spec), count_modules(spec))
+    Raises StoreError.
+    """
+    problems: dict[str, str] = {}
+    for what, spec in to_count(table, request):
+        if spec.task.name in problems or read_count(store, what, spec) is not None:
+            continue
+        try:
+            write_json(store.root / FOLDER / _name(what, spec), _counted(what, spec))
+        except MissingData as problem:
+            problems[spec.task.name] = str(problem)
+    return list(problems.values())
 
 
 def copy_counts(table: Table, request: Request, store: Store, destination: Path) -> None:
     """Copies the counts behind a table to another store. Raises StoreError."""
-    for spec in models_to_count(table, request):
-        count = read_count(store, spec)
+    for what, spec in to_count(table, request):
+        count = read_count(store, what, spec)
         if count is not None:
-            write_json(destination / FOLDER / _name(spec), count)
+            write_json(destination / FOLDER / _name(what, spec), count)
 
 
-def _name(spec: RunSpec) -> str:
-    """By all that the count depends on: the method, the encoder's shape, the task's outputs."""
+def _counted(what: Counted, spec: RunSpec) -> dict[str, int]:
+    if what == "rows":
+        from repro.tasks.glue.sources import task_rows
+
+        return {split: len(rows) for split, rows in task_rows(_whole(spec)).items()}
+    from repro.methods.inside.counting import count_modules
+
+    return count_modules(spec)
+
+
+def _whole(spec: RunSpec) -> GlueTask:
+    """The run's task with all rows of its data."""
+    assert isinstance(spec.task, GlueTask)
+    return spec.task.model_copy(update={"train_rows": None, "evaluation_rows": None})
+
+
+def _name(what: Counted, spec: RunSpec) -> str:
+    """By all that the count depends on: the rows; or the method, the encoder's shape, the task's
+    outputs.
+    """
+    document: list[Any] = [identity_fields(_whole(spec))] if what == "rows" else _model(spec)
+    return hashlib.sha256(canonical_json(document).encode()).hexdigest()[:16] + ".json"
+
+
+def _model(spec: RunSpec) -> list[Any]:
     shape = [spec.backbone.layers, spec.backbone.hidden_size, spec.backbone.intermediate_size]
-    document = [
+    return [
         identity_fields(spec.method), shape, spec.backbone.parameters, spec.task.name,
         revisions(spec),
     ]  # fmt: skip
-    return hashlib.sha256(canonical_json(document).encode()).hexdigest()[:16] + ".json"

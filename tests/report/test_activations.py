@@ -34,7 +34,7 @@ from repro.spec.backbones import BERT_BASE, KNOWN
 from repro.store import Store
 from repro.store.result import Activation
 
-MADE: dict[str, str | None] = {name: revision for name, revision in REVISIONS.items()}
+MADE: dict[str, str | None] = dict(REVISIONS.items())
 QNLI_4 = "left: layers of one adapter (QNLI) / layer 4"
 
 

@@ -13,7 +13,7 @@ from fake_glue import request, store_run, store_table, task_of
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
 from repro.report.captions import caption
-from repro.report.counted import count_missing, models_to_count, read_count
+from repro.report.counted import count_missing, read_count, to_count
 from repro.report.notes import follows, notes
 from repro.report.render import CSV_COLUMNS, as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
@@ -225,25 +225,25 @@ def test_the_same_store_gives_the_same_bytes(store: Store) -> None:
 @pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'{"adapters": "many"}'])
 def test_a_damaged_count_is_counted_again(store: Store, damage: bytes) -> None:
     asked = request("3-shared-1")
-    first = models_to_count(COUNTS, asked)[0]
+    first = to_count(COUNTS, asked)[0]
     count_missing(COUNTS, asked, store)
-    before = read_count(store, first)
+    before = read_count(store, *first)
     for path in (store.root / "counts").iterdir():
         path.write_bytes(damage)
-    assert read_count(store, first) is None
+    assert read_count(store, *first) is None
     count_missing(COUNTS, asked, store)
-    assert read_count(store, first) == before
+    assert read_count(store, *first) == before
     assert before is not None
     assert before["adapters"] == 1_189_632
 
 
 def test_a_count_belongs_to_a_model_not_to_a_seed_or_a_rate(store: Store) -> None:
     def counted(spec: RunSpec) -> bool:
-        return read_count(store, spec) is not None
+        return read_count(store, "modules", spec) is not None
 
     asked = request("3-shared-1")
     count_missing(COUNTS, asked, store)
-    spec = models_to_count(COUNTS, asked)[0]
+    _, spec = to_count(COUNTS, asked)[0]
     other = spec.model_copy(update={"seed": 7})
     assert run_key(other) != run_key(spec)
     assert counted(other)

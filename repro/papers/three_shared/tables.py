@@ -78,7 +78,7 @@ ONE = Table(
             "# All trainable parameters without last classifier",
             "parameters",
             without_classifier,
-            counted=True,
+            counted="modules",
             everywhere=True,
         ),
     ),
