@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from fake_curves import GLUE, store_curves
-from fake_glue import store_table
+from fake_glue import store_run, store_table
 from fake_results import request, runs_of, store_all, store_result
 from fake_spans import FIGURE, store_chain
 
 from repro.cli.options import Asked, make_request
 from repro.engine.jobs import Execution, make_job, write_job
+from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.registry import TABLES
 from repro.report.files import save_request
 from repro.spec import run_key
@@ -90,6 +91,8 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     store.record_failure(run_key(parent), parent, "error", "it broke", "log")
     save_request(store, waiting)
     store_curves(store, GLUE, make_request(GLUE, "smoke", Asked()), lambda *_: 50.0)
+    for spec in ACTIVATIONS.runs(make_request(ACTIVATIONS, "smoke", Asked())):
+        store_run(store, spec)
     swept = make_request(TABLES["Houlsby-1"], "smoke", Asked())
     store_table(store, swept)
     words = {
@@ -102,6 +105,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
         "table of words": ["table", "3-shared-1", "--scale", "smoke", "--no-run"],
         "figure": ["figure", FIGURE.id, "--scale", "smoke", "--no-run"],
         "figure of curves": ["figure", GLUE.id, "--scale", "smoke", "--no-run"],
+        "activations": ["figure", ACTIVATIONS.id, "--scale", "smoke", "--no-run"],
         "drawing": ["figure", "architecture-resadapters", "--scale", "smoke"],
         "prepare": ["prepare", "airline"],
         "status": ["status"],
@@ -117,7 +121,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
 BESIDE = {
     "plan": ["plan a sweep"],
     "table": ["table of a sweep", "table of words"],
-    "figure": ["figure of curves", "drawing"],
+    "figure": ["figure of curves", "activations", "drawing"],
 }
 """What else a verb is asked, so that it prints every key that it has."""
 
