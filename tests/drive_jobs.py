@@ -1,7 +1,8 @@
 """A driver to kill: `drive_jobs.py STORE MODEL WHICH` trains a few runs and prints every event.
 
-WHICH is `frozen` (the runs of both tables that share one encoder, one job) or `tuning` (the full
-fine-tuning of ResAdapters-2). Every step writes a checkpoint.
+WHICH is `frozen` (the runs of both tables that share one encoder, one job), `tuning` (the full
+fine-tuning of ResAdapters-2) or `family` (a run and one that is made from it). Every step writes a
+checkpoint.
 """
 
 from __future__ import annotations
@@ -11,20 +12,33 @@ import sys
 from typing import Any
 
 from fake_results import request, runs_of
+from run_samples import run_spec
 
 from repro.backbones.describe import describe
 from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import jobs_for
-from repro.spec import FullFineTuning, PipelinedCells, RunSpec, run_key
+from repro.spec import (
+    AdaptableAdapters,
+    Backbone,
+    FullFineTuning,
+    GlueTask,
+    PipelinedCells,
+    RunSpec,
+    run_key,
+)
 from repro.store import Store
 
+SWITCHED = AdaptableAdapters(size=4, activation="rational", switch="as-run")
+CHOSEN = AdaptableAdapters(size=4, activation="relu", layers="selected")
 DATA = "seed=0,train=40,validation=12"
 
 
 def wanted(model: str, which: str) -> list[RunSpec]:
-    """The runs, each once: three epochs of three steps."""
+    """The runs, each once: three epochs of three steps; a family two of two."""
     backbone = describe(model)
+    if which == "family":
+        return family(backbone)
     tables = [
         request(table, backbone=backbone, data_revision=DATA, epochs=3)
         for table in ("ResAdapters-1", "ResAdapters-2")
@@ -32,6 +46,14 @@ def wanted(model: str, which: str) -> list[RunSpec]:
     specs = {run_key(spec): spec for table in tables for spec in runs_of(table)}
     tuned = which == "tuning"
     return [pinned(s) for s in specs.values() if isinstance(s.method, FullFineTuning) == tuned]
+
+
+def family(backbone: Backbone) -> list[RunSpec]:
+    """A run made from what another selects, and that one."""
+    task = GlueTask(name="cola", source="generated", revision="seed=0,train=8,validation=4")
+    parent = run_spec(SWITCHED, backbone=backbone, task=task)
+    roles = {"architecture": run_key(parent)}
+    return [run_spec(CHOSEN, backbone=backbone, task=task, parents=roles), parent]
 
 
 def pinned(spec: RunSpec) -> RunSpec:

@@ -161,6 +161,32 @@ def test_five_kills_leave_the_bytes_of_an_unbroken_run(
     assert not list((root / "quarantine").glob("*"))
 
 
+def test_a_kill_between_parent_and_child_is_continued_with_the_child(
+    tmp_path: Path, model: Path
+) -> None:
+    root = tmp_path / "store"
+    child, parent = map(run_key, wanted(str(model), "family"))
+    driver = Driver(root, model, "family")
+    driver.wait_for(is_at("stored", run=parent))
+    driver.wait_for(is_at("loading"))  # for the child
+    driver.kill_tree()
+    store = Store(root)
+    assert [store.state(key) for key in (parent, child)] == ["done", "missing"]
+    before = (root / parent[:2] / parent / "result.json").read_bytes()
+
+    driver = Driver(root, model, "family")
+    events = list(driver.events())
+    driver.close()
+    assert events[-1] == {"event": "ended", "kinds": [None]}
+    assert {e["run"] for e in events if e["event"] == "stored"} == {child}
+    assert (root / parent[:2] / parent / "result.json").read_bytes() == before
+    made, origin = store.read(child), store.read(parent)
+    assert made is not None
+    assert origin is not None
+    assert made.result.parents == {"architecture": origin.digest}
+    assert made.result.layers == origin.result.layers
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["frozen", "tuning"])
 def test_ten_kills_at_random_moments(tmp_path: Path, model: Path, which: str) -> None:
