@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from run_samples import TASK, cells, run_spec
@@ -12,13 +12,16 @@ from repro.engine.cost import (
     Speed,
     calibrated,
     estimate,
+    estimate_all,
     examples,
+    method_cost,
     passed_rows,
     store_speed,
     stored_speed,
 )
 from repro.engine.jobs import Job, make_job
 from repro.spec import (
+    AdaptableAdapters,
     AlwaysNull,
     BottleneckAdapters,
     FrozenFeatures,
@@ -232,3 +235,30 @@ def test_a_gpus_steps_take_their_launches_and_a_measured_job_teaches_which_bound
     assert estimate(job, calibrated([(job, taken)], slow, "measured")).seconds == pytest.approx(
         taken
     )
+
+
+def test_a_worker_starts_once_for_all_jobs_and_every_job_takes_a_little_more() -> None:
+    jobs = [make_job([small(LinearProbe(layer=6), seed)]) for seed in (0, 1, 2)]
+    trained = sum(estimate(job, SPEED).seconds for job in jobs)
+    speed = replace(SPEED, start=8.0, job=0.5)
+    assert estimate_all(jobs, speed).seconds == pytest.approx(trained + 8.0 + 3 * 0.5)
+    assert estimate_all([], speed).seconds == 0
+
+
+def test_calibration_leaves_what_a_job_takes_beside_its_steps() -> None:
+    speed = replace(SPEED, start=8.0, job=0.5)
+    job = make_job([small(FullFineTuning())])
+    learnt = calibrated([(job, 31.0)], speed, "this machine")
+    assert (learnt.start, learnt.job) == (8.0, 0.5)
+    assert estimate(job, learnt).seconds == pytest.approx(31.5)
+
+
+def test_adaptable_adapters_cost_two_products_in_every_layer_that_has_one() -> None:
+    task = GlueTask(name="cola", source="generated", revision="seed=0,train=64,validation=8")
+
+    def flops(layers: tuple[int, ...]) -> float:
+        method = AdaptableAdapters(size=4, activation="relu", layers=layers)
+        return method_cost(run_spec(method, task=task), 10)[0]
+
+    assert flops(()) == ENCODER
+    assert flops((1, 3, 5)) - flops(()) == 3 * 2 * (2 * 32 * 4)  # each product is counted twice
