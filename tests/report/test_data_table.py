@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,13 +144,7 @@ def test_other_rows_are_counted_anew(store: Store, tmp_path: Path) -> None:
 
 def view_only(store: Store, request: Request, task: str) -> Store:
     """The store, after the rows of one task were counted."""
-    others = dict.fromkeys((name for name in TASKS.values() if name != task), "left out")
-    only = Request(
-        request.table,
-        request.scale,
-        1,
-        data_revisions=request.data_revisions,
-        unavailable={**others},
-    )
+    others: dict[str, str] = {name: "left out" for name in TASKS.values() if name != task}
+    only = replace(request, unavailable=others)
     assert count_missing(ONE, only, store) == []
     return store
