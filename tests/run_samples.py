@@ -133,10 +133,10 @@ def _of(annotation: Any, bounds: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     if origin in (Union, UnionType):
         options = [st.none() if part is NoneType else _of(part, bounds) for part in parts]
         return st.one_of(*options)
-    if origin is tuple and parts[-1] is Ellipsis:
-        return st.lists(_of(parts[0], ()), max_size=3).map(tuple)
     if origin is tuple:
-        return st.tuples(*(_of(part, ()) for part in parts))
+        some = st.lists(_of(parts[0], ()), max_size=3).map(tuple)
+        every = [_of(part, ()) for part in parts if part is not Ellipsis]
+        return some if parts[-1] is Ellipsis else st.tuples(*every)
     if origin is dict:
         return st.dictionaries(_of(parts[0], ()), _of(parts[1], ()), max_size=2)
     if annotation is float:

@@ -17,7 +17,7 @@ from repro.audit.run import SEVERITIES, findings
 from repro.cli import options as o
 from repro.papers.names import PAPERS, find_paper
 from repro.report.render import json_text
-from repro.report.words import counted
+from repro.words import counted
 
 
 def command(

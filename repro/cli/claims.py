@@ -16,7 +16,7 @@ from repro.errors import ReproError
 from repro.papers.names import PAPERS, find_paper
 from repro.report.claims import JudgedClaim, JudgedStatement, judge_all
 from repro.report.render import json_text
-from repro.report.words import counted
+from repro.words import counted
 
 WIDTH = 100
 

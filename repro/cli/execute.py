@@ -17,9 +17,9 @@ from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
 from repro.errors import ReproError
 from repro.papers.tables import Request
-from repro.report.words import counted, duration, run_name, size
 from repro.spec.counts import trained_parameters
 from repro.store.store import Store
+from repro.words import counted, duration, run_name, size
 
 PLAIN_SECONDS = 30.0
 """Without a terminal, one line of progress at most this often."""

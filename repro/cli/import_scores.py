@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
-from repro.report.words import counted
 from repro.server.archive import read_manifest
 from repro.server.page import read_scores
 from repro.server.scores import import_scores
+from repro.words import counted
 
 
 def command(

@@ -19,8 +19,8 @@ from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
 from repro.papers.tables import Request, Row, Table
 from repro.report.layout import text_table
 from repro.report.render import json_text
-from repro.report.words import counted, duration, run_name, size
 from repro.spec import run_key
+from repro.words import counted, duration, run_name, size
 
 
 @grouped

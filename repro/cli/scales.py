@@ -11,9 +11,9 @@ from repro.engine.cost import stored_speed
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingData
 from repro.papers.tables import Artefact, Request
-from repro.report.words import duration
 from repro.spec import Scale
 from repro.store.store import Store
+from repro.words import duration
 
 
 def choose(

@@ -17,9 +17,9 @@ from repro.report import protocol
 from repro.report.captions import setting
 from repro.report.layout import text_table
 from repro.report.render import GAP, count, json_text
-from repro.report.words import counted, run_name
 from repro.spec import RunSpec, run_key
 from repro.spec.counts import trained_parameters
+from repro.words import counted, run_name
 
 
 def command(

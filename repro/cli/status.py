@@ -12,8 +12,8 @@ from repro.engine.plan import make_plan
 from repro.report.files import saved_requests, table_name
 from repro.report.layout import text_table
 from repro.report.render import json_text
-from repro.report.words import counted, run_name
 from repro.store.store import Store
+from repro.words import counted, run_name
 
 STATES = ("done", "running", "missing", "failed", "blocked")
 

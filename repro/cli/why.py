@@ -11,13 +11,13 @@ import typer
 from repro.cli import options as o
 from repro.errors import MissingData, ReproError
 from repro.papers.registry import ARTEFACTS
-from repro.report.blocked import blocker
 from repro.report.files import saved_requests
 from repro.report.render import json_text
-from repro.report.words import run_name
 from repro.spec import RunSpec, run_key
 from repro.spec.identity import flatten, identity_document
+from repro.store.blocked import blocker
 from repro.store.store import Store
+from repro.words import run_name
 
 
 def command(

@@ -14,8 +14,8 @@ from repro.engine.parents import EVALUATING
 from repro.engine.process import Worker
 from repro.engine.worker import LOG, Exit
 from repro.errors import StoreError
-from repro.report.blocked import blocker, lacking
 from repro.spec import PipelinedCells, RunSpec, run_key
+from repro.store.blocked import blocker, lacking
 from repro.store.result import FailureKind
 from repro.store.store import Store
 

@@ -10,8 +10,8 @@ from repro.engine.cost import Estimate, Speed, estimate_all
 from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
-from repro.report.blocked import blocker
 from repro.spec import RunSpec, run_key
+from repro.store.blocked import blocker
 from repro.store.result import Failure
 from repro.store.store import State, Store
 

@@ -22,9 +22,9 @@ from repro.report.claim_statements import (
     on_printed,
     sentence,
 )
-from repro.report.words import counted
 from repro.stats import claims as rule
 from repro.store.store import Store
+from repro.words import counted
 
 PrintedVerdict = Literal["holds", "does not hold", "not printed"]
 OursVerdict = Literal[

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from repro.report.blocked import blocker
 from repro.spec import RunSpec, run_key
 from repro.spec.identity import flatten, identity_fields
+from repro.store.blocked import blocker
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 

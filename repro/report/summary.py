@@ -15,9 +15,9 @@ from repro.report.claims import JudgedClaim
 from repro.report.figures.view import FigureView
 from repro.report.layout import markdown_table
 from repro.report.view import TableView
-from repro.report.words import counted, duration
 from repro.stats.verdicts import MEANINGS
 from repro.store.store import Store
+from repro.words import counted, duration
 
 View = TableView | FigureView
 BORNE_OUT = ("confirmed", "direction holds", "direction holds (one seed)")

@@ -10,13 +10,13 @@ from repro.report.cells import Cell, Place
 from repro.report.render import GAP, digits, with_spread
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.report.view import RowView, TableView
-from repro.report.words import counted, run_name
 from repro.site import words
 from repro.site.links import cell_id, page_of, run_page
 from repro.site.plots import Compared, spark
 from repro.site.runs import Runs, Use, by_epoch, plain
 from repro.spec import RunSpec, run_key
 from repro.store.entry import StoredRun
+from repro.words import counted, run_name
 
 MOST_NAMED = 40
 """More missing runs than this are counted, not named."""

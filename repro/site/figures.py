@@ -9,10 +9,10 @@ from typing import Any
 from repro.report.figures.view import FigureView
 from repro.report.files import command_line
 from repro.report.protocol import choices
-from repro.report.words import run_name
 from repro.site.links import file_name, page_of, run_page
 from repro.site.machines import machines
 from repro.site.runs import Runs, Use
+from repro.words import run_name
 
 
 def figure_page(view: FigureView, runs: Runs) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from repro.report.words import counted, duration
 from repro.site.runs import Runs
+from repro.words import counted, duration
 
 VERSIONS = ("python", "torch", "transformers", "tokenizers", "numpy", "cuda", "driver", "repro")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from repro.report.protocol import values
 from repro.report.runs_found import kept_epoch, why_missing
-from repro.report.words import run_name
 from repro.site import plots
 from repro.site.links import run_page
 from repro.spec import RunSpec, run_key
@@ -16,6 +15,7 @@ from repro.store.entry import StoredRun
 from repro.store.result import Failure, Score
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
+from repro.words import run_name
 
 HISTORY = "history.jsonl"
 SIDE_METRICS = ("majority_share", "null_rate", "threshold")

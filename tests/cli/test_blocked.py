@@ -15,9 +15,9 @@ from repro.engine.local import Outcome
 from repro.papers.registry import find_artefact
 from repro.report.files import save_request
 from repro.report.runs_found import why_missing
-from repro.report.words import run_name
 from repro.spec import RunSpec, run_key
 from repro.store import Store
+from repro.words import run_name
 
 FIGURE = find_artefact("ablation-heatmap")
 REQUEST = make_request(FIGURE, "smoke", Asked())

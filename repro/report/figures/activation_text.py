@@ -8,8 +8,8 @@ from typing import Any
 
 from repro.papers.activations import Panel
 from repro.report.figures.activations import ActivationsView, Line
-from repro.report.words import counted
 from repro.spec.glue import GLUE
+from repro.words import counted
 
 PANELS: tuple[Panel, ...] = ("layers", "tasks")
 X_LABEL, Y_LABEL = "x, input of the activation", "R(x)"

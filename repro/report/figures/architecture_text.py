@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from repro.report.figures.architecture import ArchitectureView, Box, Panel
-from repro.report.words import counted
+from repro.words import counted
 
 STACKS = 2
 CSV_COLUMNS = [

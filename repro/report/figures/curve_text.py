@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from repro.report.captions import setting
 from repro.report.figures.curves import CurvePanel, CurvesView, Line, Measured, Stated
 from repro.report.figures.text import rounded
-from repro.report.words import counted
 from repro.spec import RunSpec, SquadTask
 from repro.tasks.catalogue import TITLES
+from repro.words import counted
 
 ROWS = {
     "validation": "validation rows",

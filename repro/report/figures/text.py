@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from repro.report.figures.ablation import NAMES, AblationView, Grid, Statement
-from repro.report.words import counted
 from repro.spec import BottleneckAdapters
 from repro.spec.glue import GLUE
+from repro.words import counted
 
 
 def headline(view: AblationView) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from repro.report.words import run_name
 from repro.spec import RunSpec
 from repro.store.result import Failure
 from repro.store.store import Store
+from repro.words import run_name
 
 
 def serves(store: Store, role: str, key: str) -> bool:

@@ -9,8 +9,8 @@ from run_samples import cells, run_spec
 
 from repro.papers.tables import Request
 from repro.papers.three_shared.runs import run_of
-from repro.report.words import counted, duration, run_name, size
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
+from repro.words import counted, duration, run_name, size
 
 
 def named(variant: str, **asked: Any) -> str:
