@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 
 from repro.report.captions import caption
 from repro.report.notes import notes
@@ -36,6 +37,8 @@ ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
     "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c",
 }  # fmt: skip
+MOST_ROWS = 20
+"""Rows that a page holds, three or four lines each."""
 READABLE = re.compile(r"[A-Za-z0-9_+. -]+")
 """Names of files that TeX reads as they are."""
 
@@ -64,15 +67,40 @@ def number(text: str) -> str:
 
 
 def latex(view: TableView, name: str) -> str:
-    """The table called `name`, to be read into a document with \\input."""
-    head, body = grid(view)
+    """The table called `name`, to be read into a document with \\input.
+
+    One of many rows comes section by section, a page each: all of them on one would be too small
+    to read.
+    """
     title = escape(view.table.title)
-    lines = [
-        rf"% Needs \usepackage{{{','.join(NEEDS)}}}",
+    said = rf"\caption[{title}]{{\textbf{{{escape(view.table.id)}.}} {escape(caption(view))}}}"
+    lines = [rf"% Needs \usepackage{{{','.join(NEEDS)}}}"]
+    for number, part in enumerate(_parts(view)):
+        if number:
+            section = escape(part.rows[0].row.section)
+            said = rf"\caption[]{{\textbf{{{escape(view.table.id)}}}, continued: {section}.}}"
+        lines += _float(part, [said, *[rf"\label{{{label(name)}}}"] * (not number)])
+    return "\n".join([*lines, *_notes([*notes(view), *_meanings(view)])]) + "\n"
+
+
+def _parts(view: TableView) -> list[TableView]:
+    """The whole table, or one of many rows by its sections."""
+    if len(view.rows) <= MOST_ROWS:
+        return [view]
+    sections = dict.fromkeys(row.row.section for row in view.rows)
+    return [
+        replace(view, rows=tuple(row for row in view.rows if row.row.section == section))
+        for section in sections
+    ]
+
+
+def _float(view: TableView, caption: Sequence[str]) -> list[str]:
+    head, body = grid(view)
+    return [
         r"\begin{table}[H]",
         r"\centering\footnotesize",
-        rf"\caption[{title}]{{\textbf{{{escape(view.table.id)}.}} {escape(caption(view))}}}",
-        rf"\label{{{label(name)}}}\medskip",
+        *caption[:-1],
+        caption[-1] + r"\medskip",
         r"\begin{adjustbox}{max width=\linewidth, max totalheight=0.7\textheight}",
         rf"\begin{{tabular}}{{@{{}}ll{'r' * (len(head) - 2)}@{{}}}}",
         r"\toprule",
@@ -83,9 +111,7 @@ def latex(view: TableView, name: str) -> str:
         r"\end{tabular}",
         r"\end{adjustbox}",
         r"\end{table}",
-        *_notes([*notes(view), *_meanings(view)]),
     ]
-    return "\n".join(lines) + "\n"
 
 
 def label(name: str) -> str:

@@ -57,7 +57,7 @@ def unescaped(line: str) -> list[str]:
     """The cells of a line as Markdown writes them."""
     plain = line.removesuffix(r" \\").replace(r"\ensuremath{-}", "-")
     for tex, letter in ((r"\textemdash{}", "—"), (r"\ensuremath{\pm}", "±"),
-                        (r"\ensuremath{\dagger}", "†"), (r"\%", "%")):  # fmt: skip
+                        (r"\ensuremath{\dagger}", "†"), (r"\%", "%"), (r"\textasciicircum{}", "^")):  # fmt: skip
         plain = plain.replace(tex, letter)
     return [cell.strip() for cell in re.split(r"(?<!\\)&", plain)]
 
@@ -79,6 +79,19 @@ def test_every_cell_says_what_markdown_says(store: Store, table: str) -> None:
     asked = request(table)
     shown = view(store, asked)
     assert rows_of(latex(shown, "name")) == rows_of_markdown(markdown(shown))
+
+
+def test_a_table_of_many_rows_comes_section_by_section(store: Store) -> None:
+    shown = view(store, request("AA-2", tasks=("cola",)))
+    text = latex(shown, "name")
+    parts = text.split(r"\end{table}")[:-1]
+    heads = {tuple(rows_of(part)[0]) for part in parts}
+    whole = rows_of_markdown(markdown(shown))
+    assert heads == {tuple(whole[0])}
+    assert [row for part in parts for row in rows_of(part)[1:]] == whole[1:]
+    assert len(parts) == len(shown.table.sections) == 4
+    assert text.count(r"\label{tab:name}") == 1
+    assert r"\caption[]{\textbf{AA-2}, continued: Low-data-300.}" in text
 
 
 def test_stored_runs_stand_in_the_table(store: Store) -> None:
