@@ -57,7 +57,8 @@ def unescaped(line: str) -> list[str]:
     """The cells of a line as Markdown writes them."""
     plain = line.removesuffix(r" \\").replace(r"\ensuremath{-}", "-")
     for tex, letter in ((r"\textemdash{}", "—"), (r"\ensuremath{\pm}", "±"),
-                        (r"\ensuremath{\dagger}", "†"), (r"\%", "%"), (r"\textasciicircum{}", "^")):  # fmt: skip
+                        (r"\ensuremath{\dagger}", "†"), (r"\%", "%"),
+                        (r"\textasciicircum{}", "^")):  # fmt: skip
         plain = plain.replace(tex, letter)
     return [cell.strip() for cell in re.split(r"(?<!\\)&", plain)]
 
