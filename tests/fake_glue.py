@@ -47,6 +47,11 @@ def metrics_of(task: SentenceTask) -> tuple[str, ...]:
     return (*own, "combined") if divided and len(own) == 2 else own
 
 
+def epochs_of(spec: RunSpec) -> range:
+    """All of them; of a run that only scores another, the one whose weights that one kept."""
+    return range(1, 2 if isinstance(spec.method, LastLayers) else spec.recipe.epochs + 1)
+
+
 def layers_of(spec: RunSpec) -> list[int] | None:
     """Layers in use: those of the method, or some drawn from the run's key."""
     method, depth = spec.method, spec.backbone.layers
@@ -90,7 +95,7 @@ def store_run(
     key, task = run_key(spec), task_of(spec)
     found = [
         (epoch, split, metric, value(spec, epoch, split, metric))
-        for epoch in range(1, spec.recipe.epochs + 1)
+        for epoch in epochs_of(spec)
         for split in SENTENCES[task.name].evaluation
         for metric in metrics_of(task)
     ]

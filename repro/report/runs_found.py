@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from repro.spec import RunSpec, run_key
+from repro.spec import LastLayers, RunSpec, run_key
 from repro.spec.identity import flatten, identity_fields
 from repro.store.blocked import blocker
 from repro.store.entry import StoredRun
@@ -58,7 +58,9 @@ class Lookup:
 
 
 def kept_epoch(run: StoredRun) -> int:
-    """The epoch whose weights the run kept."""
+    """The epoch whose weights the run kept, or those of the run that it only scores."""
+    if isinstance(run.spec.method, LastLayers):
+        return run.last_epoch
     return run.result.selected_epoch or run.spec.recipe.epochs
 
 
