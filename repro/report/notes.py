@@ -22,6 +22,7 @@ def notes(view: TableView) -> list[str]:
     return [
         *_collapsed(view),
         *_unavailable(view),
+        *_pools(view),
         *_gaps(view),
         *(f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note),
         *_odd_means(view),
@@ -72,6 +73,18 @@ def _unavailable(view: TableView) -> list[str]:
         if reason:
             reasons.setdefault(reason, []).append(column.name)
     return [f"{', '.join(names)}: gap, {reason}." for reason, names in reasons.items()]
+
+
+def _pools(view: TableView) -> list[str]:
+    """The tasks whose training rows come from validation rows."""
+    pools = view.request.pools
+    names = [column.name for column in view.table.scores if column.task in pools]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: no training rows are here. Half of the validation rows, drawn once, "
+        "is where the annotated rows come from; the scored rows are of the other half."
+    ]
 
 
 def _gaps(view: TableView) -> list[str]:
