@@ -11,7 +11,6 @@ import pytest
 from repro.papers.adaptable_adapters.runs import AA, BASELINE, DROP_13, SPEC, UNI
 from repro.papers.adaptable_adapters.setting import LOW
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
 from repro.report.cells import Cell
 from repro.report.notes import notes
 from repro.report.view import TableView, view_table
@@ -90,7 +89,7 @@ def test_rows_drawn_from_validation_are_marked(store: Store) -> None:
 def test_the_caption_says_how_many_rows_are_drawn_and_which_reading_is_shown(store: Store) -> None:
     from repro.report.captions import caption
 
-    request = Request("AA-2", "paper", 5, data_revisions={**fake_glue.REVISIONS})
+    request = fake_glue.request("AA-2", "paper", seeds=5)
     text = caption(view_table(TABLES["AA-2"], request, store))
     assert "all, 100, 300 or 500 of each task's published training rows, of which 25%" in text
     assert "MRPC by the mean of both its metrics" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from repro.papers.adaptable_adapters.claims import METRICS
@@ -154,9 +155,9 @@ TWO = Table(
 LAST = (13, 12, 11)
 """Last layers of Table 3, of 24."""
 
-THREE = Table(
+THREE = replace(
+    TWO,
     id="AA-3",
-    paper=PAPER,
     title="Rational adapters in the last n layers (Adaptable Adapters, Table 3)",
     published="AA22-T3",
     rows=tuple(
@@ -170,14 +171,8 @@ THREE = Table(
         for number in LAST
     ),
     columns=columns("Avg (overall)", "average GLUE score, setting not stated in the seed"),
-    protocol="glue",
-    splits=SPLITS,
-    default_seeds=SEEDS,
-    **behind(BERT_LARGE),
-    low_data=True,
+    also=(),
     elsewhere="of rows that are not stated",
-    collapse=COLLAPSE,
-    spread="population sd",
     notes=(
         "The paper does not state on how many rows: its two known averages stand beside all three "
         "settings, without a verdict.",
@@ -187,9 +182,9 @@ THREE = Table(
     ),
 )
 
-FOUR = Table(
+FOUR = replace(
+    TWO,
     id="AA-4",
-    paper=PAPER,
     title="What switch and rational activation add (Adaptable Adapters, Table 4)",
     published="",
     rows=block_rows(
@@ -197,14 +192,7 @@ FOUR = Table(
         tuple(LOW.values()),
         published=False,
     ),
-    columns=columns(),
-    protocol="glue",
-    splits=SPLITS,
-    default_seeds=SEEDS,
-    **behind(BERT_LARGE),
-    low_data=True,
-    collapse=COLLAPSE,
-    spread="population sd",
+    also=(),
     notes=(
         "The table's numbers are not known to us, nor on how many rows it is.",
         f"{BASELINE_13} has ReLU in the last layers of {SIM}.",
@@ -212,20 +200,12 @@ FOUR = Table(
     ),
 )
 
-FIVE = Table(
+FIVE = replace(
+    TWO,
     id="AA-5",
-    paper=PAPER,
     title="The same with BERT-base (Adaptable Adapters, appendix A)",
     published="",
     rows=block_rows(MODELS, tuple(BLOCKS), published=False),
-    columns=columns(),
-    protocol="glue",
-    splits=SPLITS,
-    default_seeds=SEEDS,
     **behind(BERT_BASE),
-    also=(CHOSEN,),
-    low_data=True,
-    collapse=COLLAPSE,
-    spread="population sd",
     notes=("The appendix's numbers are not known to us.", *COMMON, FULL_ONCE),
 )
