@@ -232,17 +232,20 @@ def _converged(view: TableView) -> list[str]:
     """Beside the mean of all runs, that of those which did not collapse."""
     lines = []
     for row in view.rows:
+        said = []
         for cell in row.cells:
             rest = cell.converged
             if rest is None or cell.reproduced is None:
                 continue
             total = cell.reproduced.n
             low, high = share_interval(total - rest.n, total)
-            lines.append(
-                f"{row.row.name}, {cell.column.name}: {total - rest.n} of {total} runs collapsed "
+            said.append(
+                f"{cell.column.name}: {total - rest.n} of {total} runs collapsed "
                 f"(95 % interval of the share {low:.0%} to {high:.0%}); the mean of the other "
-                f"{rest.n} is {_spread(rest)}. The verdict is on all runs."
+                f"{rest.n} is {_spread(rest)}"
             )
+        if said:
+            lines.append(f"{row.row.name}, {', '.join(said)}. The verdict is on all runs.")
     return lines
 
 

@@ -31,6 +31,9 @@ from repro.report.summary import (
 from repro.report.view import view_table
 from repro.store.store import Store
 
+MOST_NAMED = 6
+"""Rows whose runs collapsed and that are named one by one."""
+
 
 def view_of(request: Request, store: Store) -> View:
     """The table or figure as it stands."""
@@ -106,7 +109,10 @@ def _collapsed(view: View) -> str:
     """The rows of a table, or models of a figure, whose runs give a constant answer."""
     if isinstance(view, FigureView):
         return view.collapsed or "none"
-    return ", ".join(row.row.name for row in view.rows if row.collapsed) or "none"
+    names = [row.row.name for row in view.rows if row.collapsed]
+    if len(names) > MOST_NAMED:
+        return f"in {len(names)} of {len(view.rows)} rows"
+    return ", ".join(names) or "none"
 
 
 def _status(view: View) -> str:
