@@ -182,8 +182,10 @@ def setting(
         [getattr(spec.recipe, name) for spec in specs]
         for name in ("epochs", "batch_size", "precision")
     )
-    seedless = {run_key(spec.model_copy(update={"seed": 0})) for spec in specs}
-    many, noun = (len(seedless), " settings") if select == "tuned" else (len(specs), "")
+    many, noun = len(specs), ""
+    if select == "tuned":
+        noun = " settings"
+        many = len({run_key(spec.model_copy(update={"seed": 0})) for spec in specs})
     swept = f"best of {many}{noun} on validation, " if select != "mean" and many > 1 else ""
     tops = [spec.method.layers for spec in specs if isinstance(spec.method, TopLayers)]
     deep = f"top {_listed(tops)} layers, " if tops and select != "mean" else ""

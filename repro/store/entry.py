@@ -120,6 +120,15 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def file_stamp(path: Path) -> int:
+    """Another number for another file or other content at `path`; 0 where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0
+    return hash((found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size))
+
+
 def is_plain(name: str) -> bool:
     """Whether `name` names a file of an entry's own folder and not the manifest."""
     return name not in (MANIFEST, ".", "..", "") and not set(name) & set("/\\\0")

@@ -13,11 +13,20 @@ from repro.errors import StoreError
 from repro.spec import RunSpec, run_key
 from repro.store import claims, records
 from repro.store.atomic import make_directory, remove_tree, store_errors
-from repro.store.entry import ENVIRONMENT, RESULT, SPEC, StoredRun, is_plain, spec_bytes
+from repro.store.entry import (
+    ENVIRONMENT,
+    MANIFEST,
+    RESULT,
+    SPEC,
+    StoredRun,
+    file_stamp,
+    is_plain,
+    spec_bytes,
+)
 from repro.store.result import Failure, FailureKind, parse
 from repro.store.served import FOLDER as SERVED
 from repro.store.served import ServedRun, read_served, write_served
-from repro.store.shelf import Shelf, entry_keys
+from repro.store.shelf import Shelf, entry_keys, entry_path
 from repro.store.staging import stage
 from repro.store.strict_json import parse_json
 from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
@@ -51,6 +60,7 @@ class Store:
         self._warned: set[str] = set()
         self._shelf = Shelf(self.root, self._say)
         self._fallbacks = [Shelf(Path(folder), self._say) for folder in fallbacks]
+        self._digests: dict[str, tuple[list[int], str | None]] = {}
 
     def _say(self, line: str) -> None:
         """One line, once: a table reads the same run for many cells."""
@@ -90,10 +100,22 @@ class Store:
     def _outlived(self, run: StoredRun) -> bool:
         """Whether a parent is stored here with another result than `run` used."""
         for role, key in run.spec.parents.items():
-            parent = self.read(key)
-            if parent is not None and parent.digest != run.result.parents.get(role):
+            digest = self._digest(key)
+            if digest is not None and digest != run.result.parents.get(role):
                 return True
         return False
+
+    def _digest(self, key: str) -> str | None:
+        """Of the run's result; many children ask for one parent's, so it is remembered as long as
+        its manifests are the same files.
+        """
+        manifests = [entry_path(root, key) / MANIFEST for root in self.roots]
+        stamp = [file_stamp(path) for path in manifests]
+        known = self._digests.get(key)
+        if known is None or known[0] != stamp:
+            run = self.read(key)
+            known = self._digests[key] = stamp, None if run is None else run.digest
+        return known[1]
 
     def keys(self) -> list[str]:
         """The keys of all finished runs, fallbacks included, unchecked and sorted."""
