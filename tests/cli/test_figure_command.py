@@ -72,7 +72,7 @@ def test_a_failed_run_is_told_by_the_exit_code(cli: Call, store: Store) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["figure", "ablation"], "Did you mean ablation-heatmap?"),
+        (["figure", "ablation"], "Did you mean ablation-heatmap or learned-activations?"),
         (
             ["table", "ablation-heatmap"],
             "is a figure, not a table: python -m repro figure ablation",

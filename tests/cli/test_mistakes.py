@@ -40,7 +40,7 @@ def test_an_unknown_table_names_the_closest(says: Call) -> None:
         "ResAdapters-2 or Peters-1?\n"
     )
     says("plan", "Houlsby-9", code=2, contains="Did you mean Houlsby-2 or Houlsby-1?")
-    says("table", "xyzzy", code=2, contains="Known: 3-shared-1, 3-shared-2, 3-shared-3, Houlsby-1")
+    says("table", "xyzzy", code=2, contains="Known: 3-shared-1, 3-shared-2, 3-shared-3, AA-1")
     for verb in ("show", "run"):
         says(verb, "resadapters1", code=2, contains="ResAdapters-1")
 
