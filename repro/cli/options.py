@@ -254,7 +254,21 @@ def make_request(
         published_layers=asked.published_layers,
         settings=split_settings(asked.set or []),
     )
-    return with_data(request, artefact)
+    found = with_data(request, artefact)
+    _check_settings(found, artefact)
+    return found
+
+
+def _check_settings(request: Request, artefact: Artefact) -> None:
+    """Raises ReproError for a field that no run of the artefact has: it would change nothing."""
+    runs = artefact.runs(request) if request.settings else []
+    for path in request.settings:
+        part, name = path.split(".")
+        if not any(name in type(getattr(spec, part)).model_fields for spec in runs):
+            raise ReproError(
+                f"No run of {artefact.id} has a {path}: leave out --set {path}=..., or see "
+                f"`python -m repro show {artefact.id}` for what its runs have."
+            )
 
 
 def with_data(request: Request, artefact: Artefact) -> Request:

@@ -57,6 +57,12 @@ def test_a_value_that_the_field_cannot_have_names_both() -> None:
         method("AA", asked(**{"method.form": "c"}))
 
 
+def test_a_field_that_no_run_has_is_refused(cli: Any) -> None:
+    answer = cli("plan", "3-shared-2", "--scale", "smoke", "--set", "method.form=b")
+    assert answer.code == 2
+    assert "No run of 3-shared-2 has a method.form" in answer.err
+
+
 def test_a_setting_reaches_the_models_that_it_means_something_to() -> None:
     other = asked(**{"method.form": "b", "method.switch": "paper-no-skip", "method.size": 32})
     assert method("AA", other).form == "b"
