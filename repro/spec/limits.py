@@ -85,6 +85,11 @@ def _check_parents(spec: RunSpec) -> None:
 def _check_adaptable(method: AdaptableAdapters, backbone: Backbone) -> None:
     if isinstance(method.layers, tuple):
         _check_layers(method.layers, backbone)
+    if method.drops and method.switch != "none":
+        raise ReproError(
+            "A model drops layers by AdapterDrop (method.drops) or selects them by switches "
+            "(method.switch), not both: leave one of them out."
+        )
     if method.drops >= backbone.layers:
         raise ReproError(
             f"AdapterDrop cannot leave out {method.drops} layers of {backbone.name}, which has "

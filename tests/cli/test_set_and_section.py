@@ -63,6 +63,11 @@ def test_a_field_that_no_run_has_is_refused(cli: Any) -> None:
     assert "No run of 3-shared-2 has a method.form" in answer.err
 
 
+def test_layers_are_dropped_or_selected_not_both() -> None:
+    with pytest.raises(ReproError, match="not both"):
+        method("AA", asked(**{"method.drops": 2}))
+
+
 def test_a_setting_reaches_the_models_that_it_means_something_to() -> None:
     other = asked(**{"method.form": "b", "method.switch": "paper-no-skip", "method.size": 32})
     assert method("AA", other).form == "b"
