@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +17,18 @@ from torch.nn import functional as F
 from repro.methods.layout import Layout
 from repro.methods.randomness import Dropout
 
+if TYPE_CHECKING:
+    from repro.spec import RunSpec
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """One batch of examples as a learner sees it.
 
     `states[i]` is the frozen output of layer i + 1, packed as `layout` says: (tokens, hidden).
-    It is empty for learners that run an encoder of their own.
+    It is empty for learners that run an encoder of their own. `written`, `longest` and `task` are
+    for tasks of text to text: what is to be written, how many tokens the task's longest answer has
+    (end of text included), and which task of a mixture all rows are of.
     """
 
     input_ids: Tensor  # (batch, length)
@@ -30,6 +36,9 @@ class Inputs:
     type_ids: Tensor  # (batch, length)
     layout: Layout
     states: list[Tensor]
+    written: Tensor | None = None  # (batch, target length), UNWRITTEN on padding
+    longest: int = 0
+    task: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +79,25 @@ class Learner(nn.Module):
         """What the loss and the task's scores read, in fp32 or in the precision of the run.
 
         Start and end scores (runs, 2, batch, length), -inf on dropped padding; of a classifier
-        (runs, batch, outputs).
+        (runs, batch, outputs); of a model that writes (1, batch, target length, vocabulary), each
+        token given those of `inputs.written` before it.
         """
         raise TypeError(f"{type(self).__name__} does not say how it scores")
+
+    def answer(self, inputs: Inputs, dropout: Dropout) -> Tensor:
+        """What the task's scores read, where that is not what the loss reads: see `forward`.
+
+        Of a model that writes: the tokens of its answers, (1, batch, inputs.longest), int64.
+        """
+        return self(inputs, dropout)
+
+    def start_from(self, spec: RunSpec, tensors: Mapping[str, Tensor]) -> None:
+        """Takes what a run that was trained before leaves to this one: its spec, its artefact."""
+        raise TypeError(f"{type(self).__name__} starts from no other run")
+
+    def embeddings(self) -> dict[str, list[float]]:
+        """Task -> its learned embedding, where a method learns some."""
+        return {}
 
     def selected(self, run: int) -> list[int] | None:
         """The layers (from 0) whose adapter run `run` uses, where a method chooses."""

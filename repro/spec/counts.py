@@ -22,6 +22,8 @@ from repro.spec.types import (
     RunSpec,
 )
 
+T5_BUCKETS = 32
+"""Of T5's relative positions."""
 RATIONAL, SWITCH = 6 + 4, 2
 """Coefficients of a rational activation, and logits of a switch (Moosavi et al. 2022)."""
 
@@ -34,6 +36,20 @@ def bert_parameters(
     attention = 4 * (hidden * hidden + hidden) + 2 * hidden
     feed_forward = 2 * hidden * intermediate + intermediate + hidden + 2 * hidden
     return embeddings + layers * (attention + feed_forward) + hidden * hidden + hidden
+
+
+def t5_parameters(
+    hidden: int, layers: int, intermediate: int, vocabulary: int, heads: int
+) -> int:
+    """Parameters of a T5 v1.0 whose heads have `hidden` in all (60,506,624 for T5-small).
+
+    Maps have no bias, norms no shift; the output layer is the embedding.
+    """
+    attention, feed_forward = 4 * hidden * hidden, 2 * hidden * intermediate
+    encoder = layers * (attention + feed_forward + 2 * hidden)
+    decoder = layers * (2 * attention + feed_forward + 3 * hidden)
+    positions = 2 * T5_BUCKETS * heads  # of the first layer of each stack
+    return vocabulary * hidden + encoder + decoder + 2 * hidden + positions
 
 
 def pooler_parameters(backbone: Backbone) -> int:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from repro.spec.fields import LATER, MARK, Spec
+from repro.spec.t5 import TextToText
 from repro.spec.types import GlueTask, RunSpec, SquadTask, TaggingTask, TextTask
 
 SCHEMA = 1
@@ -36,6 +37,11 @@ REVISIONS: dict[str, int] = {
     "method/last-layers": 1,
     "method/ablated-spans": 1,
     "method/frozen-features": 1,
+    "task/text-to-text": 1,
+    "task/generated-text-to-text": 1,
+    "method/t5-fine-tuning": 1,
+    "method/t5-adapters": 1,
+    "method/hyperformer": 1,
     "recipe": 1,
 }
 """Bumped by hand when a change in the code of that part changes numbers."""
@@ -44,6 +50,7 @@ CODE: dict[type[Spec], tuple[str, str]] = {
     GlueTask: ("task/glue", "task/generated-glue"),
     TextTask: ("task/texts", "task/generated-texts"),
     TaggingTask: ("task/conll2003", "task/generated-conll2003"),
+    TextToText: ("task/text-to-text", "task/generated-text-to-text"),
 }
 """Kind of task -> the parts that read it and, where it is made from a seed, make it."""
 

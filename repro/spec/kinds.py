@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning
 from repro.spec.trained import INSIDE
 from repro.spec.types import (
     FrozenFeatures,
@@ -13,6 +14,10 @@ from repro.spec.types import (
 )
 
 
+WRITING = (T5FineTuning, T5Adapters, HyperFormer)
+"""The methods that train inside T5."""
+
+
 def reads_states(method: Method) -> bool:
     """It reads the frozen encoder's states, which runs of one seed share."""
     return isinstance(method, (PipelinedCells, LinearProbe, FrozenFeatures))
@@ -20,14 +25,14 @@ def reads_states(method: Method) -> bool:
 
 def has_own_rows(method: Method) -> bool:
     """It trains inside the encoder: each run has its own states, so it may have its own rows."""
-    return isinstance(method, INSIDE)
+    return isinstance(method, (*INSIDE, *WRITING))
 
 
 def trains_alone(method: Method) -> bool:
     """Its modules have no run axis, so a learner holds one run."""
-    return trains_encoder(method) or isinstance(method, FrozenFeatures)
+    return trains_encoder(method) or isinstance(method, (FrozenFeatures, *WRITING))
 
 
 def trains_encoder(method: Method) -> bool:
     """It trains the encoder's own matrices, of which each run then needs a copy."""
-    return isinstance(method, (FullFineTuning, TopLayers))
+    return isinstance(method, (FullFineTuning, TopLayers, T5FineTuning))

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from repro.spec.fields import Spec, detail, identity
+from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning, TextToText
 
 Scale = Literal["smoke", "reduced", "paper"]
 Origin = Literal["paper", "code", "assumed"]
@@ -34,6 +35,9 @@ class Backbone(Spec):
     hidden_size: int = identity(doc="width of a hidden state", ge=1)
     intermediate_size: int = detail(doc="width of the feed-forward layer", ge=1)
     parameters: int = detail(doc="number of parameters, pooler included", ge=1)
+    family: Literal["bert", "t5"] = detail(
+        "bert", doc="an encoder, or an encoder and a decoder of `layers` layers each"
+    )
     name: str = detail(doc="short name for captions")
 
 
@@ -163,7 +167,9 @@ class TaggingTask(Spec):
     max_length: int = identity(128, doc="tokens of a sentence, special tokens included", ge=8)
 
 
-Task = Annotated[SquadTask | GlueTask | TextTask | TaggingTask, Field(discriminator="name")]
+Task = Annotated[
+    SquadTask | GlueTask | TextTask | TaggingTask | TextToText, Field(discriminator="name")
+]
 
 
 class PipelinedCells(Spec):
@@ -330,7 +336,10 @@ Method = Annotated[
     | AdaptableAdapters
     | LastLayers
     | AblatedSpans
-    | FrozenFeatures,
+    | FrozenFeatures
+    | T5FineTuning
+    | T5Adapters
+    | HyperFormer,
     Field(discriminator="kind"),
 ]
 
@@ -338,7 +347,19 @@ Method = Annotated[
 class Recipe(Spec):
     """How a run is trained."""
 
-    epochs: int = identity(doc="passes over the training examples", ge=1)
+    epochs: int = identity(
+        doc="passes over the training examples, or looks of a run that counts steps", ge=1
+    )
+    look_steps: int | None = identity(
+        None,
+        later=True,
+        doc="steps from one look at the validation rows to the next, of a run that draws rows with "
+        "replacement; it counts as an epoch",
+        ge=1,
+    )
+    steps: int | None = identity(
+        None, later=True, doc="all steps, where that is not epochs x look_steps", ge=1
+    )
     batch_size: int = identity(doc="examples a step", ge=1)
     keep: Literal["last", "best", "first-best"] = identity(
         "last",
@@ -366,6 +387,12 @@ class Recipe(Spec):
     clip_norm: float | None = identity(doc="gradient norm kept per stack; None clips nothing", gt=0)
     start_weight: float = identity(1.0, doc="weight of the start cross-entropy", ge=0)
     end_weight: float = identity(1.0, doc="weight of the end cross-entropy", ge=0)
+    label_smoothing: float = identity(
+        0.0, later=True, doc="share of a target that is spread over all tokens", ge=0, lt=1
+    )
+    over_tokens: Literal["mean", "sum"] = identity(
+        "mean", later=True, doc="how the losses of a batch's written tokens are joined"
+    )
     logit_clamp: tuple[float, float] | None = identity(
         None, doc="range that logits are clamped to before the loss"
     )

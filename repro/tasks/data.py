@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 
+UNWRITTEN = -100
+"""Stands in a batch of answers where one is shorter than the longest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A text to write. `longest` is that of the task's longest answer, as the tokens are counted."""
+
+    tokens: NDArray[np.int32]
+    """(tokens,), end of text included."""
+    longest: int
+
+
 class Example(Protocol):
-    """One input as tokens. `target` is (start, end), a class, a number, or an array of each token's
-    tag: the task's own.
+    """One input as tokens. `target` is (start, end), a class, a number, an array of each token's
+    tag, or an `Answer`: the task's own.
     """
 
     @property
@@ -26,13 +40,18 @@ class Example(Protocol):
     def target(self) -> Any:
         """What the loss compares outputs with."""
 
+    @property
+    def task(self) -> int:
+        """Which task of a mixture it is of; 0 of any other. A batch holds one task's examples."""
+
 
 class Collector(Protocol):
     """Takes one run's outputs batch by batch, then scores them."""
 
-    def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
+    def add(self, indices: list[int], outputs: NDArray[Any]) -> None:
         """The outputs for `TaskData.evaluation[i]`, i in `indices`: start and end logits
-        (2, batch, length), (batch, outputs) of a classifier, or (batch, length, tags).
+        (2, batch, length), (batch, outputs) of a classifier, (batch, length, tags), or the tokens
+        of answers (batch, longest), int64.
 
         Raises FloatingPointError where one is not finite.
         """

@@ -10,14 +10,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
 from repro.methods.randomness import stream_seed
 from repro.spec.identity import canonical_json, identity_fields
 from repro.spec.tagging import UNTAGGED
+from repro.spec.t5 import TextToText
+from repro.spec.text_to_text import probabilities
 from repro.spec.types import RunSpec
-from repro.tasks.data import Example
+from repro.tasks.data import UNWRITTEN, Answer, Example
 
 BUCKET_BATCHES = 50
 """With length buckets, examples are sorted within pools of this many batches."""
@@ -30,7 +33,10 @@ class Batch:
     input_ids: Tensor  # (batch, length), int64
     attention_mask: Tensor  # (batch, length), int64
     type_ids: Tensor  # (batch, length), int64
-    targets: Tensor  # (batch, ...): int64 positions (start, end) or classes, or fp32 numbers
+    targets: Tensor  # (batch, ...): int64 positions (start, end), classes, or tokens of answers
+    # (UNWRITTEN on padding), or fp32 numbers
+    longest: int = 0
+    task: int = 0
 
 
 def epoch_order(spec: RunSpec, epoch: int, lengths: Sequence[int]) -> list[NDArray[np.int64]]:
@@ -50,6 +56,22 @@ def epoch_order(spec: RunSpec, epoch: int, lengths: Sequence[int]) -> list[NDArr
     return batches
 
 
+def drawn_order(spec: RunSpec, look: int, tasks: Sequence[int]) -> list[NDArray[np.int64]]:
+    """The batches before look `look` (from 1) of a run that draws rows with replacement.
+
+    `tasks` says of which task each training row is. A batch is of one task, drawn by its rows and
+    the mixture's temperature. Any look's batches can be had without those before it.
+    """
+    assert isinstance(spec.task, TextToText) and spec.recipe.look_steps is not None
+    task = canonical_json(identity_fields(spec.task))
+    draw = np.random.Generator(np.random.PCG64(stream_seed("order", task, spec.seed, look)))
+    of = np.asarray(tasks)
+    rows = [np.flatnonzero(of == number) for number in range(len(spec.task.tasks))]
+    share = probabilities(tuple(map(len, rows)), spec.task.temperature)
+    drawn = draw.choice(len(rows), size=spec.recipe.look_steps, p=share)
+    return [draw.choice(rows[number], size=spec.recipe.batch_size) for number in drawn]
+
+
 def collate(examples: Sequence[Example], pad_id: int, length: int | None = None) -> Batch:
     """Pads to the longest example, or to `length`."""
     length = length or max(len(example.input_ids) for example in examples)
@@ -60,10 +82,19 @@ def collate(examples: Sequence[Example], pad_id: int, length: int | None = None)
         ids[row, :size] = torch.tensor(example.input_ids)
         types[row, :size] = torch.tensor(example.type_ids)
         mask[row, :size] = 1
+    first = examples[0].target
+    if isinstance(first, Answer):
+        return Batch(ids, mask, types, _answers(examples), first.longest, examples[0].task)
     targets = torch.as_tensor(np.array([_target(example, length) for example in examples]))
     if targets.is_floating_point():
         targets = targets.float()
     return Batch(ids, mask, types, targets)
+
+
+def _answers(examples: Sequence[Example]) -> Tensor:
+    """(batch, longest of them), int64, padded with UNWRITTEN."""
+    rows = [torch.as_tensor(example.target.tokens, dtype=torch.int64) for example in examples]
+    return pad_sequence(rows, batch_first=True, padding_value=UNWRITTEN)
 
 
 def _target(example: Example, length: int) -> Any:
@@ -81,16 +112,22 @@ def placed(batch: Batch, device: torch.device, *, keep_padding: bool = False) ->
         tensor.to(device, non_blocking=True)
         for tensor in (batch.input_ids, batch.attention_mask, batch.type_ids)
     )
-    return Inputs(ids, mask, types, layout, [])
+    written = batch.targets.to(device, non_blocking=True) if batch.longest else None
+    return Inputs(ids, mask, types, layout, [], written, batch.longest, batch.task)
 
 
 def length_sorted(examples: Sequence[Example], tokens: int) -> list[list[int]]:
-    """Indices of examples in batches of like length, each at most `tokens` padded tokens."""
-    order = sorted(range(len(examples)), key=lambda i: -len(examples[i].input_ids))
+    """Indices of examples in batches of one task and of like length, each at most `tokens` padded
+    tokens.
+    """
+    order = sorted(
+        range(len(examples)), key=lambda i: (examples[i].task, -len(examples[i].input_ids))
+    )
     batches: list[list[int]] = []
     for index in order:
-        longest = len(examples[batches[-1][0]].input_ids) if batches else 0
-        if batches and (len(batches[-1]) + 1) * longest <= tokens:
+        first = examples[batches[-1][0]] if batches else examples[index]
+        fits = batches and (len(batches[-1]) + 1) * len(first.input_ids) <= tokens
+        if fits and first.task == examples[index].task:
             batches[-1].append(index)
         else:
             batches.append([index])

@@ -16,14 +16,16 @@ from repro.backbones.load import Encoder
 from repro.methods import build
 from repro.methods.learner import Inputs, Learner
 from repro.methods.randomness import Dropout, generator
-from repro.spec import RunSpec, TaggingTask, canonical_json
+from repro.spec import RunSpec, TaggingTask, TextToText, canonical_json
 from repro.spec.identity import identity_fields
 from repro.spec.kinds import has_own_rows, trains_alone
 from repro.spec.sentences import SentenceTask, facts_of
 from repro.training.flat import FlatParameters
-from repro.training.losses import SpanLoss, class_loss, squared_error, tag_loss
+from repro.training.losses import SpanLoss, WrittenLoss, class_loss, squared_error, tag_loss
 from repro.training.optimizer import AdamW
 
+Start = tuple[RunSpec, dict[str, Tensor]]
+"""A run that others start from, and its artefact."""
 OWN = ("learning_rate", "switch_rate", "rational_rate", "clip_norm", "start_weight", "end_weight")
 """Recipe fields in which the members of a cohort may differ."""
 STACKED_TOKENS = {"cpu": 1024, "cuda": 16_384}
@@ -43,6 +45,7 @@ class Cohort:
         encoder: Encoder,
         device: torch.device,
         steps: int,
+        start: Start | None = None,
     ) -> None:
         self.members, self.specs = members, [specs[i] for i in members]
         self.recipe = self.specs[0].recipe
@@ -50,6 +53,8 @@ class Cohort:
         self.own_rows = has_own_rows(self.specs[0].method)
         self.learner: Learner = build(self.specs[0], len(members), encoder)
         self.learner.initialise([generator("cpu", "init", s.seed) for s in self.specs])
+        if start is not None:
+            self.learner.start_from(*start)
         self.learner.to(device)
         self.parameters = FlatParameters(self.learner)
         recipes = [s.recipe for s in self.specs]
@@ -73,23 +78,28 @@ class Cohort:
         """
         self.learner.train()
         self.dropout.active = True
-        losses = self.loss(self.outputs(inputs), targets) * share
+        summed = self.recipe.over_tokens == "sum"
+        losses = self.loss(self.outputs(inputs), targets) * (1.0 if summed else share)
         self.parameters.accumulate(losses.sum())
         return losses.detach()
 
     def outputs(self, inputs: Inputs) -> Tensor:
-        """Span scores (runs, 2, batch, length) or a classifier's (runs, batch, outputs), fp32."""
-        bf16 = self.recipe.precision == "bf16"
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
+        """What the loss reads, in fp32: see `Learner.forward`."""
+        with self._precision():
             outputs: Tensor = self.learner(inputs, self.dropout)
         return outputs.float()
 
     def evaluate(self, inputs: Inputs) -> Tensor:
-        """`outputs` in eval mode, without gradient."""
+        """What the task's scores read, in eval mode, without gradient: see `Learner.answer`."""
         self.learner.eval()
         self.dropout.active = False
-        with torch.no_grad():
-            return self.outputs(inputs)
+        with torch.no_grad(), self._precision():
+            answers = self.learner.answer(inputs, self.dropout)
+        return answers.float() if answers.is_floating_point() else answers
+
+    def _precision(self) -> torch.autocast:
+        bf16 = self.recipe.precision == "bf16"
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=bf16)
 
     # -- what a checkpoint and an artefact hold ------------------------------------------------
 
@@ -145,6 +155,8 @@ def loss_of(specs: Sequence[RunSpec], device: torch.device) -> Callable[[Tensor,
         return class_loss if facts_of(task).labels else squared_error
     if isinstance(task, TaggingTask):
         return tag_loss
+    if isinstance(task, TextToText):
+        return WrittenLoss(specs[0].recipe)
     return SpanLoss([spec.recipe for spec in specs], device)
 
 

@@ -26,9 +26,16 @@ from repro.methods.learner import Inputs, Learned
 from repro.spec import RunSpec, run_key
 from repro.store.atomic import write_json
 from repro.tasks.data import Collector, Example, TaskData
-from repro.training.batches import Batch, collate, epoch_order, length_sorted, placed
+from repro.training.batches import (
+    Batch,
+    collate,
+    drawn_order,
+    epoch_order,
+    length_sorted,
+    placed,
+)
 from repro.training.checkpoint import Checkpoint, HistoryFile, read_artefact, write_artefact
-from repro.training.cohort import Cohort, cohorts_of
+from repro.training.cohort import Cohort, Start, cohorts_of
 from repro.training.member import Member, Settings
 from repro.training.states import FrozenStates, worth_keeping
 
@@ -40,7 +47,8 @@ EVALUATION_TOKENS = {"cpu": 4096, "cuda": 65536}
 class Group:
     """Trains `specs` together; `work` holds their checkpoints until the results are stored.
 
-    `built`: the same runs with what their parents found in its place (`with_layers`).
+    `built`: the same runs with what their parents found in its place (`with_layers`). `start`: the
+    run that all of them start from, and its artefact.
     """
 
     def __init__(
@@ -52,13 +60,15 @@ class Group:
         work: Path,
         report: Report = lambda event: None,
         built: Sequence[RunSpec] | None = None,
+        start: Start | None = None,
     ) -> None:
         self.specs, self.encoder, self.data = list(built or specs), encoder, data
-        self.settings, self.work, self.report = settings, work, report
-        self.lead = specs[0]
+        self.settings, self.work, self.report, self.start = settings, work, report, start
+        self.lead, recipe = specs[0], specs[0].recipe
         self.lengths = [len(example.input_ids) for example in data.training]
-        self.steps_an_epoch = -(-len(self.lengths) // self.lead.recipe.batch_size)
-        self.steps = self.steps_an_epoch * self.lead.recipe.epochs
+        passing = -(-len(self.lengths) // recipe.batch_size)
+        self.steps_an_epoch = recipe.look_steps or passing
+        self.steps = recipe.steps or self.steps_an_epoch * recipe.epochs
         self.members = [self._member(*pair) for pair in zip(specs, self.specs, strict=True)]
         self.cohorts = [self._cohort(part) for part in self._partition()]
         self.states = FrozenStates(encoder, settings.device)
@@ -78,9 +88,10 @@ class Group:
             self._keep_states()
         saved = time.monotonic()
         for epoch in range(self.evaluated + 1, self.lead.recipe.epochs + 1):
-            orders = {seed: epoch_order(lead, epoch, self.lengths) for seed, lead in self._seeds()}
-            done = self.step - (epoch - 1) * self.steps_an_epoch
-            for number in range(done, self.steps_an_epoch):
+            orders = {seed: self._order(lead, epoch) for seed, lead in self._seeds()}
+            before = (epoch - 1) * self.steps_an_epoch
+            last = min(self.steps_an_epoch, self.steps - before)
+            for number in range(self.step - before, last):
                 self._train_step(epoch, {seed: orders[seed][number] for seed in orders})
                 if self._due(saved):
                     self.save()
@@ -90,6 +101,12 @@ class Group:
     def _seeds(self) -> list[tuple[int, RunSpec]]:
         """Every seed of the group, with a run that has it."""
         return list({spec.seed: spec for spec in self.specs}.items())
+
+    def _order(self, lead: RunSpec, epoch: int) -> list[NDArray[np.int64]]:
+        """The batches of an epoch, of the seed of `lead`."""
+        if lead.recipe.look_steps is None:
+            return epoch_order(lead, epoch, self.lengths)
+        return drawn_order(lead, epoch, [example.task for example in self.data.training])
 
     def _train_step(self, epoch: int, batch: dict[int, NDArray[np.int64]]) -> None:
         """One step of every member; `batch` holds each seed's examples."""
@@ -249,7 +266,7 @@ class Group:
         return max(512, EVALUATION_TOKENS[self.settings.device.type] // max(stacked, default=1))
 
     def _collect(
-        self, member: Member, collector: Collector, indices: list[int], outputs: NDArray[np.float32]
+        self, member: Member, collector: Collector, indices: list[int], outputs: NDArray[Any]
     ) -> None:
         """Hands a batch's outputs on; ones that are not finite end the run."""
         if member.diverged_at is None:
@@ -326,6 +343,10 @@ class Group:
         """Layer -> the activation that the trained member learned, if it learns some."""
         cohort, run = self._place(member)
         return cohort.learner.activations(run)
+
+    def embeddings(self, member: Member) -> dict[str, list[float]]:
+        """Task -> the embedding that the trained member learned, if it learns some."""
+        return self._place(member)[0].learner.embeddings()
 
     def predictions(self, member: Member) -> Path:
         """Where the member's final predictions are until the result is stored."""
@@ -418,7 +439,9 @@ class Group:
         return Member(spec, built, key, HistoryFile(self.work / f"history-{key}.jsonl"))
 
     def _cohort(self, members: list[int]) -> Cohort:
-        return Cohort(members, self.specs, self.encoder, self.settings.device, self.steps)
+        return Cohort(
+            members, self.specs, self.encoder, self.settings.device, self.steps, self.start
+        )
 
 
 def _outdoes(found: float, best: float, ties: bool) -> bool:

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from repro.spec.tagging import UNTAGGED
 from repro.spec.types import Recipe
+from repro.tasks.data import UNWRITTEN
 
 
 class SpanLoss:
@@ -26,6 +27,23 @@ class SpanLoss:
         wanted = targets.transpose(1, 2).expand(runs, -1, -1).flatten()
         entropy = F.cross_entropy(scores.reshape(-1, length), wanted, reduction="none")
         return (entropy.view(runs, both, batch).mean(2) * self.weights).sum(1)
+
+
+class WrittenLoss:
+    """Cross-entropy of every written token, label-smoothed; summed over tokens, or their mean."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.smoothing, self.joined = recipe.label_smoothing, recipe.over_tokens
+
+    def __call__(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Outputs (1, batch, length, vocabulary), targets (1, batch, length) -> (1,)."""
+        return F.cross_entropy(
+            outputs.flatten(0, 2),
+            targets.flatten(),
+            ignore_index=UNWRITTEN,
+            reduction=self.joined,
+            label_smoothing=self.smoothing,
+        ).view(1)
 
 
 def class_loss(outputs: Tensor, targets: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ ROWS_AT_ONCE = 2_000
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceExample:
     """One row as tokens, not padded."""
+
+    task: ClassVar[int] = 0
 
     idx: int
     input_ids: NDArray[np.int32]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ TEXTS_AT_ONCE = 2_000
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
     """One input of the model. Arrays are read-only and shared between windows where equal."""
+
+    task: ClassVar[int] = 0
 
     question: int
     """Position of its question in the list that the windows were made from."""

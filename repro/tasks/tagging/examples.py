@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ SENTENCES_AT_ONCE = 2_000
 @dataclass(frozen=True, slots=True, eq=False)
 class TaggedExample:
     """One sentence as tokens, not padded."""
+
+    task: ClassVar[int] = 0
 
     sentence: Sentence
     input_ids: NDArray[np.int32]
