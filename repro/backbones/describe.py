@@ -12,12 +12,13 @@ import importlib.util
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from repro.errors import MissingModel, ReproError, UnknownName
 from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION
-from repro.spec.counts import bert_parameters
+from repro.spec.counts import bert_parameters, t5_parameters
 from repro.spec.types import Backbone
 
 LOCAL = "local"
@@ -52,40 +53,76 @@ def describe_folder(folder: Path) -> Backbone:
             raise MissingModel(
                 f"{folder} holds no {name}. A model folder needs {', '.join(LOCAL_FILES)}."
             )
+    config: Any = None
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        if config["model_type"] != "bert":
-            raise ReproError(
-                f"{folder} holds a '{config['model_type']}' model; backbones are of the BERT "
-                "family."
-            )
-        parameters = bert_parameters(
-            config["hidden_size"],
-            config["num_hidden_layers"],
-            config["intermediate_size"],
-            config["vocab_size"],
-            config["max_position_embeddings"],
-            config["type_vocab_size"],
-        )
-        return Backbone(
-            id=LOCAL,
-            revision=f"sha256:{folder_digest(folder)}",
-            layers=config["num_hidden_layers"],
-            hidden_size=config["hidden_size"],
-            intermediate_size=config["intermediate_size"],
-            parameters=parameters,
-            name=folder.resolve().name,
-        )
+        shape = _shape(folder, config)
+        revision = f"sha256:{folder_digest(folder)}"
+        return Backbone(id=LOCAL, revision=revision, name=folder.resolve().name, **shape)
     except ValidationError as problem:
         wrong = problem.errors()[0]
         raise ReproError(
-            f"{folder / 'config.json'} is no configuration of a BERT: {wrong['loc'][0]} is "
-            f"{wrong['input']!r}. {wrong['msg']}."
+            f"{folder / 'config.json'} is no configuration of a {kind_of(config)}: "
+            f"{wrong['loc'][0]} is {wrong['input']!r}. {wrong['msg']}."
         ) from problem
     except (ValueError, KeyError, TypeError) as problem:
         raise ReproError(
-            f"{folder / 'config.json'} is no configuration of a BERT: {problem}."
+            f"{folder / 'config.json'} is no configuration of a {kind_of(config)}: {problem}."
         ) from problem
+
+
+def kind_of(config: Any) -> str:
+    """What a configuration claims to be of, for an error."""
+    named = config.get("model_type") if isinstance(config, dict) else None
+    return "T5" if named == "t5" else "BERT"
+
+
+def _shape(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
+    """The shape of a BERT or of a T5 v1.0; raises ReproError for any other model."""
+    if config["model_type"] == "bert":
+        return _bert(config)
+    if config["model_type"] != "t5":
+        raise ReproError(
+            f"{folder} holds a '{config['model_type']}' model; backbones are of the BERT family, "
+            "or T5."
+        )
+    gated = config.get("feed_forward_proj", "relu") != "relu"
+    if gated or not config.get("tie_word_embeddings", True):
+        raise ReproError(
+            f"{folder} holds a T5 v1.1: the published numbers are of T5 v1.0, whose pre-training "
+            "had seen GLUE. Choose one of v1.0 (google-t5/t5-small, google-t5/t5-base)."
+        )
+    return _t5(config)
+
+
+def _bert(config: dict[str, Any]) -> dict[str, Any]:
+    hidden, layers, intermediate = (
+        config["hidden_size"], config["num_hidden_layers"], config["intermediate_size"],
+    )  # fmt: skip
+    rest = config["vocab_size"], config["max_position_embeddings"], config["type_vocab_size"]
+    return {
+        "layers": layers,
+        "hidden_size": hidden,
+        "intermediate_size": intermediate,
+        "parameters": bert_parameters(hidden, layers, intermediate, *rest),
+    }
+
+
+def _t5(config: dict[str, Any]) -> dict[str, Any]:
+    hidden, layers, intermediate = config["d_model"], config["num_layers"], config["d_ff"]
+    inner = config["num_heads"] * config["d_kv"]
+    if inner != hidden or config.get("num_decoder_layers", layers) != layers:
+        raise ValueError("heads must have its width together, and decoder and encoder its depth")
+    parameters = t5_parameters(
+        hidden, layers, intermediate, config["vocab_size"], config["num_heads"]
+    )
+    return {
+        "layers": layers,
+        "hidden_size": hidden,
+        "intermediate_size": intermediate,
+        "parameters": parameters,
+        "family": "t5",
+    }
 
 
 def folder_digest(folder: Path) -> str:

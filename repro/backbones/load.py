@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,9 +13,12 @@ from torch import Tensor, nn
 
 from repro.backbones.describe import locate
 from repro.errors import MissingModel
+from repro.spec.backbones import TINY_T5
 from repro.spec.types import Backbone
 
 POOLER = "pooler."
+TRAINED = "model."
+"""Stands before the names of a fine-tuned model's weights in an artefact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +63,53 @@ class Encoder:
 
 
 def load_encoder(
-    backbone: Backbone, folders: dict[str, str], device: torch.device, precision: str = "fp32"
+    backbone: Backbone,
+    folders: dict[str, str],
+    device: torch.device,
+    precision: str = "fp32",
+    pretrained: Path | None = None,
 ) -> Encoder:
-    """The encoder on `device`, frozen; bf16 weights when `precision` is bf16.
+    """The encoder (of a T5 its decoder, too) on `device`, frozen; bf16 weights when `precision` is
+    bf16. `pretrained`: the artefact of a run that gave a T5 other weights.
 
     Raises MissingModel, with the mend, where the weights are neither here nor reachable.
     """
+    if backbone.id == TINY_T5:
+        from repro.backbones.tiny_t5 import tiny_model, tiny_tokenizer
+
+        made = Encoder(tiny_model(backbone), tiny_tokenizer())
+    else:
+        made = _published(backbone, folders, precision)
+    if pretrained is not None:
+        _take_weights(made.model, pretrained)
+    for part in (made.model, made.pooler):
+        if part is not None:
+            part.to(device).eval().requires_grad_(False)
+    return made
+
+
+def _take_weights(model: nn.Module, artefact: Path) -> None:
+    """Puts the weights that a run trained (all of the model's) in place of its own."""
+    from safetensors.torch import load_file
+
+    model.load_state_dict(
+        {name.removeprefix(TRAINED): tensor for name, tensor in load_file(artefact).items()},
+        strict=False,  # an embedding that is used in several places is stored once
+    )
+    model.tie_weights()  # type: ignore[operator]
+
+
+def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> Encoder:
+    """The encoder of a hub id, a package or a local folder."""
     from safetensors import SafetensorError
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoModel, AutoTokenizer, T5ForConditionalGeneration
 
     where = locate(backbone, folders)
     options = {} if where != backbone.id else {"revision": backbone.revision}
+    kind = AutoModel if backbone.family == "bert" else T5ForConditionalGeneration
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **options)
-        model, loaded = AutoModel.from_pretrained(
+        model, loaded = kind.from_pretrained(
             where,
             dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
             attn_implementation="sdpa",
@@ -87,10 +124,11 @@ def load_encoder(
         ) from problem
     missing = sorted(loaded["missing_keys"])
     _check_loaded(backbone, where, model.config, [n for n in missing if not n.startswith(POOLER)])
-    frozen = model.to(device).eval().requires_grad_(False)
-    pooler = None if missing else _dense_of(frozen)
-    frozen.pooler = None
-    return Encoder(frozen, tokenizer, pooler)
+    if backbone.family == "t5":
+        return Encoder(model, tokenizer)
+    pooler = None if missing else _dense_of(model)
+    model.pooler = None
+    return Encoder(model, tokenizer, pooler)
 
 
 def _dense_of(model: Any) -> nn.Linear | None:

@@ -20,15 +20,19 @@ from repro.spec import (
     AblatedSpans,
     AdaptableAdapters,
     AlwaysNull,
+    Backbone,
     BottleneckAdapters,
     FrozenFeatures,
     GlueTask,
+    HyperFormer,
     LastLayers,
     PipelinedCells,
     RunSpec,
     SquadTask,
+    T5Adapters,
     TaggingTask,
     Task,
+    TextToText,
     TopLayers,
     canonical_json,
 )
@@ -37,10 +41,13 @@ from repro.spec.identity import identity_fields
 from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
 from repro.spec.sentences import SENTENCES
 from repro.spec.tagging import SENTENCES_PUBLISHED
+from repro.spec.text_to_text import probabilities
 from repro.spec.trained import adapted_layers
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
 from repro.tasks.glue.development import training_rows
+from repro.tasks.text_to_text.sizes import scored_rows
+from repro.tasks.text_to_text.sizes import training_rows as training_rows_of
 
 CALIBRATION = "calibration.json"
 
@@ -55,6 +62,8 @@ OTHER_TOKENS, GENERATED_TOKENS = 40, 16
 """Of an example of another task of sentences (assumed), and of a generated one."""
 PADDED = {"dynamic": 1.4, "max": 2.3}
 """Tokens with padding for each token without, at batches of 8 in random order."""
+GENERATED_INPUT, TEXT_TOKENS, ANSWER_TOKENS, VOCABULARY = 26, 120, 3, 32_128
+"""Tokens of a generated input and of another text as text to text, of an answer, of T5."""
 ROWS = {"train": 130_319, "squad1": 87_599, "dev-minus-cs224n": 5_795, "generated": 1_200}
 ANSWERABLE = {"train": 86_821, "dev-minus-cs224n": 3_018}
 """Training rows that have an answer; of the generated ones it is half."""
@@ -102,6 +111,8 @@ class Estimate:
 def examples(spec: RunSpec) -> tuple[int, int]:
     """Training and evaluated rows, as far as the spec alone tells."""
     task = spec.task
+    if isinstance(task, TextToText):
+        return sum(training_rows_of(task).values()), sum(scored_rows(task))
     train, evaluated = _squad_rows(task) if isinstance(task, SquadTask) else _sentences(task)
     if task.source == "generated" and task.revision:
         sizes = dict(part.split("=") for part in task.revision.split(",") if "=" in part)
@@ -119,14 +130,26 @@ def passed_rows(spec: RunSpec) -> tuple[int, int]:
     All evaluated rows are scored after every epoch; where rows are set aside for that, these are,
     and the others once.
     """
-    rows, evaluated = examples(spec)
     epochs, task = spec.recipe.epochs, spec.task
+    if isinstance(task, TextToText):
+        validation, test = scored_rows(task)
+        return steps_of(spec) * spec.recipe.batch_size, epochs * validation + test
+    rows, evaluated = examples(spec)
     if isinstance(spec.method, LastLayers):
         return 0, evaluated
     if not isinstance(task, GlueTask) or task.development is None:
         return rows * epochs, evaluated * epochs
     trained = training_rows(rows, task.development)
     return trained * epochs, (rows - trained) * epochs + evaluated
+
+
+def steps_of(spec: RunSpec) -> int:
+    """The steps of a whole run."""
+    recipe = spec.recipe
+    if recipe.look_steps is not None:
+        return recipe.steps or recipe.epochs * recipe.look_steps
+    epochs = recipe.epochs
+    return epochs * -(-passed_rows(spec)[0] // epochs // recipe.batch_size)
 
 
 def _squad_rows(task: SquadTask) -> tuple[int, int]:
@@ -147,8 +170,19 @@ def mean_tokens(spec: RunSpec) -> float:
     """Tokens of an example that are no padding."""
     if isinstance(spec.task, SquadTask):
         return MEAN_TOKENS[spec.task.source]
+    if isinstance(spec.task, TextToText):
+        return _written_tokens(spec.task)
     real = spec.task.source != "generated"
     return SENTENCE_TOKENS.get(spec.task.name, OTHER_TOKENS) if real else GENERATED_TOKENS
+
+
+def _written_tokens(task: TextToText) -> float:
+    """Tokens of an input, each task as often as it is drawn."""
+    if task.source == "generated":
+        return GENERATED_INPUT
+    lengths = [min(task.max_length, SENTENCE_TOKENS.get(name, TEXT_TOKENS)) for name in task.tasks]
+    shares = probabilities(tuple(training_rows_of(task).values()), task.temperature)
+    return sum(share * length for share, length in zip(shares, lengths, strict=True))
 
 
 def estimate(job: Job, speed: Speed) -> Estimate:
@@ -181,10 +215,9 @@ def launching(job: Job, speed: Speed) -> float:
 
     On a GPU the runs of one method launch their kernels together.
     """
-    epochs = job.lead.recipe.epochs
-    steps = epochs * -(-passed_rows(job.lead)[0] // epochs // job.lead.recipe.batch_size)
     methods = {canonical_json(identity_fields(spec.method)) for spec in trained_specs(job)}
-    return steps * job.lead.backbone.layers * speed.layer * len(methods)
+    layers = job.lead.backbone.layers * (2 if job.lead.backbone.family == "t5" else 1)
+    return steps_of(job.lead) * layers * speed.layer * len(methods)
 
 
 def trained_specs(job: Job) -> list[RunSpec]:
@@ -208,8 +241,22 @@ def _span_passes(layers: int) -> float:
 def encoder_flops(spec: RunSpec, length: float) -> float:
     """Of one token through the encoder, forward."""
     d, layers = spec.backbone.hidden_size, spec.backbone.layers
+    if spec.backbone.family == "t5":
+        return _t5_flops(spec.backbone, length)
     linear = 8 * d * d + 4 * d * spec.backbone.intermediate_size
     return layers * (linear + 4 * length * d)
+
+
+def _t5_flops(backbone: Backbone, length: float) -> float:
+    """Of one token of an input through T5, forward, with its share of the written ones.
+
+    The decoder makes keys and values of every token that it reads; an answer has few tokens.
+    """
+    d, f = backbone.hidden_size, backbone.intermediate_size
+    encoder = 8 * d * d + 4 * d * f + 4 * length * d
+    decoder = 16 * d * d + 4 * d * f + 4 * length * d
+    written = ANSWER_TOKENS / length * (decoder + 2 * VOCABULARY * d / backbone.layers)
+    return backbone.layers * (encoder + 4 * d * d + written)
 
 
 def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
@@ -217,6 +264,10 @@ def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
     if isinstance(spec.method, BottleneckAdapters):
         slots = 2 if spec.method.placement == "houlsby" else 1
         adapters = adapter_flops(spec, spec.method.size, slots * spec.backbone.layers)
+        return encoder_flops(spec, length) + adapters, 0.0
+    if isinstance(spec.method, (T5Adapters, HyperFormer)):
+        width = spec.backbone.hidden_size // spec.method.reduction
+        adapters = adapter_flops(spec, width, 2 * spec.backbone.layers)  # the decoder reads few
         return encoder_flops(spec, length) + adapters, 0.0
     if isinstance(spec.method, AdaptableAdapters):
         layers = len(adapted_layers(spec.method, spec.backbone.layers))

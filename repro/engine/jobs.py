@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from repro.engine.parents import EVALUATING
 from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import identity_fields
-from repro.spec.kinds import has_own_rows, trains_encoder
+from repro.spec.kinds import WITH_WEIGHTS, WRITING, has_own_rows, trains_encoder
 from repro.store.atomic import write_text
 from repro.store.store import Store
 
@@ -149,7 +149,7 @@ def _group(spec: RunSpec) -> str:
         has_own_rows(spec.method) or spec.seed,  # rows of its own may be another seed's
         spec.parents,  # what a job waits for, all its members need
     ]
-    if trains_encoder(spec.method) or isinstance(spec.method, EVALUATING):
+    if trains_encoder(spec.method) or isinstance(spec.method, (*EVALUATING, *WRITING)):
         shared.append(run_key(spec))
     return canonical_json(shared)
 
@@ -186,10 +186,21 @@ def sweep_jobs(store: Store) -> None:
     """Removes work folders whose results are all stored: what a kill right after them left."""
     for folder in sorted((store.root / "work").glob("*")):
         file = read_job(folder)
-        if file is not None and is_stored(store, make_job(file.specs)):
+        if file is not None and is_stored(store, make_job(file.specs), file.execution):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def is_stored(store: Store, job: Job) -> bool:
-    """Whether every member has its result, with all that a child may need of it."""
-    return all(store.is_whole(key) for key in job.keys)
+def is_stored(store: Store, job: Job, execution: Execution | None = None) -> bool:
+    """Whether every member has its result, and what else it keeps when so executed."""
+    return all(holds(store, spec, execution or Execution()) for spec in job.specs)
+
+
+def holds(store: Store, spec: RunSpec, execution: Execution) -> bool:
+    """Whether the run is stored with all that it keeps when so executed."""
+    weights = execution.keep_weights and trains_encoder(spec.method)
+    return store.is_whole(run_key(spec), weights=weights)
+
+
+def needed_weights(specs: Iterable[RunSpec]) -> set[str]:
+    """Keys of the runs whose weights these need."""
+    return {key for spec in specs for role, key in spec.parents.items() if role in WITH_WEIGHTS}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from repro.spec import RunSpec, Task, canonical_json
 from repro.spec.identity import identity_fields
+from repro.spec.kinds import PRETRAINED
 
 if TYPE_CHECKING:
     import torch
@@ -22,19 +24,31 @@ class Loaded:
     def __init__(self) -> None:
         self._encoder: Encoder | None = None
         self._of = ""
+        self._cut_for: list[Any] = []
         self._tasks: dict[str, TaskData] = {}
 
     def encoder(
-        self, lead: RunSpec, folders: dict[str, str], device: torch.device, precision: str
+        self,
+        lead: RunSpec,
+        folders: dict[str, str],
+        device: torch.device,
+        precision: str,
+        pretrained: Path | None = None,
     ) -> Encoder:
-        """The encoder that `lead` names, on `device`; see `load_encoder`."""
+        """The encoder that `lead` names, on `device`; see `load_encoder`. `pretrained`: weights
+        that a run of this project gave it.
+        """
         from repro.backbones.load import load_encoder
 
-        key = canonical_json([identity_fields(lead.backbone), folders, str(device), precision])
+        named = [identity_fields(lead.backbone), folders, str(device), precision]
+        if self._cut_for != named[:2]:
+            self._tasks.clear()  # cut for another tokenizer
+            self._cut_for = named[:2]
+        key = canonical_json([*named, lead.parents.get(PRETRAINED)])
         if self._encoder is None or self._of != key:
             self._encoder = None  # memory holds one at a time
-            self._tasks.clear()  # cut for its tokenizer
-            self._encoder, self._of = load_encoder(lead.backbone, folders, device, precision), key
+            encoder = load_encoder(lead.backbone, folders, device, precision, pretrained)
+            self._encoder, self._of = encoder, key
         return self._encoder
 
     def task(self, task: Task) -> TaskData:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from repro.engine.jobs import Execution, Job, is_stored, split_job, write_job
+from repro.engine.jobs import Execution, Job, is_stored, needed_weights, split_job, write_job
 from repro.engine.parents import EVALUATING
 from repro.engine.process import Worker
 from repro.engine.worker import LOG, Exit
@@ -56,10 +56,12 @@ class LocalExecutor:
         """See `Executor`. Raises StoreError when the store refuses to be written."""
         outcomes: list[Outcome] = []
         waiting, known = list(jobs), {run_key(s): s for job in jobs for s in job.specs}
+        needed = needed_weights(known.values())
         with Worker(store.roots) as worker:
             while waiting:
                 job = waiting.pop(0)
-                done = _waits(job, store, known) or self._run_one(job, store, execution, worker)
+                own = _keeping(execution, job, needed)
+                done = _waits(job, store, known) or self._run_one(job, store, own, worker)
                 if isinstance(done, Outcome):
                     outcomes.append(done)
                 else:
@@ -70,7 +72,7 @@ class LocalExecutor:
         self, job: Job, store: Store, execution: Execution, worker: Worker
     ) -> Outcome | list[Job]:
         """The job's outcome, or the smaller jobs to run in its place when memory ran out."""
-        if is_stored(store, job):  # by another process, since this was planned
+        if is_stored(store, job, execution):  # by another process, since this was planned
             return Outcome(job, None)
         for key in job.keys:
             store.clear_failure(key)
@@ -122,6 +124,13 @@ class LocalExecutor:
         for key, spec in zip(job.keys, job.specs, strict=True):
             if store.read(key) is None:
                 store.record_failure(key, spec, kind, message, log)
+
+
+def _keeping(execution: Execution, job: Job, needed: set[str]) -> Execution:
+    """How the job is executed: weights that another job needs are kept."""
+    if needed.isdisjoint(job.keys):
+        return execution
+    return execution.model_copy(update={"keep_weights": True})
 
 
 def _waits(job: Job, store: Store, known: Mapping[str, RunSpec]) -> Outcome | None:

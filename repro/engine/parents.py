@@ -7,12 +7,14 @@ so that it no longer counts once a parent has another result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repro.errors import ReproError
 from repro.spec import AblatedSpans, LastLayers, RunSpec, run_key
+from repro.spec.kinds import MULTI_TASK, TRAINED
 from repro.spec.trained import awaits_layers, with_layers
-from repro.store.entry import StoredRun
+from repro.store.entry import ADAPTER, StoredRun
 from repro.store.result import Result, Score
 from repro.store.store import Store
 
@@ -21,9 +23,8 @@ if TYPE_CHECKING:
 
     from repro.backbones.load import Encoder
     from repro.tasks.data import TaskData
+    from repro.training.cohort import Start
 
-ADAPTER = "adapter.safetensors"
-"""The weights of a stored run."""
 EVALUATING = (AblatedSpans, LastLayers)
 """Methods that train nothing: they score the run that is their parent "trained"."""
 Parents = Mapping[str, StoredRun]
@@ -65,6 +66,30 @@ def built(spec: RunSpec, parents: Parents) -> RunSpec:
     return with_layers(spec, architecture.result.layers)
 
 
+def weights_of(parents: Parents, role: str) -> Path | None:
+    """The file with the weights of the parent in `role`; None where there is no such parent.
+
+    Raises ReproError where it is stored without them.
+    """
+    parent = parents.get(role)
+    if parent is None:
+        return None
+    if ADAPTER not in parent.files:
+        raise ReproError(
+            f"The run {parent.key[:12]}, which this one needs as '{role}', has no stored weights "
+            "here. Give the command again to train it."
+        )
+    return parent.path / ADAPTER
+
+
+def start_of(parents: Parents) -> Start | None:
+    """The run that the parent "multi-task" is, and its artefact, if there is such a parent."""
+    from repro.training.checkpoint import read_artefact
+
+    weights = weights_of(parents, MULTI_TASK)
+    return None if weights is None else (parents[MULTI_TASK].spec, read_artefact(weights))
+
+
 def evaluate_parent(
     store: Store,
     spec: RunSpec,
@@ -82,14 +107,10 @@ def evaluate_parent(
     from repro.training.checkpoint import read_artefact
 
     parents = parents_of(spec, store)
-    parent = parents["trained"]
-    if ADAPTER not in parent.files:
-        raise ReproError(
-            f"The run {parent.key[:12]}, whose adapters are to be switched off, has no stored "
-            "weights here. Give the command again to train it."
-        )
+    parent, weights = parents[TRAINED], weights_of(parents, TRAINED)
+    assert weights is not None
     trained = built(parent.spec, parents_of(parent.spec, store))
-    tensors = read_artefact(parent.path / ADAPTER)
+    tensors = read_artefact(weights)
     epoch = parent.result.selected_epoch or parent.last_epoch
     method = built(spec, parents).method
     more: dict[str, Any] = {}

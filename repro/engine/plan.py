@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from repro.engine.cost import Estimate, Speed, estimate_all
-from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
+from repro.engine.jobs import Job, group_runs, in_order, needed_weights, unfinished_jobs
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
 from repro.spec import RunSpec, run_key
@@ -86,14 +86,17 @@ def _planned(key: str, spec: RunSpec, tables: list[str], store: Store) -> Planne
 
 
 def _with_weights(runs: tuple[PlannedRun, ...], store: Store) -> tuple[PlannedRun, ...]:
-    """A run that a missing one scores again is missing, too, where only its scores are stored."""
-    needed = {run.spec.parents.get("trained") for run in runs if run.state != "done"}
-    return tuple(
-        replace(run, state="missing")
-        if run.key in needed and run.state == "done" and not store.is_whole(run.key)
-        else run
+    """A run whose weights a missing one needs is missing, too, where only its scores are stored."""
+    needed = needed_weights(run.spec for run in runs if run.state != "done")
+    lost = {
+        run.key
         for run in runs
-    )
+        if run.key in needed and run.state == "done" and not store.is_whole(run.key, weights=True)
+    }
+    if not lost:
+        return runs
+    found = (replace(run, state="missing") if run.key in lost else run for run in runs)
+    return _with_weights(tuple(found), store)  # they may need others themselves
 
 
 def _blocked(run: PlannedRun, store: Store, specs: dict[str, RunSpec]) -> PlannedRun:

@@ -6,10 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from repro.engine.jobs import Execution
-from repro.engine.parents import ADAPTER, Parents, Report, digests
-from repro.spec import AlwaysNull, RunSpec
+from repro.engine.jobs import Execution, holds
+from repro.engine.parents import Parents, Report, digests
+from repro.spec import AlwaysNull, RunSpec, T5FineTuning
 from repro.spec.kinds import trains_encoder
+from repro.store.entry import ADAPTER
 from repro.store.result import Activation, Result, Score, render
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
@@ -30,7 +31,7 @@ def keep_group(
     device = group.settings.device
     machine = describe_environment(device) | usage(group, device, execution)
     for member in group.members:
-        if store.is_whole(member.key):
+        if holds(store, member.spec, execution):
             continue
         if member.diverged_at is not None:
             _record_divergence(store, member, report)
@@ -75,7 +76,8 @@ def _keep(
     execution: Execution,
 ) -> None:
     weights = not trains_encoder(member.spec.method) or execution.keep_weights
-    notes = [] if weights else ["weights deleted after scoring (--keep-weights keeps them)"]
+    told = weights or isinstance(member.spec.method, T5FineTuning)  # whose result a child may need
+    notes = [] if told else ["weights deleted after scoring (--keep-weights keeps them)"]
     files: dict[str, bytes | Path] = {
         "result.json": render(result_of(member, group, parents, notes)),
         "environment.json": json_bytes(machine),

@@ -21,13 +21,20 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from repro.engine.jobs import JobFile, read_job
+from repro.engine.jobs import JobFile, holds, read_job
 from repro.engine.loaded import Loaded
-from repro.engine.parents import EVALUATING, built, evaluate_parent, parents_of
+from repro.engine.parents import (
+    EVALUATING,
+    built,
+    evaluate_parent,
+    parents_of,
+    start_of,
+    weights_of,
+)
 from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError
 from repro.spec import run_key
-from repro.spec.kinds import reads_states
+from repro.spec.kinds import PRETRAINED, reads_states
 from repro.store.atomic import store_errors
 from repro.store.store import Store
 from repro.training.environment import (
@@ -84,7 +91,7 @@ def execute(store: Store, folder: Path, loaded: Loaded) -> int:
     with store.claim([run_key(spec) for spec in file.specs]) as held:
         if len(held) < len(file.specs):
             return Exit.CLAIMED_ELSEWHERE
-        if all(store.is_whole(key) for key in held):  # by another process, just before
+        if all(holds(store, spec, file.execution) for spec in file.specs):  # by another, just now
             return Exit.DONE
         return guarded(store, folder, file, loaded)
 
@@ -149,7 +156,9 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
     report(where | {"what": lead.backbone.name})
     shared = any(reads_states(spec.method) for spec in file.specs)
     precision = lead.recipe.precision if shared else "fp32"
-    encoder = loaded.encoder(lead, execution.folders, device, precision)
+    parents = parents_of(lead, store)  # those of all members
+    pretrained = weights_of(parents, PRETRAINED)
+    encoder = loaded.encoder(lead, execution.folders, device, precision, pretrained)
     report(where | {"what": "the data"})
     data = loaded.task(lead.task)
     settings = Settings(
@@ -161,9 +170,9 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
         keep_evaluation(store, lead, result, predictions, time.monotonic() - began, device)
         report({"event": "stored", "run": result.key})
         return
-    parents = parents_of(lead, store)  # those of all members
     members = [built(spec, parents) for spec in file.specs]
-    group = Group(file.specs, encoder, data, settings, folder, report, built=members)
+    start = start_of(parents)
+    group = Group(file.specs, encoder, data, settings, folder, report, built=members, start=start)
     group.train()
     keep_group(store, group, parents, execution, report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from repro.engine.parents import ADAPTER
+from repro.store.entry import ADAPTER
 from repro.errors import ReproError, UnknownName
 from repro.papers.tables import NOT_ASKED, Request, Row, Score, Table
 from repro.report.cells import Place, score_cell

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from repro.backbones.load import load_encoder
-from repro.engine.parents import ADAPTER
+from repro.store.entry import ADAPTER
 from repro.errors import ReproError
 from repro.server.layout import ServerFile
 from repro.store.entry import StoredRun

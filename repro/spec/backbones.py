@@ -14,6 +14,8 @@ T5_SMALL = "google-t5/t5-small"
 T5_BASE = "google-t5/t5-base"
 HEAD = 64
 """Width of an attention head of T5."""
+TINY_T5, TINY_T5_VOCABULARY = "tiny-t5", 1024
+"""Made from its configuration; the vocabulary has room, as T5's own has."""
 
 
 def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) -> Backbone:
@@ -30,8 +32,15 @@ def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) 
 
 
 def t5(
-    id: str, name: str, revision: str | None, *, layers: int, hidden: int, intermediate: int,
+    id: str,
+    name: str,
+    revision: str | None,
+    *,
+    layers: int,
+    hidden: int,
+    intermediate: int,
     vocabulary: int = 32_128,
+    head: int = HEAD,
 ) -> Backbone:
     """A T5 v1.0: heads of hidden size together, embeddings tied, no gated feed-forward."""
     return Backbone(
@@ -40,7 +49,7 @@ def t5(
         layers=layers,
         hidden_size=hidden,
         intermediate_size=intermediate,
-        parameters=t5_parameters(hidden, layers, intermediate, vocabulary, hidden // HEAD),
+        parameters=t5_parameters(hidden, layers, intermediate, vocabulary, hidden // head),
         family="t5",
         name=name,
     )  # fmt: skip
@@ -55,5 +64,15 @@ KNOWN = {
         bert(BERT_BASE_SQUAD2, "BERT-base-SQuAD2", None, layers=12, hidden=768),
         t5(T5_SMALL, "T5-small", None, layers=6, hidden=512, intermediate=2048),
         t5(T5_BASE, "T5-base", None, layers=12, hidden=768, intermediate=3072),
+        t5(
+            TINY_T5,
+            "tiny T5",
+            "seed=0",
+            layers=2,
+            hidden=64,
+            intermediate=256,
+            head=16,
+            vocabulary=TINY_T5_VOCABULARY,
+        ),
     )
 }

@@ -13,9 +13,14 @@ from repro.spec.types import (
     TopLayers,
 )
 
-
 WRITING = (T5FineTuning, T5Adapters, HyperFormer)
 """The methods that train inside T5."""
+
+
+PRETRAINED, MULTI_TASK, TRAINED = "pretrained", "multi-task", "trained"
+"""Roles of parents: whose weights a run's model has; which run it starts from; which it scores."""
+WITH_WEIGHTS = (PRETRAINED, MULTI_TASK, TRAINED)
+"""The roles of which a child needs more than the result."""
 
 
 def reads_states(method: Method) -> bool:

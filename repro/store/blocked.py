@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from repro.spec import RunSpec
+from repro.spec.kinds import WITH_WEIGHTS
 from repro.store.result import Failure
 from repro.store.store import Store
 from repro.words import run_name
 
 
 def serves(store: Store, role: str, key: str) -> bool:
-    """Whether the parent `key` has what a child needs: of the one in "trained", its weights too."""
-    return store.is_whole(key) if role == "trained" else store.read(key) is not None
+    """Whether the parent `key` has what a child needs: in some roles its weights, too."""
+    if role in WITH_WEIGHTS:
+        return store.is_whole(key, weights=True)
+    return store.read(key) is not None
 
 
 def lacking(spec: RunSpec, store: Store) -> list[str]:

@@ -23,6 +23,8 @@ MANIFEST = "MANIFEST.json"
 SPEC = "spec.json"
 RESULT = "result.json"
 ENVIRONMENT = "environment.json"
+ADAPTER = "adapter.safetensors"
+"""The weights of a run, where they are kept."""
 
 
 class FileEntry(Stored):

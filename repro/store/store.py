@@ -14,6 +14,7 @@ from repro.spec import RunSpec, run_key
 from repro.store import claims, records
 from repro.store.atomic import make_directory, remove_tree, store_errors
 from repro.store.entry import (
+    ADAPTER,
     ENVIRONMENT,
     MANIFEST,
     RESULT,
@@ -92,10 +93,12 @@ class Store:
                 run = older
         return run
 
-    def is_whole(self, key: str) -> bool:
-        """Whether the run is stored with its weights, undamaged: an exported copy has none."""
+    def is_whole(self, key: str, *, weights: bool = False) -> bool:
+        """Whether the run is stored with all that it kept, undamaged; `weights`: with its weights,
+        which a fine-tuned run keeps only for a child or where it is asked to.
+        """
         run = self.read(key, verify=True)
-        return run is not None and not run.partial
+        return run is not None and not run.partial and (not weights or ADAPTER in run.files)
 
     def _outlived(self, run: StoredRun) -> bool:
         """Whether a parent is stored here with another result than `run` used."""
