@@ -24,9 +24,10 @@ SET_ASIDE = 1_000
 class Written:
     """One task as text to text. `facts` say what its rows are.
 
-    `texts`: (what stands before a text, its field), in order. `metrics` are those that the paper
-    prints, in its order. `scored` names the official splits that are validation and test rows, or
-    the one that is divided. `like`: the task of GLUE from which a few-shot run starts.
+    `texts`: (what stands before a text, its field), in order; before IMDB's there is nothing.
+    `metrics` are those that the paper prints, in its order. `scored` names the official splits that
+    are validation and test rows, or the one that is divided. `like`: the task of GLUE from which a
+    few-shot run starts.
     """
 
     facts: Facts
@@ -49,7 +50,7 @@ class Written:
 def _glue(
     name: str, texts: dict[str, str], metrics: tuple[Metric, ...], division: Division
 ) -> Written:
-    scored = ("validation",)
+    scored: tuple[str, ...] = ("validation",)
     if name == "mnli":
         scored = ("validation_mismatched", "validation_matched")
     facts = GLUE[name]  # type: ignore[index]
@@ -80,7 +81,7 @@ TEXT_TO_TEXT: dict[WrittenName, Written] = {
             "SciTail", ("premise", "hypothesis"), ("entails", "neutral"), ("accuracy",),
             "accuracy", {"train": 23_596, "validation": 1_304, "test": 2_126},
         ),
-        (("premise:", "premise"), ("hypothesis:", "hypothesis")),
+        (("sentence1:", "premise"), ("sentence2:", "hypothesis")),
         ("accuracy",), "own", ("validation", "test"), "mnli", "scitail",
         ("allenai/scitail", "tsv_format"),
     ),
@@ -98,7 +99,7 @@ TEXT_TO_TEXT: dict[WrittenName, Written] = {
             "IMDB", ("text",), ("negative", "positive"), ("accuracy",), "accuracy",
             {"train": 25_000, "test": 25_000},
         ),
-        (("sentence:", "text"),), ("accuracy",), "validation-halved", ("test",), "sst2", "imdb",
+        (("", "text"),), ("accuracy",), "validation-halved", ("test",), "sst2", "imdb",
         ("stanfordnlp/imdb", "plain_text"),
     ),
     "yelp-polarity": Written(
