@@ -103,6 +103,7 @@ def result_of(member: Member, group: Group, parents: Parents, notes: list[str]) 
         layers=group.selected(member),
         rows=group.data.drawn,
         activations=activations(member, group),
+        embeddings=group.embeddings(member) or None,
         notes=notes,
         scores=[Score(**score) for score in member.scores],
     )

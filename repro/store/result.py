@@ -17,7 +17,7 @@ Hex = r"^[0-9a-f]{64}$"
 FailureKind = Literal[
     "diverged", "out-of-memory", "missing-data", "missing-model", "error", "killed"
 ]
-LATER = ("layers", "rows", "activations")
+LATER = ("layers", "rows", "activations", "embeddings")
 """Fields that came when results were stored already: without a value they are left out, so that
 equal results stay equal bytes.
 """
@@ -81,6 +81,9 @@ class Result(Stored):
     activations: dict[str, Activation] | None = Field(
         None, description="layer -> its learned activation"
     )
+    embeddings: dict[str, list[float]] | None = Field(
+        None, description="task -> its embedding z_tau as trained, all of one width"
+    )
     notes: list[str] = Field([], description="what a reader of the numbers must know")
     scores: list[Score] = Field(description="every score, of every epoch that was scored")
 
@@ -92,6 +95,14 @@ class Result(Stored):
             twice = Counter(score.coordinates for score in scores).most_common(1)
             raise ValueError(f"two scores for {twice[0][0]}")
         return [placed[place] for place in sorted(placed)]
+
+    @field_validator("embeddings")
+    @classmethod
+    def _of_one_width(cls, found: dict[str, list[float]] | None) -> dict[str, list[float]] | None:
+        widths = {task: len(values) for task, values in (found or {}).items()}
+        if found is not None and (len(set(widths.values())) != 1 or 0 in widths.values()):
+            raise ValueError(f"embeddings of one width each, not {widths}")
+        return found
 
 
 class Failure(Stored):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +94,25 @@ def test_two_scores_of_the_same_thing_are_refused() -> None:
     other = Score(**(score.model_dump() | {"value": 1.0}))
     with pytest.raises(ValidationError, match="two scores for"):
         Result(key=KEY, parameters_trained=0, parameters_total=0, scores=[score, other])
+
+
+def test_embeddings_come_back_to_the_last_bit_and_stand_on_a_line() -> None:
+    """A value of fp32 is one of fp64, whose shortest decimals come back as it was."""
+    tenth = struct.unpack("<f", struct.pack("<f", 0.1))[0]
+    learned = result_of(KEY).model_copy(update={"embeddings": {"rte": [tenth], "cola": [-2.0]}})
+    line = b'"embeddings": {"cola":[-2.0],"rte":[0.10000000149011612]},\n'
+    assert render(learned) == GOLDEN.replace(b'"notes"', line + b'"notes"')
+    assert parse(render(learned)) == learned
+
+
+@pytest.mark.parametrize(
+    "found", [{}, {"rte": []}, {"rte": [1.0], "cola": [1.0, 2.0]}, {"rte": [float("nan")]}]
+)
+def test_embeddings_of_several_widths_of_none_or_not_finite_are_refused(
+    found: dict[str, list[float]],
+) -> None:
+    with pytest.raises(ValidationError, match="embeddings"):
+        Result(key=KEY, parameters_trained=0, parameters_total=0, embeddings=found, scores=[])
 
 
 def test_failure_of_unknown_kind_is_refused() -> None:
