@@ -17,6 +17,7 @@ from repro.spec import (
     FrozenFeatures,
     FullFineTuning,
     GlueTask,
+    HyperFormer,
     LastLayers,
     LayerNorms,
     LinearProbe,
@@ -26,8 +27,11 @@ from repro.spec import (
     RunSpec,
     Source,
     SquadTask,
+    T5Adapters,
+    T5FineTuning,
     TaggingTask,
     TextTask,
+    TextToText,
     TopLayers,
 )
 from repro.spec.fields import Spec
@@ -45,6 +49,9 @@ METHODS: tuple[type[Spec], ...] = (
     FrozenFeatures,
     AdaptableAdapters,
     LastLayers,
+    T5FineTuning,
+    T5Adapters,
+    HyperFormer,
 )
 TYPES: tuple[type[Spec], ...] = (
     RunSpec,
@@ -53,6 +60,7 @@ TYPES: tuple[type[Spec], ...] = (
     GlueTask,
     TextTask,
     TaggingTask,
+    TextToText,
     *METHODS,
     Recipe,
     Source,
@@ -134,7 +142,8 @@ def _of(annotation: Any, bounds: tuple[Any, ...]) -> st.SearchStrategy[Any]:
         options = [st.none() if part is NoneType else _of(part, bounds) for part in parts]
         return st.one_of(*options)
     if origin is tuple:
-        some = st.lists(_of(parts[0], ()), max_size=3).map(tuple)
+        least = max((getattr(bound, "min_length", 0) for bound in bounds), default=0)
+        some = st.lists(_of(parts[0], ()), min_size=least, max_size=3).map(tuple)
         every = [_of(part, ()) for part in parts if part is not Ellipsis]
         return some if parts[-1] is Ellipsis else st.tuples(*every)
     if origin is dict:
@@ -154,3 +163,10 @@ def _finite(bounds: tuple[Any, ...]) -> st.SearchStrategy[float]:
                 limits["min_value" if name[0] == "g" else "max_value"] = float(limit)
                 limits["exclude_min" if name[0] == "g" else "exclude_max"] = name[1] == "t"
     return st.floats(**limits)
+
+
+def written(*tasks: str, **changes: Any) -> TextToText:
+    """A generated task of text to text."""
+    fields = {"tasks": tasks or ("cola",), "source": "generated"}
+    revisions = {name: "by hand" for name in fields["tasks"]}
+    return TextToText.model_validate(fields | {"revisions": revisions} | changes)

@@ -261,19 +261,9 @@ def _t5_flops(backbone: Backbone, length: float) -> float:
 
 def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
     """FLOP of one token forward, and bytes moved forward and backward."""
-    if isinstance(spec.method, BottleneckAdapters):
-        slots = 2 if spec.method.placement == "houlsby" else 1
-        adapters = adapter_flops(spec, spec.method.size, slots * spec.backbone.layers)
-        return encoder_flops(spec, length) + adapters, 0.0
-    if isinstance(spec.method, (T5Adapters, HyperFormer)):
-        width = spec.backbone.hidden_size // spec.method.reduction
-        adapters = adapter_flops(spec, width, 2 * spec.backbone.layers)  # the decoder reads few
-        return encoder_flops(spec, length) + adapters, 0.0
-    if isinstance(spec.method, AdaptableAdapters):
-        layers = len(adapted_layers(spec.method, spec.backbone.layers))
-        adapters = adapter_flops(spec, spec.method.size, layers)
-        return encoder_flops(spec, length) + adapters, 0.0
-    if has_own_rows(spec.method) or isinstance(spec.method, (AblatedSpans, LastLayers)):
+    if has_own_rows(spec.method):
+        return encoder_flops(spec, length) + _adapters_flops(spec), 0.0
+    if isinstance(spec.method, (AblatedSpans, LastLayers)):
         return encoder_flops(spec, length), 0.0
     if isinstance(spec.method, FrozenFeatures):
         d, u = spec.backbone.hidden_size, spec.method.units
@@ -284,6 +274,18 @@ def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
         flops = 4 * d * b + (8 * b * b + 4 * length * b if attends else 0)
         return 2 * layers * flops, 2 * layers * 4.0 * (6 * d + (22 if attends else 8) * b)
     return 0.0, 0.0
+
+
+def _adapters_flops(spec: RunSpec) -> float:
+    """Of one token forward through what adapters a method has inside the encoder."""
+    method, layers = spec.method, spec.backbone.layers
+    if isinstance(method, BottleneckAdapters):
+        return adapter_flops(spec, method.size, layers * (1 + (method.placement == "houlsby")))
+    if isinstance(method, AdaptableAdapters):
+        return adapter_flops(spec, method.size, len(adapted_layers(method, layers)))
+    if isinstance(method, (T5Adapters, HyperFormer)):  # the decoder reads few tokens
+        return adapter_flops(spec, spec.backbone.hidden_size // method.reduction, 2 * layers)
+    return 0.0
 
 
 def adapter_flops(spec: RunSpec, size: int, count: int) -> float:

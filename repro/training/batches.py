@@ -16,8 +16,8 @@ from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
 from repro.methods.randomness import stream_seed
 from repro.spec.identity import canonical_json, identity_fields
-from repro.spec.tagging import UNTAGGED
 from repro.spec.t5 import TextToText
+from repro.spec.tagging import UNTAGGED
 from repro.spec.text_to_text import probabilities
 from repro.spec.types import RunSpec
 from repro.tasks.data import UNWRITTEN, Answer, Example
@@ -62,8 +62,10 @@ def drawn_order(spec: RunSpec, look: int, tasks: Sequence[int]) -> list[NDArray[
     `tasks` says of which task each training row is. A batch is of one task, drawn by its rows and
     the mixture's temperature. Any look's batches can be had without those before it.
     """
-    assert isinstance(spec.task, TextToText) and spec.recipe.look_steps is not None
-    task = canonical_json(identity_fields(spec.task))
+    assert isinstance(spec.task, TextToText)
+    assert spec.recipe.look_steps is not None
+    unnamed = spec.task.model_copy(update={"prefix": False})  # all methods read the same rows
+    task = canonical_json(identity_fields(unnamed))
     draw = np.random.Generator(np.random.PCG64(stream_seed("order", task, spec.seed, look)))
     of = np.asarray(tasks)
     rows = [np.flatnonzero(of == number) for number in range(len(spec.task.tasks))]
