@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from repro.spec import SquadTask, TaggingTask
+from repro.spec import SquadTask, TaggingTask, TextToText
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -26,6 +26,10 @@ def load_task(task: Task, tokenizer: PreTrainedTokenizerBase) -> TaskData:
         from repro.tasks.tagging.task import load_tagging
 
         return load_tagging(task, tokenizer)
+    if isinstance(task, TextToText):
+        from repro.tasks.text_to_text.task import load_text_to_text
+
+        return load_text_to_text(task, tokenizer)
     from repro.tasks.sentences.task import load_sentences
 
     return load_sentences(task, tokenizer)

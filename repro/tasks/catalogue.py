@@ -6,6 +6,7 @@ from repro.errors import MissingData
 from repro.spec import Scale
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
+from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.spec.texts import TEXTS
 from repro.tasks.draws import Pool
 
@@ -15,6 +16,7 @@ TITLES: dict[str, str] = {
     SQUAD1: "SQuAD 1.1",
     SQUAD2: "SQuAD 2.0",
     CONLL: "CoNLL-2003",
+    **{name: TEXT_TO_TEXT[name].facts.title for name in FEW_SHOT},
 }
 """Name -> title, in the order in which tasks are listed."""
 
@@ -40,16 +42,8 @@ def unavailable(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     """
     if scale == "smoke" or name == SQUAD2:
         return None
-    if name in GLUE or name == SQUAD1:
-        if scale == "paper":
-            return None
-        if name == SQUAD1:
-            from repro.tasks.squad2 import sources as squad
-
-            return squad.unavailable(name)
-        from repro.tasks.glue import sources as glue
-
-        return glue.unavailable(scale, name, pool)
+    if name in GLUE or name in FEW_SHOT or name == SQUAD1:
+        return None if scale == "paper" else _in_part(scale, name, pool)
     if name in TEXTS:
         from repro.tasks.texts import sources as texts
 
@@ -59,6 +53,21 @@ def unavailable(scale: Scale, name: str, pool: Pool = "train") -> str | None:
 
         reason = tagging.unavailable()
     return reason if reason or scale != "paper" else _not_published(name)
+
+
+def _in_part(scale: Scale, name: str, pool: Pool) -> str | None:
+    """What a local folder lacks of a task of the hub."""
+    if name == SQUAD1:
+        from repro.tasks.squad2 import sources as squad
+
+        return squad.unavailable(name)
+    if name in FEW_SHOT:
+        from repro.tasks.text_to_text import sources as written
+
+        return written.unavailable(scale, name)
+    from repro.tasks.glue import sources as glue
+
+    return glue.unavailable(scale, name, pool)
 
 
 def _not_published(name: str) -> str | None:
@@ -76,6 +85,10 @@ def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     None means the published rows. Raises MissingData for a damaged file, and at "paper" for other
     rows than the published ones.
     """
+    if name in FEW_SHOT:
+        from repro.tasks.text_to_text import sources as written
+
+        return written.data_revision(scale, name)
     if scale == "smoke":
         return _generated(name)
     if name in GLUE:

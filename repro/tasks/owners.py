@@ -79,6 +79,24 @@ OWNERS: dict[str, Owner] = {
             "CC BY-NC-SA 3.0", "train, trial (validation) and test with gold labels",
         ),
     ),
+    "scitail": Owner(
+        "Khot, Sabharwal and Clark 2018", "https://allenai.org/data/scitail",
+        how="the tsv format: premise, hypothesis, label (entails, neutral)",
+    ),
+    "cb": Owner(
+        "De Marneffe, Simons and Tonhauser 2019; SuperGLUE",
+        "https://super.gluebenchmark.com/tasks",
+        how="premise, hypothesis, label, as SuperGLUE numbers them",
+    ),
+    "imdb": Owner(
+        "Maas et al. 2011", "https://ai.stanford.edu/~amaas/data/sentiment/", "not stated",
+        "a review a row; label: 0 of neg, 1 of pos",
+    ),
+    "yelp-polarity": Owner(
+        "Zhang, Zhao and LeCun 2015, from the Yelp Dataset Challenge 2015",
+        "https://www.yelp.com/dataset", "Yelp's terms of use",
+        "a review a row; label: the owner's class less 1",
+    ),
     "squad1": Owner(
         "Rajpurkar et al. 2016", "https://rajpurkar.github.io/SQuAD-explorer/", "CC BY-SA 4.0"
     ),

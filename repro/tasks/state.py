@@ -10,7 +10,9 @@ from typing import Any, Literal
 from repro.errors import MissingData
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
+from repro.spec.t5 import WrittenName
 from repro.spec.tagging import SENTENCES_PUBLISHED, TAGS
+from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.spec.texts import TEXTS
 from repro.tasks import files
 from repro.tasks.catalogue import CONLL
@@ -20,6 +22,7 @@ from repro.tasks.sentences.rows import checked
 from repro.tasks.squad2.files import COLUMNS, DATA, PUBLISHED, parse_lines
 from repro.tasks.tagging import sources as tagging
 from repro.tasks.tagging.rows import checked_sentences
+from repro.tasks.text_to_text import sources as written
 from repro.tasks.texts import sources as texts
 
 State = Literal["published rows", "other rows", "in part", "not here", "damaged"]
@@ -80,6 +83,8 @@ def _published(name: str) -> Found:
     if name in DATA:
         rows = {split: size.rows for split, size in PUBLISHED[name].items()}
         return Found(name, data.folder, data.hub_id, tuple(COLUMNS), (), rows)
+    if name in FEW_SHOT:
+        return _few_shot(name, data)
     facts = SENTENCES[name]
     fields = (*facts.texts, facts.label)
     if name in GLUE:
@@ -89,9 +94,18 @@ def _published(name: str) -> Found:
     return Found(name, data.folder, "", fields, facts.labels, facts.rows, joined)
 
 
+def _few_shot(name: WrittenName, data: DataSet) -> Found:
+    """Of the splits that a run reads."""
+    facts = TEXT_TO_TEXT[name].facts
+    rows = {split: facts.rows[split] for split in written.splits_needed(name)}
+    return Found(name, data.folder, data.hub_id, (*facts.texts, facts.label), facts.labels, rows)
+
+
 def _data_set(name: str) -> DataSet:
     if name in DATA:
         return DATA[name]
+    if name in FEW_SHOT:
+        return written.data_set(name)
     if name in GLUE:
         return glue.data_set(name)
     return tagging.DATA if name == CONLL else texts.data_set(name)
@@ -132,6 +146,8 @@ def _file(name: str, split: str, path: Path) -> list[Any]:
     content, file = files.local_content(_data_set(name), path), str(path)
     if name in DATA:
         return parse_lines(content, file, name)
+    if name in FEW_SHOT:
+        return written.file_rows(name, split, content, file)
     if name == CONLL:
         return checked_sentences(files.json_rows(content, file), file)
     return checked(files.json_rows(content, file), SENTENCES[name], split, file)

@@ -1,0 +1,102 @@
+"""Which rows of a task train, validate and test: the split rules of Karimi Mahabadi et al. 2021.
+
+After rabeehk/hyperformer, data/tasks.py: small sets have their scored split halved, large ones have
+1,000 training rows set aside, both by a permutation that the split seed draws once for all runs.
+Torch-free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from repro.errors import MissingData
+from repro.spec.t5 import TextToText, WrittenName
+from repro.spec.text_to_text import SET_ASIDE, TEXT_TO_TEXT
+from repro.tasks.draws import drawn, ranked
+from repro.tasks.sentences.rows import Row
+
+FIXED_SEED = 0
+"""Ranks the rows that a cap leaves to be scored: the same ones for every subset seed."""
+FEW = 5
+"""A set of fewer training rows than five times `SET_ASIDE` sets a fifth of them aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """The rows of one task, each part as it stands in its file."""
+
+    training: list[Row]
+    validation: list[Row]
+    test: list[Row]
+
+
+def divided(found: dict[str, list[Row]], name: WrittenName, task: TextToText) -> Divided:
+    """Divides whole splits ("train" and the scored ones) and caps the parts.
+
+    A cap on training rows keeps rows that the subset seed draws; one on scored rows keeps the same
+    ones for every seed. Raises MissingData where there are too few rows to divide.
+    """
+    written = TEXT_TO_TEXT[name]
+    train, scored = found["train"], [found[split] for split in written.scored]
+    if written.division == "own":
+        parts = Divided(train, *scored)
+    elif written.division == "set-aside":
+        aside = set(permutation(len(train), task.split_seed)[: set_aside(len(train))])
+        kept = train if task.set_aside == "trained-on" else _at(train, aside, inside=False)
+        parts = Divided(kept, _at(train, aside), scored[0])
+    else:
+        half = set(permutation(len(scored[0]), task.split_seed)[: len(scored[0]) // 2])
+        parts = Divided(train, _at(scored[0], half), _at(scored[0], half, inside=False))
+    if not (parts.training and parts.validation and parts.test):
+        raise MissingData(
+            f"{written.facts.title} has {len(train)} training rows and "
+            f"{sum(map(len, scored))} to score, too few to be divided into training, validation "
+            "and test rows."
+        )
+    cap = task.evaluation_rows
+    return Divided(
+        _drawn(parts.training, task.train_rows, task.subset_seed),
+        _ranked(parts.validation, cap),
+        _ranked(parts.test, cap),
+    )
+
+
+def set_aside(rows: int) -> int:
+    """How many training rows of a large set become validation rows: 1,000, or a fifth of fewer."""
+    return min(SET_ASIDE, rows // FEW)
+
+
+def permutation(rows: int, seed: int) -> list[int]:
+    """The order of `rows` rows that torch.randperm gives a CPU generator with this seed.
+
+    Computed here so that no release of torch can change which rows are scored: Fisher and Yates's
+    shuffle from the front, by the remainders of the 32-bit numbers of a Mersenne twister.
+    """
+    twister = np.random.RandomState(seed % 2**32)
+    numbers = twister.randint(0, 2**32, size=rows, dtype=np.uint32).tolist()
+    order = list(range(rows))
+    for place in range(rows - 1):
+        other = place + numbers[place] % (rows - place)
+        order[place], order[other] = order[other], order[place]
+    return order
+
+
+def _at(rows: Sequence[Row], places: set[int], *, inside: bool = True) -> list[Row]:
+    return [row for place, row in enumerate(rows) if (place in places) == inside]
+
+
+def _drawn(rows: list[Row], cap: int | None, seed: int) -> list[Row]:
+    if cap is None or cap >= len(rows):
+        return rows
+    ids = drawn((str(row.idx) for row in rows), cap, seed)
+    return [row for row in rows if str(row.idx) in ids]
+
+
+def _ranked(rows: list[Row], cap: int | None) -> list[Row]:
+    if cap is None or cap >= len(rows):
+        return rows
+    ids = set(ranked((str(row.idx) for row in rows), FIXED_SEED, "scored")[:cap])
+    return [row for row in rows if str(row.idx) in ids]

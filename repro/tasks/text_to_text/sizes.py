@@ -1,0 +1,52 @@
+"""How many rows a run of text to text trains on and scores, as far as its spec alone tells.
+
+Of a local folder that is not the published set the spec knows a digest only: it counts as the
+published one. Torch-free, and no data is read.
+"""
+
+from __future__ import annotations
+
+from repro.spec.t5 import TextToText, WrittenName
+from repro.spec.text_to_text import TEXT_TO_TEXT
+from repro.tasks.draws import generated_sizes
+from repro.tasks.text_to_text.division import set_aside
+from repro.tasks.text_to_text.generated import DEFAULT_REVISION
+
+
+def training_rows(task: TextToText) -> dict[WrittenName, int]:
+    """Task -> rows that are trained on, in the order of the mixture."""
+    return {name: _capped(_divided(task, name)[0], task.train_rows) for name in task.tasks}
+
+
+def scored_rows(task: TextToText) -> tuple[int, int]:
+    """All validation rows, and all test rows, of the mixture."""
+    parts = [_divided(task, name) for name in task.tasks]
+    validation, test = (
+        sum(_capped(part[place], task.evaluation_rows) for part in parts) for place in (1, 2)
+    )
+    return validation, test
+
+
+def _divided(task: TextToText, name: WrittenName) -> tuple[int, int, int]:
+    """Training, validation and test rows before any cap."""
+    written, sizes = TEXT_TO_TEXT[name], _splits(task, name)
+    train, scored = sizes["train"], [sizes[split] for split in written.scored]
+    if written.division == "own":
+        return train, scored[0], scored[1]
+    if written.division == "validation-halved":
+        return train, scored[0] // 2, scored[0] - scored[0] // 2
+    aside = set_aside(train)
+    return train - (aside if task.set_aside == "left-out" else 0), aside, scored[0]
+
+
+def _splits(task: TextToText, name: WrittenName) -> dict[str, int]:
+    """Official split -> rows."""
+    revision = task.revisions.get(name)
+    if task.source == "published" or revision is None:
+        return TEXT_TO_TEXT[name].facts.rows
+    _, train, scored = generated_sizes(revision, DEFAULT_REVISION)
+    return {"train": train} | dict.fromkeys(TEXT_TO_TEXT[name].scored, scored)
+
+
+def _capped(rows: int, cap: int | None) -> int:
+    return rows if cap is None else min(rows, cap)
