@@ -124,7 +124,7 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 
 def test_a_model_of_another_family_is_refused(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "mine", model_type="roberta")
-    with pytest.raises(ReproError, match="holds a 'roberta' model; backbones are of the BERT family"):
+    with pytest.raises(ReproError, match="holds a 'roberta' model; backbones are of the BERT"):
         describe(str(folder))
 
 

@@ -1,4 +1,4 @@
-"""A T5: made from its configuration, loaded from a folder as the hub has it, given other weights."""
+"""A T5: made from its configuration, loaded from a folder as the hub has it, given new weights."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_another_version_of_t5_is_refused(folder: Path, tmp_path: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     config["feed_forward_proj"] = "gated-gelu"
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ReproError, match="T5 v1.1: the published numbers are of T5 v1.0"):
+    with pytest.raises(ReproError, match=r"T5 v1\.1: the published numbers are of T5 v1\.0"):
         describe(str(tmp_path))
 
 
