@@ -16,6 +16,7 @@ from repro.papers.figures import Figure
 from repro.papers.houlsby import further as houlsby_further
 from repro.papers.houlsby import tables as houlsby
 from repro.papers.houlsby.figures import CURVES
+from repro.papers.hyperformer import tables as hyperformer
 from repro.papers.peters import tables as peters
 from repro.papers.resadapters import tables as resadapters
 from repro.papers.resadapters.figures import ARCHITECTURE
@@ -30,6 +31,7 @@ TABLES: dict[str, Table] = {
         resadapters.ONE, resadapters.TWO, houlsby.ONE, three_shared.ONE, three_shared.TWO,
         houlsby_further.TWO, three_shared_further.THREE,
         peters.ONE,
+        hyperformer.ONE, hyperformer.TWO, hyperformer.FOUR,
         ADAPTABLE_ONE, adaptable.TWO, adaptable.THREE, adaptable.FOUR, adaptable.FIVE,
     )
 }  # fmt: skip

@@ -193,6 +193,7 @@ class Table:
     runs that those of a cell need first; `also` are tasks that they may be on, whatever is asked.
     `elsewhere` says of what the published scores are, where no run here is of the same.
     `low_data`: where a task has no training rows here, validation rows are divided.
+    `models(row, request)`: of what a row's facts are, where that is not its runs.
     `published` is the CSV of its numbers, "" where none is known.
     `margin`: the largest difference, in the columns' units, that changes no conclusion of the
     paper's, declared before any result exists (see `papers.margins`); a column may have its own.
@@ -218,6 +219,7 @@ class Table:
     also: tuple[str, ...] = ()
     elsewhere: str = ""
     low_data: bool = False
+    models: Callable[[Row, Request], list[RunSpec]] | None = None
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -266,6 +268,12 @@ class Table:
         names = row.published, column.published_column
         first, second = reversed(names) if self.transposed else names
         return cells.get((first, second, row.metric or column.published_metric))
+
+    def behind(self, row: Row, column: Column, request: Request) -> list[RunSpec]:
+        """The runs of a cell; of a fact the models that it is of."""
+        if self.models is not None and isinstance(column, Fact):
+            return self.models(row, request)
+        return self.cell_runs(row, column, request)
 
     def margin_of(self, column: Column) -> float | None:
         """The margin declared for a measured column, None for another; the rounding of the printed

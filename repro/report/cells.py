@@ -69,7 +69,7 @@ class Place:
 
     def specs(self, column: Column) -> list[RunSpec]:
         """The runs behind the row's cell of this column."""
-        return self.table.cell_runs(self.row, column, self.request)
+        return self.table.behind(self.row, column, self.request)
 
     def split(self, column: Score) -> str:
         """The rows that the column is scored on."""
@@ -312,7 +312,8 @@ def _judged(at: Place, column: Column, values: Sequence[float], missing: str, **
 
 def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
     """What is known of the row's models; blank while it depends on a choice not made yet."""
-    models = [[cell.model] if cell.model else at.specs(cell.column) for cell in scores]
+    own = scores if at.table.models is None else []
+    models = [[cell.model] if cell.model else at.specs(cell.column) for cell in own]
     values: list[Value] = []
     for specs in models or [at.specs(column)]:
         found = {_of_model(at, column, spec) for spec in specs}
@@ -336,7 +337,8 @@ def _stated(at: Place, column: Fact, value: Value) -> Cell:
     """A cell whose number or words are no measurement: compared exactly."""
     published, scale = at.table.published_cell(at.row, column), at.request.scale
     known = published.value if published else None
-    printed = published.text if published and known is None else known
+    worded = known is None or isinstance(value, str)
+    printed = published.text if published and worded else known
     digits = min(column.digits, published.decimals) if published else column.digits
     verdict, reason = compare(printed, value, digits)
     if verdict is not None and not column.everywhere and scale != "paper":

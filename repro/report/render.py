@@ -137,7 +137,7 @@ def verdict(cell: Cell) -> str:
 def _published(cell: Cell) -> str:
     if cell.published is None:
         return GAP
-    if cell.published.value is None:
+    if cell.published.value is None or cell.text is not None:
         return cell.published.text
     spread = f" ± {cell.published.sd:.1f}" if cell.published.sd is not None else ""
     places = digits(cell.column)

@@ -1,0 +1,227 @@
+"""The run behind a cell of HyperFormer, and the runs that it needs first.
+
+What the small scales are of stands in `small`: steps, batches, rows and rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from repro.errors import MissingData, ReproError
+from repro.papers.hyperformer import setting as published
+from repro.papers.hyperformer.claims import ADAPTERS, DAGGER, HYPER, MULTI, PLUS, TUNED, WHOLE
+from repro.papers.hyperformer.small import (
+    CORPUS,
+    FEW_SIZES,
+    FEW_SMALL,
+    PRETRAINING,
+    SMALL,
+    SMOKE_DATA,
+)
+from repro.papers.setting import Setting, asked_for, assumed, make_run, paper
+from repro.papers.tables import Request
+from repro.spec import Backbone, RunSpec, Scale, Source
+from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5
+from repro.spec.kinds import MULTI_TASK, PRETRAINED
+from repro.spec.t5 import WrittenName
+from repro.spec.text_to_text import MIXTURE, TEXT_TO_TEXT
+
+SMALL_T5, BASE_T5 = "SMALL", "BASE"
+T5 = {SMALL_T5: T5_SMALL, BASE_T5: T5_BASE}
+METHODS: dict[str, Setting] = {
+    TUNED: published.FINE_TUNING | published.PREFIX,
+    ADAPTERS: published.ADAPTERS,
+    MULTI: published.FINE_TUNING | published.PREFIX,
+    DAGGER: published.ADAPTERS,
+    HYPER: published.HYPERFORMER,
+    PLUS: published.PLUS_PLUS,
+}
+"""A model as the claims name it -> its method, and how its inputs begin."""
+SINGLE = (TUNED, ADAPTERS)
+"""Trained on one task at a time."""
+CORRUPTED: WrittenName = "span-corruption"
+REDUCTION, STEPS, EPOCHS = "method.reduction", "recipe.steps", "recipe.epochs"
+
+
+def first_seed(index: int) -> int:
+    """The seed of the first run, the second, ..."""
+    return published.SEED + index
+
+
+@lru_cache(maxsize=10_000)
+def table_run(model: str, size: str, task: WrittenName, request: Request, seed: int) -> RunSpec:
+    """The run of a row of Table 1 that scores a task: of that task alone, or of all."""
+    tasks = (task,) if model in SINGLE else mixture(request)
+    return _run(request, size, seed, tasks, _method(model, request))
+
+
+@lru_cache(maxsize=1_000)
+def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
+    """The run of a row of Table 4: HyperFormer whole, or without some of its parts.
+
+    A norm set by hand is for the rows without a generated one.
+    """
+    changed = {} if row == WHOLE else published.ABLATIONS[row]
+    if "method.norm" not in changed and "method.norm" in request.settings:
+        kept = {path: value for path, value in request.settings.items() if path != "method.norm"}
+        request = replace(request, settings=kept)
+    return _run(request, SMALL_T5, seed, mixture(request), _method(HYPER, request) | changed)
+
+
+@lru_cache(maxsize=10_000)
+def few_shot_chain(
+    model: str, task: WrittenName, samples: int, request: Request, seed: int
+) -> tuple[RunSpec, RunSpec]:
+    """The run of a model on so many samples of a new task, and before it the multi-task run that
+    it starts from.
+    """
+    tasks = mixture(request)
+    parent = table_run(model, BASE_T5, tasks[0], request, first_seed(0))
+    few = min(
+        FEW_SIZES[samples] if request.scale == "smoke" else samples, request.train_rows or samples
+    )
+    setting = (
+        _method(model, request) | published.FEW | FEW_SMALL[request.scale] | _start(task, tasks)
+    )
+    setting["recipe.batch_size"] = (
+        min(published.FEW_BATCH, few), assumed("few-shot: at most all samples"),
+    )  # fmt: skip
+    rows = _few_rows(few, seed, f"stands for {samples}" if few != samples else "", "Table 2")
+    run = _run(request, BASE_T5, seed, (task,), setting, rows, {MULTI_TASK: parent})
+    return parent, run
+
+
+@lru_cache(maxsize=1_000)
+def low_resource_run(model: str, samples: int, request: Request, seed: int) -> RunSpec:
+    """The multi-task run of a model of base size on so many rows of each task."""
+    few = min(samples, request.train_rows or samples)
+    own = published.LOW if request.scale == "paper" else {}
+    rows = _few_rows(few, seed, "", "Figure 2, caption")
+    return _run(request, BASE_T5, seed, mixture(request), _method(model, request) | own, rows)
+
+
+def pretraining(request: Request, backbone: Backbone) -> RunSpec | None:
+    """The run that gives the tiny T5 its weights; None of a pre-trained one. Nothing that is set
+    by hand changes it: it stands for a published checkpoint.
+    """
+    return _pretraining(request.scale, backbone) if backbone.id == TINY_T5 else None
+
+
+@lru_cache(maxsize=100)
+def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
+    why = assumed("smoke scale: stands for a published checkpoint")
+    found: Setting = {
+        "task.tasks": ((CORRUPTED,), why),
+        "task.revisions": ({CORRUPTED: CORPUS}, why),
+    }
+    whole = published.TASK | published.RECIPE | published.FINE_TUNING | PRETRAINING | found
+    return make_run(Request("", scale, 1), (backbone, why), whole, published.SEED)
+
+
+def parents_of(spec: RunSpec, request: Request) -> list[RunSpec]:
+    """What a run needs first beside the multi-task run that it starts from."""
+    first = pretraining(request, spec.backbone)
+    return [] if first is None else [first]
+
+
+def mixture(request: Request) -> tuple[WrittenName, ...]:
+    """The tasks that are trained on together: all eight at the paper's scale; below, those of them
+    that are asked for and have data. Raises MissingData for none.
+    """
+    if request.scale == "paper":
+        return MIXTURE
+    asked = [task for task in MIXTURE if request.tasks is None or task in request.tasks]
+    found = tuple(task for task in asked or MIXTURE if task not in request.unavailable)
+    if not found:
+        raise MissingData(
+            f"No task of GLUE has data here, and the multi-task runs of {request.table} need some: "
+            f"{next(iter(request.unavailable.values()))}."
+        )
+    return found
+
+
+def backbone_of(request: Request, size: str) -> tuple[Backbone, Source]:
+    """The T5 asked for, the paper's own, or a small one, which stands for both sizes."""
+    if request.backbone is not None:
+        return request.backbone, assumed("asked for with --backbone")
+    if request.scale == "paper":
+        return KNOWN[T5[size]], paper(f"Table 1: T5 {size}; code: v1.0")
+    if request.scale == "reduced":
+        return KNOWN[T5_SMALL], assumed("reduced scale: the small one for both sizes")
+    return KNOWN[TINY_T5], assumed("smoke scale: a tiny one for both sizes")
+
+
+def _method(model: str, request: Request) -> Setting:
+    released = request.as_released and model == HYPER
+    return METHODS[model] | (published.RELEASED_HYPERFORMER if released else {})
+
+
+def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
+    """From which task of the multi-task run a new one starts; one fine-tuned whole ignores it."""
+    like = TEXT_TO_TEXT[task].like
+    if like in tasks:
+        return {"method.starts_from": (like, assumed("the task of GLUE that is most like it"))}
+    why = assumed(f"no data of {like}, the task that is most like it")
+    return {"method.starts_from": (tasks[0], why)}
+
+
+def _few_rows(few: int, seed: int, stands_for: str, where: str) -> Setting:
+    return {
+        "task.train_rows": (few, assumed(stands_for) if stands_for else paper(where)),
+        "task.subset_seed": (seed, assumed("rows drawn anew for every seed")),
+    }
+
+
+def _run(
+    request: Request,
+    size: str,
+    seed: int,
+    tasks: tuple[WrittenName, ...],
+    setting: Setting,
+    rows: Setting | None = None,
+    parents: Mapping[str, RunSpec] | None = None,
+) -> RunSpec:
+    """The run on these tasks. `rows` holds whatever is asked for by hand."""
+    backbone = backbone_of(request, size)
+    smoke = request.scale == "smoke"
+    revisions = {task: SMOKE_DATA if smoke else request.data_revisions.get(task) for task in tasks}
+    whole_set = paper("Table 1") if request.scale == "paper" else assumed("those that have data")
+    found: Setting = {
+        "task.tasks": (tasks, whole_set),
+        "task.revisions": (revisions, assumed("the data found")),
+    }
+    whole = published.TASK | published.RECIPE | SMALL[request.scale] | setting | found
+    whole |= (published.AS_RELEASED if request.as_released else {}) | _width(request, backbone[0])
+    whole |= asked_for(request) | (rows or {})
+    first = pretraining(request, backbone[0])
+    needed = dict(parents or {}) | ({PRETRAINED: first} if first is not None else {})
+    run = make_run(request, backbone, _counted(whole, request), seed, needed)
+    if not needed:
+        return run
+    why = assumed("few-shot: the multi-task run goes on" if parents else "smoke scale: pre-trained")
+    return run.model_copy(update={"sources": run.sources | {"parents": why}})
+
+
+def _width(request: Request, backbone: Backbone) -> Setting:
+    """The reduction that gives the bottleneck asked for. Raises ReproError where none does."""
+    if request.bottleneck is None:
+        return {}
+    if backbone.hidden_size % request.bottleneck:
+        raise ReproError(
+            f"--bottleneck {request.bottleneck} does not divide the hidden size of "
+            f"{backbone.name}, {backbone.hidden_size}, and these adapters are a fraction of it."
+        )
+    reduction = backbone.hidden_size // request.bottleneck
+    return {REDUCTION: (reduction, assumed("asked for with --bottleneck"))}
+
+
+def _counted(whole: Setting, request: Request) -> Setting:
+    """Looks and steps that fit each other: what is set by hand decides the other."""
+    steps, look = whole[STEPS][0], whole["recipe.look_steps"][0]
+    if request.epochs is not None and STEPS not in request.settings:
+        return whole | {STEPS: (request.epochs * look, assumed("as many looks as asked for"))}
+    if EPOCHS in request.settings or not isinstance(steps, int) or not isinstance(look, int):
+        return whole
+    return whole | {EPOCHS: (max(1, -(-steps // look)), whole[EPOCHS][1])} if look > 0 else whole

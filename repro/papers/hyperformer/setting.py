@@ -1,0 +1,144 @@
+"""The published setting of HyperFormer, value by value with its source.
+
+"code" is github rabeehk/hyperformer at 56b0f99. The copies of the paper at hand are its tables and
+a few sentences, so most of how it trains is the released code's. Table 1's numbers of parameters
+fix the model: no other reduction, embedding or projector gives them. The released configuration of
+HyperFormer is another model, which --as-released keeps.
+"""
+
+from __future__ import annotations
+
+from repro.papers.hyperformer.claims import (
+    NO_BLOCKS,
+    NO_CONDITIONAL,
+    NO_NORMS,
+    NO_PROJECTOR,
+    NO_T5_NORM,
+)
+from repro.papers.setting import Setting, assumed, code, paper
+
+CONFIGS = "configs/*.json"
+DEFAULT = "transformers 3.5.1: the Trainer's default"
+SEED = 42
+"""Of the first run: the Trainer's default, which no configuration changes. Further seeds, of which
+the paper does not say what they were, are the numbers after it."""
+PREFIX: Setting = {
+    "task.prefix": (True, code("finetune_t5_trainer.py: add_prefix where no adapters are trained"))
+}
+"""Of the rows that are fine-tuned whole."""
+
+TASK: Setting = {
+    "task.name": ("text-to-text", paper("GLUE as text to text, as T5 reads it")),
+    "task.source": ("published", paper("the eight tasks of GLUE")),
+    "task.temperature": (10.0, code(f"{CONFIGS}: temperature")),
+    "task.prefix": (False, code("finetune_t5_trainer.py: none where adapters are trained")),
+    "task.set_aside": ("left-out", assumed("repaired: validation rows are not trained on")),
+    "task.grid": ("0.2", code("data/utils.py: what its comment says; it rounds to 0.1")),
+    "task.colon": (True, assumed("repaired: as in every other task")),
+    "task.split_seed": (42, code("training_args.py: data_seed")),
+    "task.train_rows": (None, code(f"{CONFIGS}: no n_train")),
+    "task.evaluation_rows": (None, code(f"{CONFIGS}: no n_val and no n_test")),
+    "task.subset_seed": (0, assumed("draws nothing where all rows are taken")),
+    "task.max_length": (128, code(f"{CONFIGS}: max_source_length")),
+    "task.max_target": (128, code(f"{CONFIGS}: max_target_length")),
+}
+AS_RELEASED: Setting = {
+    "task.set_aside": ("trained-on", code("finetune_t5_trainer.py: training data is not split")),
+    "task.grid": ("0.1", code("data/utils.py: (5 y) / 5, rounded to one decimal")),
+    "task.colon": (False, code("data/tasks.py: 'hypothesis' without one")),
+}
+"""What --as-released changes in the data of every row."""
+
+STEPS, LOOK, WARMUP = 65_536, 1_000, 500
+RECIPE: Setting = {
+    "recipe.epochs": (-(-STEPS // LOOK), code(f"{CONFIGS}: looks until max_steps")),
+    "recipe.look_steps": (LOOK, code(f"{CONFIGS}: eval_steps and save_steps")),
+    "recipe.steps": (STEPS, code(f"{CONFIGS}: max_steps; as many rows as 2^18 steps of 32")),
+    "recipe.batch_size": (128, code("scripts/*.sh: 32 on each of four GPUs")),
+    "recipe.keep": ("first-best", code(f"{CONFIGS}: load_best_model_at_end, average_metrics")),
+    "recipe.learning_rate": (3e-4, code(f"{CONFIGS}: learning_rate")),
+    "recipe.schedule": ("linear", code("training_args.py: lr_scheduler; the text says constant")),
+    "recipe.warmup": (WARMUP / STEPS, code(f"{CONFIGS}: warmup_steps 500")),
+    "recipe.adam_beta1": (0.9, code(DEFAULT)),
+    "recipe.adam_beta2": (0.999, code(DEFAULT)),
+    "recipe.adam_eps": (1e-8, code(DEFAULT)),
+    "recipe.bias_correction": (True, code("transformers 3.5.1: AdamW corrects")),
+    "recipe.weight_decay": (0.0, code(DEFAULT)),
+    "recipe.decayed": ("all", assumed("nothing is decayed")),
+    "recipe.clip_norm": (1.0, code(DEFAULT)),
+    "recipe.label_smoothing": (0.1, code(f"{CONFIGS}: label_smoothing")),
+    "recipe.over_tokens": ("sum", code("the loss of label smoothing is summed over tokens")),
+    "recipe.padding": ("dynamic", assumed("equal numbers to padding at 128")),
+    "recipe.order": ("shuffled", code("data/multitask_sampler.py: rows with replacement")),
+    "recipe.start_weight": (1.0, assumed("of spans, which there are none of")),
+    "recipe.end_weight": (1.0, assumed("of spans, which there are none of")),
+    "recipe.logit_clamp": (None, assumed("nothing is clamped")),
+    "recipe.precision": ("fp32", code(f"{CONFIGS}: no fp16")),
+}
+
+DROPOUT: Setting = {"method.dropout": (0.1, code("T5's own configuration"))}
+ONLY_32 = "Table 1: no other reduction gives its shares; the scripts tried 16, too"
+ADAPTED: Setting = DROPOUT | {
+    "method.reduction": (32, paper(ONLY_32)),
+    "method.starts_from": (None, code("adapters and embeddings are new")),
+}
+FINE_TUNING: Setting = DROPOUT | {
+    "method.kind": ("t5-fine-tuning", paper("Table 1: every parameter of T5"))
+}
+ADAPTERS: Setting = ADAPTED | {
+    "method.kind": ("t5-adapters", paper("Table 1: adapters of a task's own"))
+}
+HYPERFORMER: Setting = ADAPTED | {
+    "method.kind": ("hyperformer", paper("its equations: hypernetworks of adapters")),
+    "method.generators": (
+        "slot",
+        paper("Table 1: only a set for every slot gives 5.80 and 6.86 %"),
+    ),
+    "method.task_embedding": (512, paper("Table 1: 5.80 % needs 512 and the projector")),
+    "method.projector": (128, code("training_args.py: task_hidden_dim")),
+    "method.projected": (64, code(f"{CONFIGS}: projected_task_embedding_dim")),
+    "method.blocks": (True, code("training_args.py: train_adapters_blocks")),
+    "method.norm": ("generated", code(f"{CONFIGS}: conditional_layer_norm")),
+    "method.t5_norms": (True, code(f"{CONFIGS}: unfreeze_layer_norms")),
+}
+PLUS_PLUS: Setting = HYPERFORMER | {
+    "method.generators": ("stack", code("configs/hyperformer++.json: efficient_unique_hyper_net")),
+    "method.task_embedding": (64, code("configs/hyperformer++.json: task_embedding_dim")),
+}
+RELEASED_HYPERFORMER: Setting = {
+    "method.generators": ("kind", code("configs/hyperformer.json: unique_hyper_net")),
+    "method.task_embedding": (64, code("configs/hyperformer.json: task_embedding_dim")),
+}
+"""What --as-released makes of HyperFormer: a model with a tenth of the published parameters."""
+
+SHARED_NORM: Setting = {
+    "method.norm": ("shared", assumed("as in Adapters-dagger; --set method.norm=none has none"))
+}
+FROZEN_NORMS: Setting = {"method.t5_norms": (False, paper("Table 4: T5's layer norms are frozen"))}
+ABLATIONS: dict[str, Setting] = {
+    NO_BLOCKS: {"method.blocks": (False, assumed("read as A(x) = LN(x) + x, the norm generated"))},
+    NO_CONDITIONAL: SHARED_NORM,
+    NO_PROJECTOR: {
+        "method.projector": (None, paper("Table 4: without the task projector")),
+        "method.task_embedding": (64, assumed("without a projector as wide as what it gives")),
+    },
+    NO_T5_NORM: FROZEN_NORMS,
+    NO_NORMS: SHARED_NORM | FROZEN_NORMS,
+}
+"""Row of Table 4 -> what it changes in HyperFormer."""
+
+FEW: Setting = {
+    "recipe.epochs": (10, assumed("few-shot: not stated in the copies at hand")),
+    "recipe.look_steps": (100, assumed("few-shot: not stated in the copies at hand")),
+    "recipe.steps": (1_000, assumed("few-shot: not stated in the copies at hand")),
+    "recipe.learning_rate": (3e-4, assumed("few-shot: as before")),
+    "recipe.schedule": ("constant", assumed("few-shot: few steps")),
+    "recipe.warmup": (0.0, assumed("few-shot: few steps")),
+}
+FEW_BATCH = 32
+"""At most, and at most all samples (assumed)."""
+LOW: Setting = {
+    "recipe.epochs": (15, assumed("low-resource: looks until 15,000 steps")),
+    "recipe.steps": (15_000, assumed("low-resource: not stated in the copies at hand")),
+    "recipe.warmup": (WARMUP / 15_000, assumed("low-resource: 500 steps, as before")),
+}
