@@ -168,5 +168,5 @@ def _finite(bounds: tuple[Any, ...]) -> st.SearchStrategy[float]:
 def written(*tasks: str, **changes: Any) -> TextToText:
     """A generated task of text to text."""
     fields = {"tasks": tasks or ("cola",), "source": "generated"}
-    revisions = {name: "by hand" for name in fields["tasks"]}
+    revisions = dict.fromkeys(fields["tasks"], "by hand")
     return TextToText.model_validate(fields | {"revisions": revisions} | changes)

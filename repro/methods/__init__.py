@@ -17,6 +17,8 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
     from repro.methods.inside.learner import Inside
     from repro.methods.linear_probe import Probe
     from repro.methods.resadapters.pipelined import Pipelined
+    from repro.methods.t5.learner import Writer
+    from repro.spec.kinds import WRITING
     from repro.spec.limits import check_run
     from repro.spec.trained import INSIDE, outputs_of, trained
     from repro.spec.types import (
@@ -39,6 +41,8 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
         return Features(method, backbone.layers, backbone.hidden_size, outputs, tags=tags)
     if isinstance(method, INSIDE):
         return Inside(trained(spec), runs, encoder, backbone.name)
+    if isinstance(method, WRITING):
+        return Writer(spec, encoder)
     assert isinstance(method, AlwaysNull), (
         "ablated spans are their parent's learner, switched off in part"
     )

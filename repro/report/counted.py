@@ -14,8 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import MissingData
 from repro.papers.tables import Counted, Fact, Request, Table
-from repro.spec import GlueTask, RunSpec, canonical_json
+from repro.spec import GlueTask, RunSpec, TextToText, canonical_json
 from repro.spec.identity import identity_fields, revisions
+from repro.spec.kinds import WRITING
 from repro.store.atomic import write_json
 from repro.store.store import Store
 
@@ -30,7 +31,7 @@ def to_count(table: Table, request: Request) -> list[tuple[Counted, RunSpec]]:
         for column in table.columns
         if isinstance(column, Fact) and column.counted
         for row in table.rows
-        for spec in table.cell_runs(row, column, request)
+        for spec in table.behind(row, column, request)
         if spec.task.name not in request.unavailable
     ]
 
@@ -75,6 +76,10 @@ def _counted(what: Counted, spec: RunSpec) -> dict[str, int]:
         from repro.tasks.glue.sources import task_rows
 
         return {split: len(rows) for split, rows in task_rows(_whole(spec)).items()}
+    if isinstance(spec.method, WRITING):
+        from repro.methods.t5 import counting as inside_t5
+
+        return inside_t5.count_modules(spec)
     from repro.methods.inside.counting import count_modules
 
     return count_modules(spec)
@@ -96,7 +101,8 @@ def _name(what: Counted, spec: RunSpec) -> str:
 
 def _model(spec: RunSpec) -> list[Any]:
     shape = [spec.backbone.layers, spec.backbone.hidden_size, spec.backbone.intermediate_size]
+    tasks = [spec.task.tasks] if isinstance(spec.task, TextToText) else []
     return [
         identity_fields(spec.method), shape, spec.backbone.parameters, spec.task.name,
-        revisions(spec),
+        revisions(spec), *tasks,
     ]  # fmt: skip

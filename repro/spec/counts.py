@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from repro.spec.kinds import WRITING
 from repro.spec.sentences import SentenceTask
+from repro.spec.t5 import TextToText
+from repro.spec.t5_counts import added_parameters, written_parameters
 from repro.spec.trained import INSIDE, Trained, adapted_layers, outputs_of, trained
 from repro.spec.types import (
     AblatedSpans,
@@ -38,9 +41,7 @@ def bert_parameters(
     return embeddings + layers * (attention + feed_forward) + hidden * hidden + hidden
 
 
-def t5_parameters(
-    hidden: int, layers: int, intermediate: int, vocabulary: int, heads: int
-) -> int:
+def t5_parameters(hidden: int, layers: int, intermediate: int, vocabulary: int, heads: int) -> int:
     """Parameters of a T5 v1.0 whose heads have `hidden` in all (60,506,624 for T5-small).
 
     Maps have no bias, norms no shift; the output layer is the embedding.
@@ -141,6 +142,8 @@ def trained_parameters(spec: RunSpec) -> int:
         return inside_parameters(trained(spec), backbone)
     if isinstance(method, FrozenFeatures):
         return features_parameters(method, backbone, outputs_of(spec.task))
+    if isinstance(method, WRITING):
+        return written_parameters(method, backbone, _tasks(spec))
     assert isinstance(method, (AlwaysNull, AblatedSpans, LastLayers))
     return 0
 
@@ -153,6 +156,8 @@ def total_parameters(spec: RunSpec) -> int:
     method, backbone = spec.method, spec.backbone
     if isinstance(method, AlwaysNull):
         return 0
+    if isinstance(method, WRITING):
+        return backbone.parameters + added_parameters(method, backbone, _tasks(spec))
     encoder = backbone.parameters
     if not isinstance(spec.task, SentenceTask) or isinstance(method, FrozenFeatures):
         encoder -= pooler_parameters(backbone)
@@ -160,3 +165,8 @@ def total_parameters(spec: RunSpec) -> int:
         return encoder + trained_parameters(spec)
     added = replace(trained(spec), embeddings=False, layers=0, norms="none", pooler=False)
     return encoder + inside_parameters(added, backbone)
+
+
+def _tasks(spec: RunSpec) -> int:
+    assert isinstance(spec.task, TextToText)
+    return len(spec.task.tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from repro.errors import ReproError
+from repro.spec.t5_limits import check_writing
 from repro.spec.trained import awaits_layers
 from repro.spec.types import (
     AblatedSpans,
@@ -28,6 +29,7 @@ SPANS_ONLY = (PipelinedCells, LinearProbe, AlwaysNull)
 def check_run(spec: RunSpec) -> None:
     """Raises ReproError where the parts of a run do not fit each other."""
     method = spec.method
+    check_writing(spec)
     if isinstance(method, PipelinedCells):
         _check_cells(method, spec.backbone.layers)
         reads_padding = method.norm_axis == "position" or not method.attention_mask

@@ -1,0 +1,145 @@
+"""A run that trains inside T5: all of it, plain adapters, or generated ones.
+
+The learner has a copy of the model's modules that shares every frozen weight with the loaded model.
+Adapters are hooks on the copy's modules. T5's own dropout draws from torch's global generators,
+which `prepare` seeds at every step from the run's seed and the step: so a resumed run draws what an
+unbroken one does, and a run trains alone in its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from repro.backbones.load import Encoder
+from repro.methods.learner import Inputs, Learner
+from repro.methods.randomness import Dropout, stream_seed
+from repro.methods.t5.adapters import Adapters, PlainAdapters
+from repro.methods.t5.decoding import greedy
+from repro.methods.t5.generators import GeneratedAdapters
+from repro.methods.t5.parent import taken_from
+from repro.methods.t5.slots import insert, norms_of, set_dropout
+from repro.spec import RunSpec
+from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning, TextToText
+
+
+class Writer(Learner):
+    """One run of a method inside T5; its parameters are what is trained, without leading axes.
+
+    "model." of full fine-tuning; else "adapters." and, of T5's own layer norms, "norms.".
+    """
+
+    reads_states = False
+    stacked = False
+    runs = stacks = 1
+
+    def __init__(self, spec: RunSpec, encoder: Encoder) -> None:
+        super().__init__()
+        assert isinstance(spec.task, TextToText)
+        self.spec, self.tasks = spec, spec.task.tasks
+        method = spec.method
+        assert isinstance(method, (T5FineTuning, T5Adapters, HyperFormer))
+        whole = isinstance(method, T5FineTuning)
+        train_norms = isinstance(method, T5Adapters) or getattr(method, "t5_norms", False)
+        norms = [n for part in norms_of(encoder.model).values() for n in part.values()]
+        model = encoder.shared_copy([encoder.model] if whole else norms * train_norms)
+        set_dropout(model, method.dropout)
+        self._model = (model,)  # in a tuple: what is frozen is no part of the learner
+        self._now: dict[str, list[Adapters]] = {}
+        if whole:
+            self.model = model
+        self.adapters = self._make_adapters(method, model)
+        if train_norms:
+            self.norms = nn.ModuleDict(
+                {stack: nn.ModuleDict(part) for stack, part in norms_of(model).items()}
+            )
+        self.idles = not whole and len(self.tasks) > 1  # a step is of one task
+
+    def _make_adapters(
+        self, method: T5FineTuning | T5Adapters | HyperFormer, model: Any
+    ) -> PlainAdapters | GeneratedAdapters | None:
+        if isinstance(method, T5FineTuning):
+            return None
+        insert(model, self._adapter)
+        shape = self.tasks, self.spec.backbone.layers, self.spec.backbone.hidden_size
+        if isinstance(method, T5Adapters):
+            return PlainAdapters(method, *shape)
+        return GeneratedAdapters(method, *shape)
+
+    @property
+    def model_inside(self) -> nn.Module:
+        """The library's model with what this run puts into it, frozen parts included."""
+        return self._model[0]
+
+    # -- a pass -------------------------------------------------------------------------------
+
+    def _adapter(self, stack: str, slot: int) -> Adapters | None:
+        return self._now[stack][slot] if self._now else None
+
+    @contextmanager
+    def _adapters_of(self, task: int) -> Iterator[Any]:
+        """The model, with the adapters of a task: they are made once, whatever is then run."""
+        if self.adapters is not None:
+            made = self.adapters(self.tasks[task])
+            self._now = {stack: adapters.each() for stack, adapters in made.items()}
+        try:
+            yield self._model[0]
+        finally:
+            self._now = {}
+
+    def train(self, mode: bool = True) -> Writer:
+        """The frozen part's dropout follows."""
+        super().train(mode)
+        self._model[0].train(mode)
+        return self
+
+    def prepare(self, step: int, seeds: Sequence[int]) -> None:
+        """Seeds torch's generators, of every device, for the dropout of this step."""
+        torch.manual_seed(stream_seed("dropout", seeds[0], step))
+
+    def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
+        """(1, batch, target length, vocabulary): each token given those written before it."""
+        assert inputs.written is not None
+        with self._adapters_of(inputs.task) as model:
+            found: Tensor = model(
+                input_ids=inputs.input_ids,
+                attention_mask=inputs.attention_mask,
+                decoder_input_ids=model.prepare_decoder_input_ids_from_labels(inputs.written),
+                use_cache=False,
+            ).logits
+        return found.unsqueeze(0)
+
+    def answer(self, inputs: Inputs, dropout: Dropout) -> Tensor:
+        """What is written greedily: tokens (1, batch, inputs.longest), int64."""
+        with self._adapters_of(inputs.task) as model:
+            written = greedy(model, inputs.input_ids, inputs.attention_mask, inputs.longest)
+        return written.unsqueeze(0)
+
+    # -- before and after training ------------------------------------------------------------
+
+    def initialise(self, streams: list[torch.Generator]) -> None:
+        """Draws what is new from the one run's stream; T5's weights stay those of the model."""
+        if self.adapters is not None:
+            self.adapters.initialise(streams[0])
+
+    def start_from(self, spec: RunSpec, tensors: Mapping[str, Tensor]) -> None:
+        """Takes what a multi-task run trained; this run's one task starts as `starts_from`.
+
+        Raises ReproError where that run's method is another one.
+        """
+        own = dict(self.named_parameters())
+        found = taken_from(spec, tensors, self.spec, own)
+        with torch.no_grad():
+            for name, parameter in own.items():
+                parameter.copy_(found[name])
+
+    def embeddings(self) -> dict[str, list[float]]:
+        """Task -> z_tau, where the adapters are generated."""
+        if not isinstance(self.adapters, GeneratedAdapters):
+            return {}
+        found = [(task, self.adapters.embeddings[task]) for task in self.tasks]
+        return {task: z.tolist() for task, z in found}
