@@ -7,12 +7,16 @@ from repro.spec import (
     BottleneckAdapters,
     FullFineTuning,
     GlueTask,
+    HyperFormer,
     LastLayers,
     LinearProbe,
     Method,
     PipelinedCells,
     RunSpec,
     SquadTask,
+    T5Adapters,
+    T5FineTuning,
+    TextToText,
     TopLayers,
 )
 
@@ -40,9 +44,25 @@ def run_name(spec: RunSpec) -> str:
     """attention-resnext b100 on MiniLM-L6, seed 0; 3-shared m64 on cola, MiniLM-L6, ..."""
     name, where = method_name(spec.method), spec.backbone.name
     if not isinstance(spec.task, SquadTask):
-        rate, epochs = spec.recipe.learning_rate, counted(spec.recipe.epochs, "epoch")
-        where = f"{spec.task.name}{_drawn(spec)}, {where}, rate {rate:g}, {epochs}"
+        rate, long = spec.recipe.learning_rate, training_length(spec)
+        where = f"{_task(spec)}{_drawn(spec)}, {where}, rate {rate:g}, {long}"
     return f"{name} on {where}, seed {spec.seed}"
+
+
+def training_length(spec: RunSpec) -> str:
+    """5 epochs; of a run that counts steps 65,536 steps."""
+    recipe = spec.recipe
+    if recipe.look_steps is None:
+        return counted(recipe.epochs, "epoch")
+    return f"{recipe.steps or recipe.epochs * recipe.look_steps:,} steps"
+
+
+def _task(spec: RunSpec) -> str:
+    """cola; of a mixture 8 tasks."""
+    if not isinstance(spec.task, TextToText):
+        return spec.task.name
+    tasks = spec.task.tasks
+    return tasks[0] if len(tasks) == 1 else counted(len(tasks), "task")
 
 
 def method_name(method: Method) -> str:
@@ -58,6 +78,8 @@ def method_name(method: Method) -> str:
             return _adaptable(method)
         case FullFineTuning():
             return "full fine-tuning"
+        case T5FineTuning() | T5Adapters() | HyperFormer():
+            return _inside_t5(method)
         case _:
             return _of_layers(method)
 
@@ -75,8 +97,29 @@ def _of_layers(method: Method) -> str:
             return method.kind.replace("-", " ")
 
 
+def _inside_t5(method: T5FineTuning | T5Adapters | HyperFormer) -> str:
+    """As the paper calls it, with its reduction and what it lacks."""
+    if isinstance(method, T5FineTuning):
+        return "T5 fine-tuning"
+    if isinstance(method, T5Adapters):
+        return f"T5 adapters r{method.reduction}"
+    name = {"slot": "HyperFormer", "stack": "HyperFormer++", "kind": "HyperFormer as released"}
+    lacks = {
+        "blocks": not method.blocks,
+        "generated norm": method.norm == "shared",
+        "norm": method.norm == "none",
+        "projector": method.projector is None,
+        "T5's norms": not method.t5_norms,
+    }
+    absent = [part for part, lacking in lacks.items() if lacking]
+    without = f" without {' and '.join(absent)}" if absent else ""
+    return f"{name[method.generators]} r{method.reduction}{without}"
+
+
 def _drawn(spec: RunSpec) -> str:
     """The rows of a task that are drawn anew for every seed: " (100 rows)"."""
+    if isinstance(spec.task, TextToText):
+        return f" ({spec.task.train_rows:,} rows)" if spec.task.train_rows else ""
     if not isinstance(spec.task, GlueTask) or spec.task.development is None:
         return ""
     return f" ({spec.task.train_rows:,} rows)" if spec.task.train_rows else " (all rows)"

@@ -74,7 +74,9 @@ SectionOption = Annotated[
     str | None,
     typer.Option("--section", help="Only these parts of a table (Low-data-100; default: all)."),
 ]
-WHAT_IT_IS = {"method.kind", "task.name", "task.source", "task.revision"}
+WHAT_IT_IS = {
+    "method.kind", "task.name", "task.source", "task.revision", "task.revisions", "task.tasks",
+}  # fmt: skip
 """Fields that say which method or which data: no setting of either."""
 SetOption = Annotated[
     list[str] | None,

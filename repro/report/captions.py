@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from repro.papers.tables import Fact, Row, Score, Select
 from repro.report.view import TableView
-from repro.spec import GlueTask, RunSpec, SquadTask, TopLayers, run_key
+from repro.spec import Backbone, GlueTask, RunSpec, SquadTask, TextToText, TopLayers, run_key
 from repro.tasks.catalogue import TITLES
+from repro.words import training_length
 
 METRICS = {
     "matthews": "Matthews correlation",
@@ -75,25 +76,29 @@ def _of_sentences(view: TableView) -> list[str]:
     request, lead = view.request, view.lead
     task = lead.task
     needed = view.table.needed(request)
-    kind = {"generated": "generated ", "glue": "published "}.get(task.source, "")
+    kind = {"generated": "generated ", "local": ""}.get(task.source, "published ")
     cap = f"at most {task.train_rows:,} of each task's" if task.train_rows else "each task's"
     divided = ""
     if isinstance(task, GlueTask) and task.development is not None:
         cap = f"{_drawn(view)} of each task's"
         divided = f", of which {task.development:.0%} are development rows"
+    if isinstance(task, TextToText):
+        cap = _capped(view)
     asked = [f"Tasks: {_titles(needed)} only."] if needed != view.table.tasks else []
     columns = scored_columns(view)
     metrics = {
-        column.name: METRICS[column.metric] for column in columns if column.metric in METRICS
+        column.name: METRICS[column.metric]
+        for column in columns
+        if column.metric in METRICS and not _names_itself(column)
     }
     counted = any(row.parameters for row in view.rows)
     named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
     return [
         _scale(view),
-        f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers.",
+        _backbones(view),
         f"Training: {cap} {kind}training rows{divided}; {settings(view)}.",
         *asked,
-        f"Scored: {_rows(view, columns)}, {named}{'the others ' if named else ''}by accuracy.",
+        f"Scored: {_rows(view, columns)}, {named}{_others(columns, named)}.",
         f"Reading: {'as released' if request.as_released else 'as published'}.",
         f"Seeds: {request.seeds}.",
         *[f"Trained parameters: of {columns[0].name}'s model."] * counted,
@@ -105,6 +110,49 @@ def _drawn(view: TableView) -> str:
     column = scored_columns(view)[0]
     leads = (view.table.cell_runs(row.row, column, view.request)[0] for row in view.rows)
     return _listed(f"{n:,}" if (n := spec.task.train_rows) else "all" for spec in leads)
+
+
+def _others(columns: Sequence[Score], named: str) -> str:
+    """The metric of the columns that none was said for; some say their own."""
+    own = any(column.metric in METRICS and _names_itself(column) for column in columns)
+    if own:
+        return f"{'the others ' if named else ''}by the metric that they name, or accuracy"
+    return f"{'the others ' if named else ''}by accuracy"
+
+
+def _names_itself(column: Score) -> bool:
+    """MRPC F1."""
+    return column.name.lower().endswith(f" {column.metric}")
+
+
+def _capped(view: TableView) -> str:
+    """How many rows of a task, as runs on texts draw them: "at most 4, 16 or 32 of each task's"."""
+    columns = scored_columns(view)
+    row = next(row.row for row in view.rows if row.row.trained)
+    caps = {
+        spec.task.train_rows or 0
+        for column in columns
+        for spec in view.table.cell_runs(row, column, view.request)
+    }
+    if not any(caps):
+        return "each task's"
+    return f"at most {_listed(f'{cap:,}' for cap in sorted(caps))} of each task's"
+
+
+def _backbones(view: TableView) -> str:
+    """The encoder, or what there are in place of one for all rows."""
+    column = scored_columns(view)[0]
+    rows = [row.row for row in view.rows if row.row.trained]
+    found = [view.table.cell_runs(row, column, view.request)[0].backbone for row in rows]
+    several = {backbone.id: _named(backbone) for backbone in found}
+    kind = "Encoder" if view.lead.backbone.family == "bert" else "Model"
+    return f"{kind}: {_listed(several.values())}."
+
+
+def _named(backbone: Backbone) -> str:
+    """MiniLM-L6, 6 layers; of a T5 as many in encoder and decoder."""
+    each = "" if backbone.family == "bert" else " each in encoder and decoder"
+    return f"{backbone.name}, {backbone.layers} layers{each}"
 
 
 def _rows(view: TableView, columns: Sequence[Score]) -> str:
@@ -191,6 +239,8 @@ def setting(
     deep = f"top {_listed(tops)} layers, " if tops and select != "mean" else ""
     wide = f"size {_listed(sizes)}, " if len(set(sizes)) > 1 else ""
     counted = f"epochs {own_epochs}" if own_epochs else f"{_listed(epochs)} epochs"
+    if specs[0].recipe.look_steps is not None:
+        counted = _listed(training_length(spec) for spec in specs)
     return (
         f"{swept}{deep}{wide}{counted}, batch {_listed(batches)}, rate {_listed(rates)}, "
         f"{_listed(precisions)}"

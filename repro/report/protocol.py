@@ -8,10 +8,10 @@ from typing import Any
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request, Table
 from repro.report.layout import markdown_table
-from repro.spec import RunSpec
+from repro.spec import RunSpec, Source
 from repro.spec.identity import flatten, identity_fields
 
-UNTOLD = ("seed", "scale", "backbone.revision", "task.revision")
+UNTOLD = ("seed", "scale", "backbone.revision", "task.revision", "parents")
 """Fields that say nothing of how a paper trains."""
 
 
@@ -50,10 +50,17 @@ def values(spec: RunSpec) -> list[Value]:
     """Every value of a run with its origin."""
     found = []
     for path, value in flatten(identity_fields(spec)):
-        source = spec.sources.get(path) or spec.sources.get(path.split(".")[0])
+        source = source_of(spec, path)
         origin = (source.origin, source.citation) if source else (None, None)
         found.append(Value(path, value, *origin))
     return found
+
+
+def source_of(spec: RunSpec, path: str) -> Source | None:
+    """Where the value at a path comes from: its own source, or that of what it is a part of."""
+    while path not in spec.sources and "." in path:
+        path = path.rpartition(".")[0]
+    return spec.sources.get(path)
 
 
 def first_runs(table: Table, request: Request) -> dict[str, RunSpec]:
@@ -71,7 +78,7 @@ def choices(request: Request) -> list[Choice]:
         ours = {one.field: one for one in values(here[row])}
         theirs = {one.field: one for one in values(paper[row])} if row in paper else {}
         for field in dict.fromkeys((*theirs, *ours)):
-            if field not in UNTOLD:
+            if not field.startswith(UNTOLD):
                 found.setdefault(field, {})[row] = theirs.get(field), ours.get(field)
     return [choice for field in sorted(found) for choice in _grouped(found[field], len(here))]
 
