@@ -7,6 +7,7 @@ from typing import Any
 from repro.papers.activations import Activations, Curve, Digitised
 from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves, Mark
+from repro.papers.embeddings import Embeddings
 from repro.papers.published import Published
 from repro.papers.registry import AnyFigure
 from repro.papers.tables import Request
@@ -19,11 +20,13 @@ Shown = dict[str, Any]
 
 def first_runs(figure: AnyFigure, request: Request) -> dict[str, RunSpec]:
     """What each run is -> one run a series, its first seed on the first task; or the one chain;
-    or the model of each panel; or the run of the first panel."""
+    or the model of each panel; or the run of the first panel, or of all."""
     if isinstance(figure, Architecture):
         return figure.models(request)
     if isinstance(figure, Activations):
         return {figure.method(request): figure.behind(figure.task, request)}
+    if isinstance(figure, Embeddings):
+        return {figure.method(request): figure.behind(request)}
     if not isinstance(figure, Curves):
         trained, ablated = figure.chains(request)[0]
         return {figure.method(request): trained, "switched off": ablated}
@@ -43,8 +46,8 @@ def _series(name: str, labels: list[str]) -> str:
 
 
 def scored(figure: AnyFigure, request: Request) -> tuple[str, str | None]:
-    """Protocol and split of the first task; of a drawing no split."""
-    if isinstance(figure, Architecture):
+    """Protocol and split of the first task; none of a drawing, or of what a run has learned."""
+    if isinstance(figure, (Architecture, Embeddings)):
         return "drawn", None
     if not isinstance(figure, Curves):
         return "glue", "validation"
@@ -58,7 +61,7 @@ def published(figure: AnyFigure, request: Request) -> list[Shown]:
         return [_mark(mark) for mark in figure.marks()]
     if isinstance(figure, Activations):
         return [shown for known in figure.published().items() for shown in _points(*known)]
-    if isinstance(figure, Architecture):
+    if isinstance(figure, (Architecture, Embeddings)):
         return []
     return [_cell(cell) for cell in published_drops(figure.task(request)).values()]
 

@@ -12,11 +12,13 @@ from repro.papers.adaptable_adapters.data import ONE as ADAPTABLE_ONE
 from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves
+from repro.papers.embeddings import Embeddings
 from repro.papers.figures import Figure
 from repro.papers.houlsby import further as houlsby_further
 from repro.papers.houlsby import tables as houlsby
 from repro.papers.houlsby.figures import CURVES
 from repro.papers.hyperformer import tables as hyperformer
+from repro.papers.hyperformer.embedding_figure import TASK_EMBEDDINGS
 from repro.papers.peters import tables as peters
 from repro.papers.resadapters import tables as resadapters
 from repro.papers.resadapters.figures import ARCHITECTURE
@@ -35,9 +37,9 @@ TABLES: dict[str, Table] = {
         ADAPTABLE_ONE, adaptable.TWO, adaptable.THREE, adaptable.FOUR, adaptable.FIVE,
     )
 }  # fmt: skip
-AnyFigure = Figure | Curves | Architecture | Activations
+AnyFigure = Figure | Curves | Architecture | Activations | Embeddings
 FIGURES: dict[str, AnyFigure] = {
-    figure.id: figure for figure in (ABLATION, *CURVES, ARCHITECTURE, ACTIVATIONS)
+    figure.id: figure for figure in (ABLATION, *CURVES, ARCHITECTURE, ACTIVATIONS, TASK_EMBEDDINGS)
 }
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""

@@ -116,6 +116,21 @@ class ArchitectureView:
         """Of the encoder."""
         return self.lead.backbone.layers
 
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """No stored run: nothing is trained."""
+        return ()
+
+    @property
+    def cells(self) -> int:
+        """Panels."""
+        return len(self.panels)
+
+    @property
+    def done(self) -> int:
+        """All of them."""
+        return len(self.panels)
+
 
 def view_architecture(figure: Architecture, request: Request) -> ArchitectureView:
     """Raises ReproError where the encoder asked for cannot have the cells."""

@@ -1,0 +1,72 @@
+"""What a published figure of task embeddings is: maps of the vectors that one run has learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from repro.papers.figures import choice
+from repro.papers.tables import Request
+from repro.spec import RunSpec, Scale, TextToText
+from repro.spec.t5 import WrittenName
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """A published figure of task embeddings as data: those of one multi-task run.
+
+    `chain(method, request)` are the runs behind it, of the first seed, parents first; the
+    embeddings are the last one's. `kinds`: kind of task -> its tasks, which share a colour.
+    `unpublished` says why no published point is drawn.
+    """
+
+    kind: ClassVar[str] = "embeddings"
+
+    id: str
+    paper: str
+    title: str
+    methods: tuple[str, ...]
+    kinds: dict[str, tuple[WrittenName, ...]]
+    default_seeds: dict[Scale, int]
+    chain: Callable[[str, Request], list[RunSpec]]
+    unpublished: str
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def tasks(self) -> tuple[WrittenName, ...]:
+        """The tasks of all kinds."""
+        return tuple(task for tasks in self.kinds.values() for task in tasks)
+
+    def kind_of(self, task: WrittenName) -> str:
+        """The kind that a task is of."""
+        return next(kind for kind, tasks in self.kinds.items() if task in tasks)
+
+    def method(self, request: Request) -> str:
+        """The model that is drawn. Raises UnknownName for one that learns no embedding."""
+        return choice("method of this figure", request.method, self.methods)
+
+    def needed(self, request: Request) -> tuple[WrittenName, ...]:
+        """Every task: one run trains on them together."""
+        return self.tasks
+
+    def behind(self, request: Request) -> RunSpec:
+        """The run whose embeddings are drawn. Raises MissingData where no task has data."""
+        return self.chain(self.method(request), request)[-1]
+
+    def shown(self, request: Request) -> tuple[WrittenName, ...]:
+        """The tasks of the run that are asked for, by kind."""
+        task = self.behind(request).task
+        mixed = task.tasks if isinstance(task, TextToText) else ()
+        asked = mixed if request.tasks is None else request.tasks
+        return tuple(name for name in self.tasks if name in mixed and name in asked)
+
+    def lacking(self, request: Request) -> dict[str, str]:
+        """Task of the run -> why its data cannot be had: such a run cannot be trained here."""
+        task = self.behind(request).task
+        mixed = task.tasks if isinstance(task, TextToText) else ()
+        return {name: why for name, why in request.unavailable.items() if name in mixed}
+
+    def runs(self, request: Request) -> list[RunSpec]:
+        """Every run behind it, parents first; none where one cannot be trained."""
+        return [] if self.lacking(request) else self.chain(self.method(request), request)
