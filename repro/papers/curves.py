@@ -10,8 +10,9 @@ from repro.errors import ReproError
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale, run_key
 
-MEDIAN = "median"
+MEDIAN, MEAN = "median", "mean"
 """The panel over all tasks; the others are named by their task."""
+Axis = Literal["trained parameters", "initial standard deviation", "samples a task"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,22 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The score of a task's runs that is drawn, in percent, and what it is called."""
+    """The score of a task's runs that is drawn, in percent, and what it is called.
+
+    `also`: further metrics, of which the score is the mean with `metric`.
+    """
 
     name: str
     split: str
     protocol: str
     metric: str
     group: str = "ALL"
+    also: tuple[str, ...] = ()
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.metric, *self.also)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,9 @@ class Curves:
     `points(request)` are its settings, `run(point, task, request, seed)` the run of one. What is
     compared is compared with the series `reference` ("": there is none). `drawn`: the tasks of a
     scale unless asked; `shown`: those of them that have a panel of their own. `across`: the first
-    panel is over tasks.
+    panel is over tasks: percentiles of the difference to the reference, or ("mean") the mean of
+    all their metrics. `spread` of a point over seeds: the standard error of their mean, drawn as a
+    bar, or their standard deviation, drawn as a band. `first(request)`: runs that others need.
     """
 
     kind: ClassVar[str] = "curves"
@@ -88,11 +100,11 @@ class Curves:
     id: str
     paper: str
     title: str
-    axis: Literal["trained parameters", "initial standard deviation"]
+    axis: Axis
     tasks: tuple[str, ...]
     drawn: dict[Scale, tuple[str, ...]]
     shown: tuple[str, ...]
-    across: bool
+    across: Literal["", "median", "mean"]
     reference: str
     default_seeds: dict[Scale, int]
     points: Callable[[Request], tuple[Point, ...]]
@@ -101,6 +113,8 @@ class Curves:
     marks: Callable[[], tuple[Mark, ...]]
     said: Callable[[], tuple[Said, ...]] = field(default=tuple)
     notes: tuple[str, ...] = field(default=())
+    spread: Literal["sem", "sd"] = "sem"
+    first: Callable[[Request], tuple[RunSpec, ...]] = lambda request: ()
 
     def needed(self, request: Request) -> tuple[str, ...]:
         """The tasks that are asked for. Raises ReproError for a method, which is no choice here."""
@@ -119,12 +133,13 @@ class Curves:
 
     def runs(self, request: Request) -> list[RunSpec]:
         """Every run behind it, each once: one seed of all points before the second seed."""
-        found = {
-            run_key(spec): spec
+        drawn = (
+            spec
             for task in self.available(request)
             for point in self.points(request)
             for spec in self.behind(point, task, request)
-        }
+        )
+        found = {run_key(spec): spec for spec in (*self.first(request), *drawn)}
         return sorted(found.values(), key=lambda spec: spec.seed)
 
     def leads(self, request: Request) -> dict[str, list[Point]]:

@@ -19,6 +19,7 @@ from repro.papers.houlsby import tables as houlsby
 from repro.papers.houlsby.figures import CURVES
 from repro.papers.hyperformer import tables as hyperformer
 from repro.papers.hyperformer.embedding_figure import TASK_EMBEDDINGS
+from repro.papers.hyperformer.figures import LOW_RESOURCE
 from repro.papers.peters import tables as peters
 from repro.papers.resadapters import tables as resadapters
 from repro.papers.resadapters.figures import ARCHITECTURE
@@ -39,7 +40,8 @@ TABLES: dict[str, Table] = {
 }  # fmt: skip
 AnyFigure = Figure | Curves | Architecture | Activations | Embeddings
 FIGURES: dict[str, AnyFigure] = {
-    figure.id: figure for figure in (ABLATION, *CURVES, ARCHITECTURE, ACTIVATIONS, TASK_EMBEDDINGS)
+    figure.id: figure
+    for figure in (ABLATION, *CURVES, ARCHITECTURE, ACTIVATIONS, LOW_RESOURCE, TASK_EMBEDDINGS)
 }
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""

@@ -114,7 +114,7 @@ def _value(at: Place, column: Score, run: StoredRun) -> float | None:
         return None if run.result.layers is None else float(len(run.result.layers))
     epoch = at.row.epoch or kept_epoch(run)
     where = at.split(column), at.protocol(column), column.metric, column.group, epoch
-    score = run.score(*where)
+    score = run.score(*where, task=column.task if len(run.tasks) > 1 else None)
     return None if score is None else score.value
 
 

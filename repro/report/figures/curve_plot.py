@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from repro.papers.curves import MEDIAN
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
+from repro.papers.hyperformer.figures import DAGGER_BASE, MULTI_BASE, PLUS_BASE
 from repro.report.figures.curve_text import headline, stamp
-from repro.report.figures.curves import CurvePanel, CurvesView, Dot, Line
+from repro.report.figures.curves import SPREADS, X_LABELS, CurvePanel, CurvesView, Dot, Line
 from repro.report.figures.style import BASE, INK, MARK, PAPER, QUIET, SMALL, WIDTH, blank
 
 if TYPE_CHECKING:
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-COLOURS = {SIZED: "#E69F00", TOP: "#0072B2", NORMS: "#009E73", FULL: INK}
+COLOURS = {
+    SIZED: "#E69F00", TOP: "#0072B2", NORMS: "#009E73", FULL: INK,
+    PLUS_BASE: "#E69F00", DAGGER_BASE: "#0072B2", MULTI_BASE: INK,
+}  # fmt: skip
 """Of Okabe and Ito's palette, which colour-blind readers tell apart."""
-MARKERS = {SIZED: "o", TOP: "s", NORMS: "D", FULL: "_"}
+MARKERS = {
+    SIZED: "o", TOP: "s", NORMS: "D", FULL: "_", PLUS_BASE: "o", DAGGER_BASE: "s", MULTI_BASE: "D",
+}  # fmt: skip
 KINDS = {"quoted": "published, quoted", "digitised": "published, digitised from a picture"}
 CROSSED = "a run predicts one class"
 ROOM = 0.12
@@ -68,7 +74,7 @@ def fill(axes: Axes, panel: CurvePanel) -> dict[str, Artist]:
     handles: dict[str, Artist] = {}
     for line in panel.lines:
         draw = {"level": level, "threshold": threshold}.get(line.shape, curve)
-        handles[name_of(line)] = draw(axes, line)
+        handles[name_of(line)] = draw(axes, line, panel)
     crossed = [dot for line in panel.lines for dot in line.dots if dot.collapsed]
     if crossed:
         handles[CROSSED] = cross(axes, crossed)
@@ -102,13 +108,13 @@ def empty(axes: Axes, words: str) -> None:
     axes.text(0.5, 0.5, filled, ha="center", va="center", color=QUIET, transform=axes.transAxes)
 
 
-def curve(axes: Axes, line: Line) -> Artist:
-    """Points joined by a line, with a band over tasks or bars over seeds."""
+def curve(axes: Axes, line: Line, panel: CurvePanel) -> Artist:
+    """Points joined by a line, with a band over tasks, or bars or a band over seeds."""
     colour, ours = COLOURS[line.series], line.kind == "reproduced"
     dots = sorted(line.dots, key=lambda dot: dot.x or 0.0)
     x, y = [dot.x or 0.0 for dot in dots], [dot.y or 0.0 for dot in dots]
     bars = [dot for dot in dots if dot.low is not None]
-    if bars and dots[0].names[:1] != ("seed 0",) and len(dots) > 1 and ours:
+    if bars and panel.spread != SPREADS["sem"] and len(dots) > 1 and ours:
         low, high = [dot.low or 0.0 for dot in dots], [dot.high or 0.0 for dot in dots]
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, zorder=1)
     elif bars:
@@ -127,7 +133,7 @@ def curve(axes: Axes, line: Line) -> Artist:
     return handle
 
 
-def level(axes: Axes, line: Line) -> Artist:
+def level(axes: Axes, line: Line, panel: CurvePanel) -> Artist:
     """A line over the whole width, for what has no place on x."""
     dot, ours = line.dots[0], line.kind == "reproduced"
     if dot.low is not None and dot.high is not None:
@@ -141,7 +147,7 @@ def level(axes: Axes, line: Line) -> Artist:
     )
 
 
-def threshold(axes: Axes, line: Line) -> Artist:
+def threshold(axes: Axes, line: Line, panel: CurvePanel) -> Artist:
     """An upright line at a place on x."""
     return axes.axvline(line.dots[0].x or 0.0, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
 
@@ -161,7 +167,7 @@ def cross(axes: Axes, dots: list[Dot]) -> Artist:
 
 def scale(axes: Axes, panel: CurvePanel) -> None:
     """A logarithmic x with readable ticks, and room beside the outermost points."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     places = [dot.x for line in panel.lines for dot in line.dots if dot.x is not None]
     axes.set_xscale("log")
@@ -171,6 +177,8 @@ def scale(axes: Axes, panel: CurvePanel) -> None:
         axes.set_xlim(min(places) / factor, max(places) * factor)
         fine = (1.0,) if decades > 1.6 else (1.0, 2.0, 5.0)
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=fine, numticks=12))
+        if panel.x_label == X_LABELS["samples a task"]:
+            axes.xaxis.set_major_locator(FixedLocator(sorted(set(places))))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axes.yaxis.set_major_locator(MaxNLocator(7))

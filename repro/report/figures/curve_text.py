@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from repro.papers.curves import MEDIAN
 from repro.report.captions import setting
 from repro.report.figures.curves import CurvePanel, CurvesView, Line, Measured, Stated
 from repro.report.figures.text import rounded
@@ -33,7 +34,7 @@ def stamp(view: CurvesView) -> str:
     parts = [
         f"{view.request.scale.capitalize()} scale",
         f"{backbone.name} ({backbone.layers} layers)",
-        "seed 0" if seeds == 1 else f"mean of {seeds} seeds",
+        f"seed {view.lead.seed}" if seeds == 1 else f"mean of {seeds} seeds",
     ]
     if view.request.scale != "paper":
         parts.append("not comparable with the published numbers")
@@ -65,6 +66,8 @@ def _rows(view: CurvesView) -> str:
     noun = "questions" if isinstance(task, SquadTask) else "rows"
     each = "each task's " if len(view.tasks) > 1 else "the "
     cap = f"at most {task.train_rows:,} of " if task.train_rows else ""
+    if view.figure.axis == "samples a task":
+        cap = "so many of "
     return f"{cap}{each}{kind} training {noun}"
 
 
@@ -106,12 +109,13 @@ def _scored(view: CurvesView) -> str:
 def _panels(view: CurvesView) -> list[str]:
     """What a bar and a band are; hollow points are published."""
     parts = []
-    if view.figure.across:
+    if view.figure.across == MEDIAN:
         panel = view.panels[0]
         parts.append(f"{panel.title}: {panel.y_label}; shaded from the {panel.spread}.")
-    own = [panel.title for panel in view.panels if panel.name in view.tasks]
+    own = [panel.title for panel in view.panels if panel.name != MEDIAN]
     if own and view.request.seeds > 1:
-        parts.append(f"{', '.join(own)}: bars are {view.panels[-1].spread}.")
+        shape = "bars are" if view.figure.spread == "sem" else "shaded is"
+        parts.append(f"{', '.join(own)}: {shape} {view.panels[-1].spread}.")
     kinds = {line.kind for panel in view.panels for line in panel.lines} - {"reproduced"}
     if kinds:
         parts.append(f"Hollow or dashed: published, {' or '.join(sorted(kinds))}.")

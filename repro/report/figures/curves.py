@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from repro.papers.curves import MEDIAN, Curves, Mark, Point, Said, Scored
+from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said, Scored
 from repro.papers.tables import Request
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, kept_epoch
@@ -23,6 +23,15 @@ from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.tasks.catalogue import TITLES
 
+X_LABELS: dict[Axis, str] = {
+    "trained parameters": "trained parameters, without the output layer",
+    "initial standard deviation": "standard deviation of the initial matrices",
+    "samples a task": "training samples of each task",
+}
+SPREADS = {
+    "sem": "1 standard error over seeds, to either side",
+    "sd": "1 standard deviation over seeds, to either side",
+}
 LOW, HIGH = 20, 80
 """The percentiles over tasks that Houlsby et al. shade."""
 COLLAPSE = "predicts one class"
@@ -39,6 +48,7 @@ class Measured:
     reason: str
     collapsed: int
     runs: tuple[str, ...]
+    seeds: tuple[int, ...]
 
     @property
     def mean(self) -> float | None:
@@ -141,7 +151,8 @@ def view_curves(figure: Curves, request: Request, store: Store) -> CurvesView:
         for point in points
     }
     marks, shown = figure.marks(), shown_tasks(figure, tasks, request)
-    panels = [_across(figure, request, tasks, measured, marks)] if figure.across else []
+    over_tasks = _average if figure.across == MEAN else _across
+    panels = [over_tasks(figure, request, tasks, measured, marks)] if figure.across else []
     panels += [_of_task(figure, request, task, measured, marks) for task in shown]
     gaps: dict[str, tuple[Measured, ...]] = {}
     for one in measured.values():
@@ -182,6 +193,13 @@ def percentiles(values: Sequence[float]) -> tuple[float, float, float]:
     return float(low), float(middle), float(high)
 
 
+def spread_of(figure: Curves, values: Sequence[float]) -> float | None:
+    """What a point's bar or band shows to either side; None for one value."""
+    if figure.spread == "sem":
+        return standard_error(values)
+    return statistics.stdev(values) if len(values) > 1 else None
+
+
 def standard_error(values: Sequence[float]) -> float | None:
     """Of the mean; None for one value."""
     if len(values) < 2:
@@ -196,7 +214,7 @@ def _measured(
     found = lookup.find(specs)
     values, rest = [], []
     for one in found:
-        value = None if one.run is None else _score(one.run, scored)
+        value = None if one.run is None else _score(one.run, task, scored)
         if value is None:
             rest.append(one)
         else:
@@ -215,13 +233,20 @@ def _measured(
         reason=why,
         collapsed=sum(bool(run.result.collapsed) for run in stored),
         runs=tuple(run.key for run in stored),
+        seeds=tuple(spec.seed for spec in specs),
     )
 
 
-def _score(run: StoredRun, scored: Scored) -> float | None:
-    where = scored.split, scored.protocol, scored.metric, scored.group
-    score = run.score(*where, kept_epoch(run))
-    return None if score is None else score.value + 0.0  # a zero without a sign
+def _score(run: StoredRun, task: str, scored: Scored) -> float | None:
+    """The mean of the metrics; None where one was not scored."""
+    epoch, found = kept_epoch(run), []
+    for metric in scored.metrics:
+        where = scored.split, scored.protocol, metric, scored.group, epoch
+        score = run.score(*where, task=task if len(run.tasks) > 1 else None)
+        if score is None:
+            return None
+        found.append(score.value)
+    return statistics.fmean(found) + 0.0  # a zero without a sign
 
 
 Cells = Mapping[tuple[Point, str], Measured]
@@ -275,6 +300,44 @@ def _over_tasks(
     )
 
 
+def _average(
+    figure: Curves, request: Request, tasks: Sequence[str], cells: Cells, marks: Sequence[Mark]
+) -> CurvePanel:
+    """The mean of every metric of every task, seed by seed."""
+    counts = {task: len(figure.scored(task, request).metrics) for task in tasks}
+    lines = []
+    for series, points in figure.leads(request).items():
+        dots = [_over_metrics(figure, point, counts, cells) for point in points]
+        kept = tuple(dot for dot in dots if dot is not None)
+        lines += [Line(series, "reproduced", kept)] * bool(kept)
+    numbers, many = sum(counts.values()), len(tasks)
+    return CurvePanel(
+        name=MEAN,
+        title=f"Mean over {many} task" + "s" * (many != 1),
+        x_label=_x_label(figure),
+        y_label=f"mean of {numbers} numbers, %" if numbers > 1 else "score, %",
+        spread=SPREADS[figure.spread],
+        lines=(*lines, *_published(marks, MEAN)),
+        absent="" if lines else _why(cells.values()),
+    )
+
+
+def _over_metrics(
+    figure: Curves, point: Point, counts: Mapping[str, int], cells: Cells
+) -> Dot | None:
+    """A point's mean over seeds of that over metrics; None where a task lacks a run."""
+    own = [cells[point, task] for task in counts]
+    if not all(one.values for one in own):
+        return None
+    values = tuple(
+        math.fsum(n * v for n, v in zip(counts.values(), of_seed, strict=True))
+        / sum(counts.values())
+        for of_seed in zip(*(one.values for one in own), strict=True)
+    )
+    found = replace(own[0], values=values, collapsed=max(one.collapsed for one in own))
+    return _of_seeds(figure, found, level=False)
+
+
 def _of_task(
     figure: Curves, request: Request, task: str, cells: Cells, marks: Sequence[Mark]
 ) -> CurvePanel:
@@ -292,7 +355,7 @@ def _of_task(
         title=TITLES[task],
         x_label=_x_label(figure),
         y_label=f"{scored.name}{unit or ' x 100'}",
-        spread="1 standard error over seeds, to either side",
+        spread=SPREADS[figure.spread],
         lines=(*lines, *_published(marks, task)),
         absent="" if lines else _why([cells[p, task] for p in figure.points(request)]),
     )
@@ -302,7 +365,7 @@ def _of_seeds(figure: Curves, one: Measured, level: bool) -> Dot | None:
     """A point's mean over seeds; None where one is missing. `level`: it has no place on x."""
     if one.mean is None:
         return None
-    error = standard_error(one.values)
+    error = spread_of(figure, one.values)
     return Dot(
         label=one.point.name,
         x=None if level else place_of(figure, one.point, one.lead),
@@ -310,7 +373,7 @@ def _of_seeds(figure: Curves, one: Measured, level: bool) -> Dot | None:
         low=None if error is None else one.mean - error,
         high=None if error is None else one.mean + error,
         values=one.values,
-        names=tuple(f"seed {seed}" for seed in range(len(one.values))),
+        names=tuple(f"seed {seed}" for seed in one.seeds),
         trained=trained_parameters(one.lead),
         collapsed=one.collapsed,
     )
@@ -336,9 +399,7 @@ def _dot(mark: Mark) -> Dot:
 
 
 def _x_label(figure: Curves) -> str:
-    if figure.axis == "trained parameters":
-        return "trained parameters, without the output layer"
-    return "standard deviation of the initial matrices"
+    return X_LABELS[figure.axis]
 
 
 def _why(cells: Iterable[Measured]) -> str:

@@ -1,0 +1,89 @@
+"""low-resource: the mean over GLUE by samples of each task (HyperFormer, Figure 2), as data."""
+
+from __future__ import annotations
+
+from repro.papers.curves import Curves, Mark, Point, Scored
+from repro.papers.hyperformer.claims import DAGGER, MULTI, PLUS, row_of
+from repro.papers.hyperformer.runs import backbone_of, first_seed, low_resource_run, pretraining
+from repro.papers.hyperformer.small import LOW_SIZES
+from repro.papers.hyperformer.tables import PAPER, PRINTED, PROTOCOL, written
+from repro.papers.tables import Request
+from repro.spec import RunSpec
+from repro.spec.text_to_text import TEXT_TO_TEXT
+
+MULTI_BASE, DAGGER_BASE, PLUS_BASE = (
+    row_of(model, "BASE").partition(" / ")[2] for model in (MULTI, DAGGER, PLUS)
+)
+MODELS = {MULTI_BASE: MULTI, DAGGER_BASE: DAGGER, PLUS_BASE: PLUS}
+"""Series -> model of Table 1."""
+WORDS = {
+    "matthews": "Matthews correlation",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "pearson": "Pearson's correlation",
+    "spearman": "Spearman's correlation",
+}
+
+
+def points(request: Request) -> tuple[Point, ...]:
+    """Every model at every number of samples."""
+    return tuple(
+        Point(series, f"{samples:,} samples", samples)
+        for series in MODELS
+        for samples in LOW_SIZES[request.scale]
+    )
+
+
+def run(point: Point, task: str, request: Request, index: int) -> RunSpec:
+    """The multi-task run of a point, which scores all tasks."""
+    assert point.value is not None
+    model, samples = MODELS[point.series], int(point.value)
+    return low_resource_run(model, samples, request, first_seed(index))
+
+
+def first(request: Request) -> tuple[RunSpec, ...]:
+    """The tiny T5's pre-training, at smoke scale."""
+    needed = pretraining(request, backbone_of(request, "BASE")[0])
+    return () if needed is None else (needed,)
+
+
+def scored(task: str, request: Request) -> Scored:
+    """The mean of the metrics of Table 1, on test rows."""
+    metric, *more = TEXT_TO_TEXT[written(task)].metrics
+    name = " and ".join(WORDS[known] for known in (metric, *more))
+    name = f"mean of {name}" if more else name
+    return Scored(name, "test", PROTOCOL, metric, also=tuple(more))
+
+
+def nothing() -> tuple[Mark, ...]:
+    """No point of this figure is printed."""
+    return ()
+
+
+LOW_RESOURCE = Curves(
+    id="low-resource",
+    paper=PAPER,
+    title="GLUE with few samples of each task (HyperFormer, Figure 2)",
+    axis="samples a task",
+    tasks=PRINTED,
+    drawn={"paper": PRINTED, "reduced": PRINTED, "smoke": PRINTED},
+    shown=(),
+    across="mean",
+    reference="",
+    default_seeds={"paper": 5, "reduced": 2, "smoke": 1},
+    points=points,
+    run=run,
+    scored=scored,
+    marks=nothing,
+    spread="sd",
+    first=first,
+    notes=(
+        "The paper shows its points in a picture only, and no table of them is known to us: "
+        "nothing published is drawn.",
+        "The mean is that of Table 1, of eleven numbers: MRPC, QQP and STS-B count twice. A run "
+        "scores all tasks; its samples are drawn anew for every seed.",
+        "How long the paper trains here is not in the copies at hand: 15,000 steps are assumed, "
+        "all else as in Hyperformer-1.",
+        "Smaller scales have fewer and smaller points; one model stands there for both sizes.",
+    ),
+)
