@@ -17,6 +17,7 @@ from repro.spec import Backbone, HyperFormer, Method, RunSpec, T5Adapters
 from repro.spec.counts import t5_parameters
 
 HIDDEN, LAYERS, FORWARD, VOCABULARY, HEADS = 16, 2, 32, 50, 4
+END = 1
 TASKS = ("cola", "rte", "mnli")
 SMALL = Backbone(
     id="local", revision="sha256:t5", layers=LAYERS, hidden_size=HIDDEN,
@@ -48,13 +49,13 @@ def written_run(
     return RunSpec.model_validate(fields | changes)
 
 
-def small_t5(seed: int = 0) -> nn.Module:
-    """Random weights, some norms among them, so that everything has an effect; frozen."""
+def small_t5(seed: int = 4) -> nn.Module:
+    """Random weights, larger than T5's own so that texts differ and end early; frozen."""
     from transformers import T5Config, T5ForConditionalGeneration
 
     config = T5Config(
         vocab_size=VOCABULARY, d_model=HIDDEN, d_kv=HIDDEN // HEADS, d_ff=FORWARD,
-        num_layers=LAYERS, num_heads=HEADS, pad_token_id=0, eos_token_id=1,
+        num_layers=LAYERS, num_heads=HEADS, pad_token_id=0, eos_token_id=END,
         decoder_start_token_id=0,
     )  # fmt: skip
     with torch.random.fork_rng():
@@ -63,6 +64,11 @@ def small_t5(seed: int = 0) -> nn.Module:
         for name, parameter in model.named_parameters():
             if "norm" in name:
                 nn.init.uniform_(parameter, 0.5, 1.5)
+            elif name == "shared.weight":
+                nn.init.normal_(parameter, std=3.0)
+            else:
+                nn.init.normal_(parameter, std=0.4)
+        model.shared.weight.data[END] *= -3
     frozen: nn.Module = model.eval().requires_grad_(False)
     return frozen
 
