@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from repro.spec.t5 import TextToText, WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
-from repro.tasks.draws import generated_sizes
+from repro.tasks.draws import FORM, generated_sizes
 from repro.tasks.text_to_text.division import set_aside
 from repro.tasks.text_to_text.generated import DEFAULT_REVISION
 
@@ -41,11 +41,12 @@ def _divided(task: TextToText, name: WrittenName) -> tuple[int, int, int]:
 
 def _splits(task: TextToText, name: WrittenName) -> dict[str, int]:
     """Official split -> rows."""
-    revision = task.revisions.get(name)
-    if task.source == "published" or revision is None:
-        return TEXT_TO_TEXT[name].facts.rows
-    _, train, scored = generated_sizes(revision, DEFAULT_REVISION)
-    return {"train": train} | dict.fromkeys(TEXT_TO_TEXT[name].scored, scored)
+    revision, written = task.revisions.get(name) or "", TEXT_TO_TEXT[name]
+    # what is not of the generator's form is refused where the rows are made
+    if task.source == "generated" and (FORM.fullmatch(revision) or not written.facts.rows):
+        _, train, scored = generated_sizes(revision, DEFAULT_REVISION)
+        return {"train": train} | dict.fromkeys(written.scored, scored)
+    return written.facts.rows
 
 
 def _capped(rows: int, cap: int | None) -> int:

@@ -1,0 +1,125 @@
+"""Which rows train, validate and test."""
+
+from __future__ import annotations
+
+import pytest
+from written_samples import made, numbered
+
+from repro.errors import MissingData
+from repro.spec import TextToText
+from repro.spec.t5 import WrittenName
+from repro.tasks.sentences.rows import Row
+from repro.tasks.text_to_text.division import divided, permutation
+
+SMALL_SETS: list[WrittenName] = ["cola", "mrpc", "stsb", "rte", "cb"]
+LARGE_SETS: list[WrittenName] = ["sst2", "qqp", "qnli"]
+
+
+def ids(rows: list[Row]) -> list[int]:
+    return [row.idx for row in rows]
+
+
+def shuffled_by_torch(rows: int, seed: int) -> list[int]:
+    """What the released code calls: torch.randperm with a generator of its own."""
+    import torch
+
+    return torch.randperm(rows, generator=torch.Generator().manual_seed(seed)).tolist()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 277, 408, 5_749])
+@pytest.mark.parametrize("seed", [0, 42, 2**32 + 7])
+def test_the_permutation_is_that_of_torch(rows: int, seed: int) -> None:
+    assert permutation(rows, seed) == shuffled_by_torch(rows, seed)
+
+
+@pytest.mark.parametrize("name", SMALL_SETS)
+def test_a_small_set_has_its_validation_rows_halved_as_in_the_released_code(
+    name: WrittenName,
+) -> None:
+    found = divided({"train": numbered(9), "validation": numbered(277)}, name, made(name))
+    order = shuffled_by_torch(277, 42)
+    assert ids(found.training) == list(range(9))
+    # RTE: 138 rows validate and 139 test
+    assert ids(found.validation) == sorted(order[:138])
+    assert ids(found.test) == sorted(order[138:])
+
+
+def test_imdb_has_its_test_rows_halved() -> None:
+    found = divided({"train": numbered(4), "test": numbered(10)}, "imdb", made("imdb"))
+    order = shuffled_by_torch(10, 42)
+    assert (ids(found.validation), ids(found.test)) == (sorted(order[:5]), sorted(order[5:]))
+
+
+@pytest.mark.parametrize("name", LARGE_SETS)
+def test_a_large_set_has_a_thousand_training_rows_set_aside(name: WrittenName) -> None:
+    splits = {"train": numbered(6_000), "validation": numbered(30)}
+    aside = sorted(shuffled_by_torch(6_000, 42)[:1_000])
+    left_out = divided(splits, name, made(name))
+    assert ids(left_out.validation) == aside
+    assert ids(left_out.training) == sorted(set(range(6_000)) - set(aside))
+    assert ids(left_out.test) == list(range(30))
+    trained_on = divided(splits, name, made(name, set_aside="trained-on"))
+    assert ids(trained_on.validation) == aside
+    assert ids(trained_on.training) == list(range(6_000))
+
+
+def test_of_fewer_training_rows_a_fifth_is_set_aside() -> None:
+    found = divided({"train": numbered(57), "validation": numbered(9)}, "sst2", made("sst2"))
+    assert (len(found.training), len(found.validation), len(found.test)) == (46, 11, 9)
+
+
+def test_yelp_is_tested_on_its_test_rows() -> None:
+    splits = {"train": numbered(50), "test": numbered(7)}
+    found = divided(splits, "yelp-polarity", made("yelp-polarity"))
+    assert (len(found.training), len(found.validation)) == (40, 10)
+    assert ids(found.test) == list(range(7))
+
+
+def test_mnli_validates_on_mismatched_and_tests_on_matched_rows() -> None:
+    splits = {
+        "train": numbered(5), "validation_matched": numbered(3),
+        "validation_mismatched": numbered(4),
+    }  # fmt: skip
+    found = divided(splits, "mnli", made("mnli"))
+    assert (len(found.training), len(found.validation), len(found.test)) == (5, 4, 3)
+
+
+def test_scitail_has_splits_of_its_own() -> None:
+    splits = {"train": numbered(5), "validation": numbered(3), "test": numbered(4)}
+    found = divided(splits, "scitail", made("scitail"))
+    assert (len(found.training), len(found.validation), len(found.test)) == (5, 3, 4)
+
+
+def capped(seed: int) -> TextToText:
+    return made("sst2", train_rows=20, evaluation_rows=6, subset_seed=seed)
+
+
+def test_a_cap_draws_training_rows_by_the_subset_seed_and_leaves_the_scored_ones() -> None:
+    splits = {"train": numbered(100), "validation": numbered(30)}
+    first, second = (divided(splits, "sst2", capped(seed)) for seed in (1, 2))
+    assert (len(first.training), len(first.validation), len(first.test)) == (20, 6, 6)
+    assert ids(first.training) != ids(second.training)
+    assert ids(first.validation) == ids(second.validation)
+    assert ids(first.test) == ids(second.test)
+    # what is set aside is never drawn
+    whole = divided(splits, "sst2", made("sst2"))
+    assert set(ids(first.training)) <= set(ids(whole.training))
+
+
+def test_fewer_rows_are_a_part_of_more() -> None:
+    splits = {"train": numbered(100), "validation": numbered(30)}
+    few = divided(splits, "cola", made("cola", train_rows=4, subset_seed=3))
+    more = divided(splits, "cola", made("cola", train_rows=16, subset_seed=3))
+    assert set(ids(few.training)) < set(ids(more.training))
+
+
+def test_a_cap_above_what_there_is_keeps_everything() -> None:
+    splits = {"train": numbered(5), "validation": numbered(4)}
+    found = divided(splits, "cb", made("cb", train_rows=250, evaluation_rows=90))
+    assert (len(found.training), len(found.validation), len(found.test)) == (5, 2, 2)
+
+
+@pytest.mark.parametrize(("name", "train", "scored"), [("rte", 9, 1), ("sst2", 4, 9)])
+def test_too_few_rows_to_divide_are_refused(name: WrittenName, train: int, scored: int) -> None:
+    with pytest.raises(MissingData, match="too few to be divided"):
+        divided({"train": numbered(train), "validation": numbered(scored)}, name, made(name))
