@@ -35,6 +35,11 @@ def drawn(spec: RunSpec, likeness: float = 1.0) -> Vectors:
     }
 
 
+def alike(value: float) -> Vectors:
+    """Task -> the same vector of 64 equal numbers."""
+    return {task: [value] * 64 for task in FIGURE.tasks}
+
+
 def store_run(
     store: Store, spec: RunSpec, embeddings: Vectors | None, *, collapsed: bool = False
 ) -> str:

@@ -17,8 +17,8 @@ class Embeddings:
     """A published figure of task embeddings as data: those of one multi-task run.
 
     `chain(method, request)` are the runs behind it, of the first seed, parents first; the
-    embeddings are the last one's. `kinds`: kind of task -> its tasks, which share a colour.
-    `unpublished` says why no published point is drawn.
+    embeddings are the last one's. `kinds`: kind of task -> its tasks, which share a colour. No
+    published point is drawn: `notes` say why.
     """
 
     kind: ClassVar[str] = "embeddings"
@@ -30,7 +30,6 @@ class Embeddings:
     kinds: dict[str, tuple[WrittenName, ...]]
     default_seeds: dict[Scale, int]
     chain: Callable[[str, Request], list[RunSpec]]
-    unpublished: str
     notes: tuple[str, ...] = field(default=())
 
     @property

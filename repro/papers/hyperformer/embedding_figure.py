@@ -35,9 +35,9 @@ TASK_EMBEDDINGS = Embeddings(
     },
     default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     chain=chain,
-    unpublished="The paper prints a picture without coordinates, so no published point is drawn "
-    "and nothing is compared.",
     notes=(
+        "The paper prints a picture without coordinates, so no published point is drawn and "
+        "nothing is compared.",
         "The run is that of the first seed in Hyperformer-1, of the base size.",
         "The kinds of task are ours; STS-B, which grades likeness, counts as paraphrase.",
         "--method hyperformer draws HyperFormer's embeddings, which are wider, in place of those "

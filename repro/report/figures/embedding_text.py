@@ -8,6 +8,7 @@ from typing import Any
 
 from repro.report.figures.embedding_maps import PERPLEXITY
 from repro.report.figures.embeddings import EmbeddingsView, Map
+from repro.report.files import command_line
 from repro.spec.t5 import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.words import counted
@@ -17,6 +18,7 @@ CSV_COLUMNS = [
     "y_share", "other", "distance", "nearest",
 ]  # fmt: skip
 TITLES = {"pca": "Principal components", "tsne": f"t-SNE, perplexity {PERPLEXITY:g}"}
+NOT_RUN = "not run"
 NAMES = {"hyperformer++": "HyperFormer++", "hyperformer": "HyperFormer"}
 
 
@@ -96,9 +98,9 @@ def spread(view: EmbeddingsView) -> list[str]:
 
 def notes(view: EmbeddingsView) -> list[str]:
     """What is missing, who is nearest to whom, and what holds for the figure at every scale."""
-    found = [view.figure.unpublished]
+    found: list[str] = []
     if view.absent:
-        found.append(f"Not drawn: {view.absent}.")
+        found.append(f"Not drawn: {view.absent.removesuffix('.')}.{_command(view)}")
     else:
         found += [
             f"{TITLES[one.name]}: not drawn, {one.absent}." for one in view.maps if one.absent
@@ -109,6 +111,11 @@ def notes(view: EmbeddingsView) -> list[str]:
     if view.request.seeds > 1:
         found.append("Of several seeds the first one is drawn.")
     return found + list(view.figure.notes)
+
+
+def _command(view: EmbeddingsView) -> str:
+    """What trains the run, where it never ran."""
+    return f" It is trained by: {command_line(view.request)}" if view.absent == NOT_RUN else ""
 
 
 def nearest(view: EmbeddingsView) -> list[str]:
