@@ -7,11 +7,13 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
+from repro.papers.tables import Score
 from repro.report.captions import caption
 from repro.report.notes import notes
 from repro.report.render import grid, verdict
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
+from repro.tasks.catalogue import TITLES
 
 NEEDS = ("booktabs", "adjustbox", "float")
 """Packages that the document of a table loads; pdflatex in any encoding of fonts."""
@@ -75,23 +77,42 @@ def latex(view: TableView, name: str) -> str:
     title = escape(view.table.title)
     said = rf"\caption[{title}]{{\textbf{{{escape(view.table.id)}.}} {escape(caption(view))}}}"
     lines = [rf"% Needs \usepackage{{{','.join(NEEDS)}}}"]
-    for number, part in enumerate(_parts(view)):
+    for number, (section, part) in enumerate(_parts(view)):
         if number:
-            section = escape(part.rows[0].row.section)
-            said = rf"\caption[]{{\textbf{{{escape(view.table.id)}}}, continued: {section}.}}"
+            named = rf"\textbf{{{escape(view.table.id)}}}, continued: {escape(section)}."
+            said = rf"\caption[]{{{named}}}"
         lines += _float(part, [said, *[rf"\label{{{label(name)}}}"] * (not number)])
     return "\n".join([*lines, *_notes([*notes(view), *_meanings(view)])]) + "\n"
 
 
-def _parts(view: TableView) -> list[TableView]:
-    """The whole table, or one of many rows by its sections."""
+def _parts(view: TableView) -> list[tuple[str, TableView]]:
+    """The whole table, or one of many rows by its sections; one printed with columns as rows by
+    its tasks. Each with its name.
+    """
+    if view.table.transposed:
+        return _by_task(view) if len(view.table.columns) > MOST_ROWS else [("", view)]
     if len(view.rows) <= MOST_ROWS:
-        return [view]
+        return [("", view)]
     sections = dict.fromkeys(row.row.section for row in view.rows)
     return [
-        replace(view, rows=tuple(row for row in view.rows if row.row.section == section))
+        (section, replace(view, rows=tuple(r for r in view.rows if r.row.section == section)))
         for section in sections
     ]
+
+
+def _by_task(view: TableView) -> list[tuple[str, TableView]]:
+    """The columns of each task; what is of no task stands with those before it."""
+    of: list[str] = []
+    for column in view.table.columns:
+        of.append(column.task if isinstance(column, Score) else of[-1] if of else "")
+    return [(TITLES.get(task, task), _columns(view, of, task)) for task in dict.fromkeys(of)]
+
+
+def _columns(view: TableView, of: Sequence[str], task: str) -> TableView:
+    kept = [place for place, own in enumerate(of) if own == task]
+    columns = tuple(view.table.columns[place] for place in kept)
+    rows = (replace(row, cells=tuple(row.cells[place] for place in kept)) for row in view.rows)
+    return replace(view, table=replace(view.table, columns=columns), rows=tuple(rows))
 
 
 def _float(view: TableView, caption: Sequence[str]) -> list[str]:
