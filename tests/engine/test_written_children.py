@@ -1,0 +1,177 @@
+"""Runs on the tiny T5, which one run pre-trains and a few-shot one starts from: real processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from run_samples import changed
+from safetensors.torch import load_file
+
+from repro.engine.jobs import Execution
+from repro.engine.local import LocalExecutor
+from repro.engine.plan import jobs_for
+from repro.spec import (
+    HyperFormer,
+    Method,
+    Recipe,
+    RunSpec,
+    T5FineTuning,
+    TextToText,
+    run_key,
+)
+from repro.spec.backbones import KNOWN, TINY_T5
+from repro.spec.counts import trained_parameters
+from repro.store import Store
+from repro.store.entry import ADAPTER, StoredRun
+
+RECIPE = Recipe(
+    epochs=2, look_steps=3, steps=5, batch_size=4, learning_rate=1e-3, schedule="linear",
+    bias_correction=True, clip_norm=1.0, keep="first-best", label_smoothing=0.1, over_tokens="sum",
+)  # fmt: skip
+PLUS = HyperFormer(generators="stack", reduction=16, task_embedding=8, projected=8)
+
+
+def run(method: Method, *tasks: str, rows: int | None = None, **parents: RunSpec) -> RunSpec:
+    """A run of five steps on a few generated rows."""
+    sizes = "seed=0,train=20,validation=12"
+    task = TextToText.model_validate(
+        {
+            "tasks": tasks, "source": "generated", "revisions": dict.fromkeys(tasks, sizes),
+            "train_rows": rows,
+        }
+    )  # fmt: skip
+    roles = {role.replace("_", "-"): run_key(parent) for role, parent in parents.items()}
+    return RunSpec(
+        scale="smoke", backbone=KNOWN[TINY_T5], task=task, method=method, recipe=RECIPE, seed=3,
+        parents=roles,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Family:
+    """A pre-trained model, two multi-task runs on it, and a few-shot run from each."""
+
+    pretrained: RunSpec
+    tuned: RunSpec
+    plus: RunSpec
+    few_tuned: RunSpec
+    few_plus: RunSpec
+
+    @property
+    def all(self) -> list[RunSpec]:
+        return [self.few_plus, self.few_tuned, self.plus, self.tuned, self.pretrained]
+
+
+@pytest.fixture(scope="module")
+def family() -> Family:
+    first = run(T5FineTuning(), "span-corruption")
+    tuned = run(T5FineTuning(), "rte", "cola", pretrained=first)
+    plus = run(PLUS, "rte", "cola", pretrained=first)
+    parents = {"pretrained": first}
+    like = changed(PLUS, ("starts_from",), "rte")
+    return Family(
+        first,
+        tuned,
+        plus,
+        run(T5FineTuning(), "cb", rows=4, multi_task=tuned, **parents),
+        run(like, "cb", rows=4, multi_task=plus, **parents),
+    )
+
+
+@pytest.fixture(scope="module")
+def store(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Everything trained, given in the opposite order."""
+    store = Store(tmp_path_factory.mktemp("written") / "store")
+    execute(family.all, store)
+    return store
+
+
+def execute(specs: list[RunSpec], store: Store) -> None:
+    found = LocalExecutor().run(jobs_for(specs, store), store, Execution(threads=1))
+    assert [(outcome.kind, outcome.message) for outcome in found] == [(None, "")] * len(found)
+
+
+def stored(store: Store, spec: RunSpec) -> StoredRun:
+    found = store.read(run_key(spec), verify=True)
+    assert found is not None
+    return found
+
+
+def weights(run: StoredRun) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = load_file(run.path / ADAPTER)
+    return found
+
+
+def test_a_run_keeps_weights_where_a_child_needs_them(store: Store, family: Family) -> None:
+    assert ADAPTER in stored(store, family.pretrained).files
+    assert ADAPTER in stored(store, family.tuned).files
+    assert ADAPTER not in stored(store, family.few_tuned).files  # fine-tuned, and nobody's parent
+    assert ADAPTER in stored(store, family.few_plus).files  # small
+
+
+def test_a_child_names_the_results_that_it_was_made_from(store: Store, family: Family) -> None:
+    few, plus = stored(store, family.few_plus), stored(store, family.plus)
+    first = stored(store, family.pretrained)
+    assert few.result.parents == {"multi-task": plus.digest, "pretrained": first.digest}
+    assert plus.result.parents == {"pretrained": first.digest}
+
+
+def test_scores_are_of_every_look_and_test_rows_come_at_the_end(
+    store: Store, family: Family
+) -> None:
+    result = stored(store, family.plus).result
+    places = {(s.task, s.split, s.epoch) for s in result.scores}
+    kept = result.selected_epoch
+    assert {(t, "validation", look) for t in ("rte", "cola") for look in (1, 2)} <= places
+    assert {place for place in places if place[1] == "test"} == {
+        ("rte", "test", kept), ("cola", "test", kept),
+    }  # fmt: skip
+    assert {s.n for s in result.scores} == {6}  # halves of twelve rows
+    assert result.parameters_trained == trained_parameters(family.plus)
+    assert set(result.embeddings or {}) == {"rte", "cola"}
+    steps = (stored(store, family.plus).path / "history.jsonl").read_text().count('"loss"')
+    assert steps == 5  # the last look is short
+
+
+def test_frozen_weights_are_the_pretrained_ones(store: Store, family: Family) -> None:
+    """HyperFormer++ stores no matrix of T5; its norms began as the pre-trained run's."""
+    first, plus = weights(stored(store, family.pretrained)), weights(stored(store, family.plus))
+    assert not any("SelfAttention" in name for name in plus)
+    tuned = weights(stored(store, family.tuned))
+    assert set(tuned) == set(first)
+    nearer = sum(float((tuned[n] - first[n]).abs().max()) for n in first)
+    assert 0 < nearer / len(first) < 5 * 1e-3  # five steps of at most the rate each
+
+
+def test_a_few_shot_run_starts_from_the_task_that_is_named(store: Store, family: Family) -> None:
+    few, plus = stored(store, family.few_plus).result, stored(store, family.plus).result
+    assert few.embeddings is not None
+    assert plus.embeddings is not None
+    ours = torch.tensor(few.embeddings["cb"])
+    near, far = (torch.tensor(plus.embeddings[name]) for name in ("rte", "cola"))
+    assert (ours - near).abs().max() <= 5 * 1e-3
+    assert (ours - far).abs().max() > 0.1
+
+
+def test_a_parent_stored_without_weights_is_trained_again_for_a_child(
+    family: Family, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "store")
+    execute([family.pretrained, family.tuned], store)
+    assert ADAPTER not in stored(store, family.tuned).files
+    before = stored(store, family.tuned).digest
+    execute([family.tuned, family.few_tuned], store)
+    assert ADAPTER in stored(store, family.tuned).files
+    assert stored(store, family.tuned).digest == before
+    assert stored(store, family.few_tuned).result.parents["multi-task"] == before
+
+
+def test_each_run_is_a_job_of_its_own(family: Family, tmp_path: Path) -> None:
+    jobs = jobs_for(family.all, Store(tmp_path / "store"))
+    assert [len(job.specs) for job in jobs] == [1] * 5
+    order = [job.keys[0] for job in jobs]
+    assert order.index(run_key(family.pretrained)) == 0
+    assert order.index(run_key(family.plus)) < order.index(run_key(family.few_plus))
