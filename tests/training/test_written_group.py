@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,8 @@ def train(method: Method, encoder: Encoder, data: TaskData, work: Path, cut: int
             raise Cut
 
     group = Group([spec_of(method)], encoder, data, Settings(CPU, checkpoint_steps=1), work, report)
-    try:
+    with contextlib.suppress(Cut):
         group.train()
-    except Cut:
-        pass
     return group
 
 
