@@ -9,6 +9,7 @@ import statistics
 
 import fake_glue
 import fake_results
+import fake_written
 import pytest
 
 from repro.papers.registry import TABLES
@@ -16,13 +17,13 @@ from repro.papers.tables import Mean, Request, Row, Score, Table
 from repro.report.cells import Cell
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
-from repro.spec import RunSpec, Scale, run_key
+from repro.spec import RunSpec, Scale, TextToText, run_key
 from repro.spec.sentences import SentenceTask
 from repro.spec.types import SquadTask
 from repro.store import Store
 
 SEEDS = range(3)
-MANY_RUNS = ("Houlsby-1", "Houlsby-2", "AA-2", "AA-3", "AA-4", "AA-5")
+MANY_RUNS = ("Houlsby-1", "Houlsby-2", "Hyperformer-2", "AA-2", "AA-3", "AA-4", "AA-5")
 """Hundreds of runs at the paper's scale, of the same shape as at smoke scale."""
 CASES = [
     (id, scale)
@@ -56,11 +57,18 @@ def store_some(store: Store, specs: list[RunSpec], seed: int) -> set[str]:
             kept.add(
                 fake_glue.store_run(store, spec, lambda one, *_: value_of(one), collapsed=collapsed)
             )
+        elif isinstance(spec.task, TextToText):
+            kept.add(
+                fake_written.store_run(
+                    store, spec, lambda one, *_: value_of(one), collapsed=collapsed
+                )
+            )
     return kept
 
 
 def asked(table: Table, scale: Scale) -> Request:
     revisions: dict[str, str | None] = {}
+    revisions |= fake_written.REVISIONS
     revisions |= dict.fromkeys((*fake_glue.REVISIONS, "conll2003"), "made by hand")
     return Request(table.id, scale, 2, data_revision="made by hand", data_revisions=revisions)
 
