@@ -29,7 +29,7 @@ def command(
     asked: o.Asked,
     how: o.How,
     method: Annotated[
-        str | None, typer.Option(help="The model of a heat map: not-shared, 3-shared, houlsby, ...")
+        str | None, typer.Option(help="The model that is drawn: not-shared, 3-shared, houlsby, ...")
     ] = None,
     no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, draw only.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from fake_curves import BY_ID, GLUE, INIT, store_curve_run, store_curves
+from fake_embeddings import FIGURE as EMBEDDINGS
+from fake_embeddings import store_figure
 from fake_spans import FIGURE, store_chain
 
 from repro.cli.options import Asked, make_request
@@ -69,6 +71,35 @@ def test_a_failed_run_is_told_by_the_exit_code(cli: Call, store: Store) -> None:
     assert cli(*DRAW, "--task", "mnli").code == 1
 
 
+def test_embeddings_that_no_run_has_learned_name_the_command_that_trains_it(cli: Call) -> None:
+    answer = cli("figure", EMBEDDINGS.id, "--scale", "smoke", "--no-run")
+    assert answer.code == 3
+    command = "python -m repro figure task-embeddings --scale smoke"
+    assert f"Not drawn: not run. It is trained by: {command}\n" in answer.out
+    assert "Embeddings drawn: 0/8." in answer.out
+
+
+def test_embeddings_of_either_model_are_drawn_from_its_own_run(cli: Call, store: Store) -> None:
+    for method, width in (("hyperformer++", 64), ("hyperformer", 512)):
+        store_figure(store, make_request(EMBEDDINGS, "smoke", Asked(), method))
+        words = ["--scale", "smoke", "--method", method, "--json"]
+        answer = cli("figure", EMBEDDINGS.id, *words)  # nothing is left to train
+        document = json.loads(answer.out)
+        assert (answer.code, document["dimensions"]) == (0, width)
+    assert document["files"][3] == "figures/task-embeddings.smoke.hyperformer.csv"
+
+
+def test_show_of_embeddings_is_of_the_model_with_the_papers_parameters(cli: Call) -> None:
+    """Table 1: HyperFormer++ base trains 0.29 % a task of eight, 5,211,056 in all."""
+    document = json.loads(cli("show", EMBEDDINGS.id, "--json").out)
+    (run,) = document["runs"]
+    assert (run["name"], run["parameters_trained"]) == ("hyperformer++", 5_211_056)
+    fields = {line["field"]: line["value"] for line in run["setting"]}
+    assert fields["method.task_embedding"] == 64
+    assert document["published"] == []
+    assert any("picture without coordinates" in note for note in document["notes"])
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -79,6 +110,12 @@ def test_a_failed_run_is_told_by_the_exit_code(cli: Call, store: Store) -> None:
         ),
         ([*DRAW, "--method", "full-fine-tuning"], "There is no method"),
         ([*DRAW, "--method", "3shared"], "Did you mean 3-shared"),
+        (["figure", "task-embedings"], "Did you mean task-embeddings"),
+        (
+            ["figure", "task-embeddings", "--scale", "smoke", "--method", "adapters"],
+            "There is no method of this figure called 'adapters'. Known: hyperformer",
+        ),
+        (["table", "task-embeddings"], "is a figure, not a table: python -m repro figure task-e"),
         ([*DRAW, "--task", "sst2"], "There is no task of this figure called 'sst2'"),
         ([*DRAW, "--task", "cola,mnli"], "draws one task: cola or mnli"),
         ([*DRAW, "--task", "colla"], "Did you mean cola"),

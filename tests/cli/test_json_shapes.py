@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from fake_curves import GLUE, store_curves
+from fake_embeddings import FIGURE as EMBEDDINGS
+from fake_embeddings import store_figure
 from fake_glue import store_run, store_table
 from fake_results import request, runs_of, store_all, store_result
 from fake_spans import FIGURE, store_chain
@@ -94,6 +96,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     store_curves(store, GLUE, make_request(GLUE, "smoke", Asked()), lambda *_: 50.0)
     for spec in ACTIVATIONS.runs(make_request(ACTIVATIONS, "smoke", Asked())):
         store_run(store, spec)
+    store_figure(store, make_request(EMBEDDINGS, "smoke", Asked()))
     swept = make_request(TABLES["Houlsby-1"], "smoke", Asked())
     store_table(store, swept)
     words = {
@@ -107,6 +110,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
         "figure": ["figure", FIGURE.id, "--scale", "smoke", "--no-run"],
         "figure of curves": ["figure", GLUE.id, "--scale", "smoke", "--no-run"],
         "activations": ["figure", ACTIVATIONS.id, "--scale", "smoke", "--no-run"],
+        "embeddings": ["figure", EMBEDDINGS.id, "--scale", "smoke", "--no-run"],
         "drawing": ["figure", "architecture-resadapters", "--scale", "smoke"],
         "prepare": ["prepare", "airline"],
         "status": ["status"],
@@ -122,7 +126,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
 BESIDE = {
     "plan": ["plan a sweep"],
     "table": ["table of a sweep", "table of words"],
-    "figure": ["figure of curves", "activations", "drawing"],
+    "figure": ["figure of curves", "activations", "embeddings", "drawing"],
 }
 """What else a verb is asked, so that it prints every key that it has."""
 
