@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -51,6 +53,11 @@ def written_run(
 
 def small_t5(seed: int = 4) -> nn.Module:
     """Random weights, larger than T5's own so that texts differ and end early; frozen."""
+    return copy.deepcopy(_drawn_t5(seed))
+
+
+@lru_cache
+def _drawn_t5(seed: int) -> nn.Module:
     from transformers import T5Config, T5ForConditionalGeneration
 
     config = T5Config(
