@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from repro.papers.embeddings import Embeddings
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request, Table
 from repro.report.layout import markdown_table
@@ -107,6 +108,8 @@ def _runs(request: Request) -> dict[str, RunSpec]:
         models = {row.name for row in artefact.rows if not row.reference}
         found = first_runs(artefact, request)
         return {row: spec for row, spec in found.items() if row in models}
+    if isinstance(artefact, Embeddings):
+        return {"": artefact.behind(request)}
     first = artefact.runs(request)[:1]
     return {"": first[0]} if first else {}
 

@@ -29,6 +29,7 @@ from repro.report.figures.embeddings import EmbeddingsView, view_embeddings
 from repro.report.figures.files import as_json, markdown, write_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
+from repro.report.protocol import choices
 from repro.spec import HyperFormer, RunSpec, TextToText, run_key
 from repro.store import Store
 
@@ -148,6 +149,14 @@ def test_a_run_that_is_missing_is_named_with_its_command(store: Store) -> None:
     assert f"Not drawn: not run. It is trained by: {command}" in found.notes
     assert [panel["points"] for panel in found.document["panels"]] == [[], []]
     assert found.csv == ",".join(CSV_COLUMNS) + "\n"
+
+
+def test_the_protocol_is_that_of_the_run_that_is_drawn() -> None:
+    """At smoke scale another run comes first: the tiny T5's pre-training."""
+    found = {choice.field: choice.here for choice in choices(request("smoke"))}
+    shown = found["method.task_embedding"]
+    assert shown is not None
+    assert shown.value == 64
 
 
 def test_a_failed_run_says_how_it_failed(store: Store) -> None:
