@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+import torch
 from group_samples import spec_of, trained
-from run_samples import cells
+from run_samples import RECIPE, cells
 
+from repro.backbones.load import load_encoder
 from repro.engine.jobs import Execution
 from repro.engine.results import keep_group
-from repro.spec import RunSpec, run_key
+from repro.spec import HyperFormer, RunSpec, TextToText, run_key
+from repro.spec.backbones import KNOWN, TINY_T5
+from repro.spec.t5 import WrittenName
 from repro.store import Store
+from repro.tasks import load_task
 from repro.training.checkpoint import read_artefact
 from repro.training.group import Group
 
@@ -52,3 +57,34 @@ def test_embeddings_are_those_of_the_weights_that_are_kept(
 
 def test_a_method_without_embeddings_leaves_no_field(spec: RunSpec, tmp_path: Path) -> None:
     assert b"embeddings" not in stored(spec, trained([spec], tmp_path / "work"), tmp_path)
+
+
+@pytest.mark.parametrize(("generators", "width"), [("stack", 8), ("slot", 12)])
+def test_hyperformer_keeps_the_embedding_of_each_task_as_its_weights_have_it(
+    generators: Literal["stack", "slot"], width: int, tmp_path: Path
+) -> None:
+    """After two steps inside the tiny T5."""
+    sizes = "seed=0,train=20,validation=12"
+    tasks: tuple[WrittenName, ...] = ("stsb", "cola", "rte")
+    task = TextToText(tasks=tasks, source="generated", revisions=dict.fromkeys(tasks, sizes))
+    changes: dict[str, Any] = {"epochs": 1, "look_steps": 2, "keep": "first-best"}
+    method = HyperFormer(
+        generators=generators, reduction=8, task_embedding=width, projector=8, projected=8
+    )
+    spec = RunSpec(
+        scale="smoke", backbone=KNOWN[TINY_T5], task=task, method=method,
+        recipe=RECIPE.model_copy(update=changes), seed=1,
+    )  # fmt: skip
+    encoder = load_encoder(KNOWN[TINY_T5], {}, torch.device("cpu"))
+    data = load_task(task, encoder.tokenizer)
+    group = trained([spec], tmp_path / "work", encoder=encoder, data=data)
+    kept = read_artefact(group.artefact(group.members[0]))
+    stored(spec, group, tmp_path)
+    found = Store(tmp_path / "store").read(run_key(spec))
+    assert found is not None
+    assert found.result.embeddings is not None
+    assert set(found.result.embeddings) == set(tasks)
+    for name, vector in found.result.embeddings.items():
+        (own,) = [value for path, value in kept.items() if path.endswith(f"embeddings.{name}")]
+        assert vector == own.flatten().tolist()
+        assert len(vector) == width
