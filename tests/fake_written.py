@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from repro.papers.hyperformer.tables import PRINTED
+from repro.papers.hyperformer.scores import PRINTED
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale, TextToText, run_key

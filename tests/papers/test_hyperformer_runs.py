@@ -16,7 +16,8 @@ from repro.errors import MissingData
 from repro.papers.hyperformer.claims import DAGGER, MULTI, PLUS, SETTINGS
 from repro.papers.hyperformer.figures import LOW_RESOURCE
 from repro.papers.hyperformer.runs import few_shot_chain, mixture, table_run
-from repro.papers.hyperformer.tables import FOUR, ONE, TWO, rows_scored
+from repro.papers.hyperformer.scores import rows_scored
+from repro.papers.hyperformer.tables import FOUR, ONE, TWO
 from repro.papers.published import load_published
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request, Table

@@ -33,7 +33,7 @@ from repro.report.figures.curves import (
 )
 from repro.report.figures.files import write_figure
 from repro.report.figures.kinds import of_curves, view_figure
-from repro.spec import run_key
+from repro.spec import SquadTask, run_key
 from repro.spec.backbones import BERT_LARGE, KNOWN, bert
 from repro.store import Store
 
@@ -184,6 +184,7 @@ def test_squad_is_read_as_berts_code_reads_it_and_scored_by_the_best_span() -> N
     )  # fmt: skip
     assert (document["max_length"], document["stride"]) == (384, 128)
     small = SQUAD.runs(request(SQUAD, "reduced", data_revisions={"squad1": "sha256:0"}))[0].task
+    assert isinstance(small, SquadTask)
     assert (small.train_rows, small.evaluation_rows, small.revision) == (2_000, 500, "sha256:0")
     assert SQUAD.scored("squad1", request(SQUAD, "reduced")).protocol == "legacy/best-span"
 

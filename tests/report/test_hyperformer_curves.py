@@ -16,7 +16,7 @@ from repro.papers.hyperformer.figures import (
     MULTI_BASE,
     PLUS_BASE,
 )
-from repro.papers.hyperformer.tables import PRINTED
+from repro.papers.hyperformer.scores import PRINTED
 from repro.report.figures.curve_data import csv_text
 from repro.report.figures.curve_text import alternative, caption, notes
 from repro.report.figures.curves import CurvesView, view_curves

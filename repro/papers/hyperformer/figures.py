@@ -5,8 +5,8 @@ from __future__ import annotations
 from repro.papers.curves import Curves, Mark, Point, Scored
 from repro.papers.hyperformer.claims import DAGGER, MULTI, PLUS, row_of
 from repro.papers.hyperformer.runs import backbone_of, first_seed, low_resource_run, pretraining
+from repro.papers.hyperformer.scores import PAPER, PRINTED, PROTOCOL, written
 from repro.papers.hyperformer.small import LOW_SIZES
-from repro.papers.hyperformer.tables import PAPER, PRINTED, PROTOCOL, written
 from repro.papers.tables import Request
 from repro.spec import RunSpec
 from repro.spec.text_to_text import TEXT_TO_TEXT

@@ -27,59 +27,28 @@ from repro.papers.hyperformer.runs import (
     parents_of,
     table_run,
 )
+from repro.papers.hyperformer.scores import (
+    COLLAPSE,
+    PAPER,
+    PRINTED,
+    PROTOCOL,
+    SPLITS,
+    glue_scores,
+    rows_scored,
+    written,
+)
 from repro.papers.hyperformer.setting import ABLATIONS
 from repro.papers.margins import for_rows
 from repro.papers.tables import Column, Fact, Mean, Request, Row, Score, Table
 from repro.spec import RunSpec, Scale, T5FineTuning, TextToText
-from repro.spec.facts import Metric
 from repro.spec.t5 import WrittenName
-from repro.spec.text_to_text import TEXT_TO_TEXT
 
-PAPER, PROTOCOL, COLLAPSE = "hyperformer", "text-to-text", "writes one answer for all rows"
-SPLITS: dict[Scale, str] = {"paper": "test", "reduced": "test", "smoke": "test"}
-METRICS: dict[Metric, str] = {
-    "matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "pearson": "Pearson",
-    "spearman": "Spearman",
-}  # fmt: skip
-"""As the CSV calls them."""
-PRINTED: tuple[WrittenName, ...] = (
-    "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "qnli", "rte",
-)  # fmt: skip
 FEW_TASKS: dict[str, WrittenName] = {
     "SciTail": "scitail", "CB": "cb", "IMDB": "imdb", "Yelp polarity": "yelp-polarity",
 }  # fmt: skip
 FEW_MODELS = {"T5_BASE": MULTI, "Adapters dagger_BASE": DAGGER, "HYPERFORMER++_BASE": PLUS}
 """Column of Table 2 -> model of Table 1 whose multi-task run is where it starts."""
 MEAN_OF = "mean of the 11 printed numbers"
-
-
-def written(task: str) -> WrittenName:
-    """The task of this name."""
-    return next(name for name in TEXT_TO_TEXT if name == task)
-
-
-def rows_scored(name: WrittenName) -> int:
-    """Rows of a task's test part in the published data: of a halved set the larger half."""
-    known = TEXT_TO_TEXT[name]
-    rows = known.facts.rows[known.scored[-1]]
-    return rows - rows // 2 if known.division == "validation-halved" else rows
-
-
-def glue_scores(*, printed: bool) -> tuple[Score, ...]:
-    """The eleven numbers of Table 1, a metric of a task each."""
-    return tuple(
-        _score(name, metric, printed=printed)
-        for name in PRINTED
-        for metric in TEXT_TO_TEXT[name].metrics
-    )
-
-
-def _score(name: WrittenName, metric: Metric, *, printed: bool) -> Score:
-    title = TEXT_TO_TEXT[name].facts.title
-    own = f"{title} {METRICS[metric]}" if len(TEXT_TO_TEXT[name].metrics) > 1 else title
-    where = (title, METRICS[metric]) if printed else ("", "")
-    margin = for_rows(rows_scored(name))
-    return Score(own, *where, metric, task=name, split="test", margin=margin)
 
 
 def glue_runs(row: Row, column: Column, request: Request) -> list[RunSpec]:
@@ -175,7 +144,7 @@ SETTING = (
     "The paper's text is said to train for 2^18 steps at a constant rate; the released code for "
     "65,536 steps of four times 32 rows, which is as many rows, with a linear decay: so do we. "
     "--set recipe.schedule=constant has the other.",
-    "Of seeds the paper says nothing here; the code sets none, so the Trainer's 42 is the first.",
+    "Of seeds the paper says nothing here; the released code leaves the Trainer's 42, our first.",
 )
 SMALLER = (
     "At reduced scale T5-small, at smoke scale a tiny T5 that a run of the plan pre-trains, stands "
@@ -290,8 +259,8 @@ FOUR = Table(
         "mean alone, the plain mean of the eleven numbers before it.",
         "The paper does not say what stands in place of a part. Assumed: without adapter blocks "
         "A(x) = LN(x) + x with the generated norm; without the conditional norm one of each slot's "
-        "own for all tasks (--set method.norm=none: no norm at all, in these two rows); without "
-        "the projector a task embedding of 64 is fed to the generators.",
+        "own for all tasks (method.norm can be set, in these two rows); without the projector a "
+        "task embedding of 64 is fed to the generators.",
         "--as-released changes the data alone: the released configuration of HyperFormer, another "
         "model, cannot do without its projector.",
         *DATA,
