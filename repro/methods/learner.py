@@ -89,7 +89,8 @@ class Learner(nn.Module):
 
         Of a model that writes: the tokens of its answers, (1, batch, inputs.longest), int64.
         """
-        return self(inputs, dropout)
+        found: Tensor = self(inputs, dropout)
+        return found
 
     def start_from(self, spec: RunSpec, tensors: Mapping[str, Tensor]) -> None:
         """Takes what a run that was trained before leaves to this one: its spec, its artefact."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from repro.store.entry import ADAPTER
 from repro.errors import ReproError, UnknownName
 from repro.papers.tables import NOT_ASKED, Request, Row, Score, Table
 from repro.report.cells import Place, score_cell
@@ -14,7 +13,7 @@ from repro.report.runs_found import Lookup, why_missing
 from repro.server.layout import FILES, ServerFile
 from repro.spec import RunSpec, run_key
 from repro.spec.kinds import trains_encoder
-from repro.store.entry import StoredRun
+from repro.store.entry import ADAPTER, StoredRun
 from repro.store.store import Store
 
 

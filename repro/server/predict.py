@@ -9,10 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from repro.backbones.load import load_encoder
-from repro.store.entry import ADAPTER
 from repro.errors import ReproError
 from repro.server.layout import ServerFile
-from repro.store.entry import StoredRun
+from repro.store.entry import ADAPTER, StoredRun
 from repro.tasks.sentences.examples import make_examples
 from repro.tasks.sentences.rows import Row
 from repro.training.batches import collate, length_sorted, placed

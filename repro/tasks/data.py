@@ -9,14 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-
 UNWRITTEN = -100
 """Stands in a batch of answers where one is shorter than the longest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """A text to write. `longest` is that of the task's longest answer, as the tokens are counted."""
+    """A text to write. `longest`: how many tokens the task's longest answer has."""
 
     tokens: NDArray[np.int32]
     """(tokens,), end of text included."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
 from run_samples import changed
+from safetensors import safe_open
 from safetensors.torch import load_file
 
+from repro.backbones.load import load_encoder
 from repro.engine.jobs import Execution
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import jobs_for
@@ -26,6 +30,9 @@ from repro.spec.backbones import KNOWN, TINY_T5
 from repro.spec.counts import trained_parameters
 from repro.store import Store
 from repro.store.entry import ADAPTER, StoredRun
+from repro.tasks import load_task
+from repro.training.batches import collate, placed
+from repro.training.cohort import Cohort
 
 RECIPE = Recipe(
     epochs=2, look_steps=3, steps=5, batch_size=4, learning_rate=1e-3, schedule="linear",
@@ -175,3 +182,33 @@ def test_each_run_is_a_job_of_its_own(family: Family, tmp_path: Path) -> None:
     order = [job.keys[0] for job in jobs]
     assert order.index(run_key(family.pretrained)) == 0
     assert order.index(run_key(family.plus)) < order.index(run_key(family.few_plus))
+
+
+def test_frozen_adapters_answer_as_the_run_that_generated_them(
+    store: Store, family: Family, tmp_path: Path
+) -> None:
+    """By `python -m repro freeze`: the file alone, put into plain adapters, gives equal tokens."""
+    out = tmp_path / "rte.safetensors"
+    command = ["freeze", run_key(family.plus)[:10], "--task", "rte", "--out", str(out)]
+    said = subprocess.run(
+        [sys.executable, "-m", "repro", *command, "--store", str(store.root)],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert said.stdout.startswith(f"Wrote {out}: ")
+    with safe_open(out, framework="pt") as file:
+        plain = RunSpec.model_validate_json(file.metadata()["run"])
+    assert plain.parents == {"pretrained": run_key(family.pretrained)}
+    first = stored(store, family.pretrained).path / ADAPTER
+    encoder = load_encoder(family.plus.backbone, {}, torch.device("cpu"), pretrained=first)
+    cohorts = [
+        Cohort([0], [spec], encoder, torch.device("cpu"), 1) for spec in (family.plus, plain)
+    ]
+    cohorts[0].load_artefact(0, weights(stored(store, family.plus)))
+    cohorts[1].load_artefact(0, load_file(out))
+    data = load_task(family.plus.task, encoder.tokenizer)
+    rows = [example for example in data.evaluation if example.task == 0]
+    inputs = placed(collate(rows, data.pad_id), cpu)
+    generated, frozen = (cohort.evaluate(inputs) for cohort in cohorts)
+    assert torch.equal(generated, frozen)
+    logits = [cohort.outputs(inputs) for cohort in cohorts]
+    assert torch.equal(*logits)
