@@ -221,7 +221,7 @@ def test_a_run_that_gives_constant_answers_is_marked(store: Store) -> None:
     store_run(store, spec, fake.drawn(spec), collapsed=True)
     found = view_figure(FIGURE, request(), store)
     assert found.collapsed == "HyperFormer++"
-    assert any("constant answer" in note for note in found.notes)
+    assert any("constant answer on every task" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("likeness", [0.0, 2.0, 500.0])

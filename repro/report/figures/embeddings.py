@@ -50,7 +50,7 @@ class EmbeddingsView:
     """The whole figure. `tasks` are those shown, `key` is the run's; `width` that of a vector.
 
     `distances` are cosine distances between two tasks, both ways; none of a zero vector. `absent`
-    says why there is no vector. `collapsed`: the run gives constant answers.
+    says why there is no vector. `collapsed`: the run gives constant answers on every task.
     """
 
     figure: Embeddings
