@@ -107,7 +107,9 @@ def notes(view: EmbeddingsView) -> list[str]:
         ]
     found += nearest(view)
     if view.collapsed:
-        found.append("The run gives a constant answer on every task: its embeddings may mean nothing.")
+        found.append(
+            "The run gives a constant answer on every task: its embeddings may mean nothing."
+        )
     if view.request.seeds > 1:
         found.append("Of several seeds the first one is drawn.")
     return found + list(view.figure.notes)
