@@ -50,14 +50,19 @@ VISITS = (
     "we found the {s} {a} , the {t} {b} and the {p} {c} .",
     "the {p} was {a} , not {x} , and the {s} was {b} .",
 )
-LIKE_WORDS = (
-    "the {f} and the {g} : {a} , {b} and {c} .",
-    "a {a} , {b} and {c} {f} , never {x} or {y} .",
-)
 QUESTIONS = ("how can i", "what is the best way to", "which is the easiest way to")
 CLAIMS = ("thinks that", "said that", "knows that")
 NUMBERS = ("the {} paid {} for the {} .", "the {} asked {} for the {} .")
 AMOUNTS = ("0", "1", "2", *(f"{tenth / 10:.1f}" for tenth in range(51)))
+VERDICTS: dict[WrittenName, tuple[str, str]] = {
+    "sst2": ("bad", "good"),
+    "mrpc": ("new", "same"),
+    "cola": ("wrong", "right"),
+}
+"""Task -> what is said of its texts, by label, in the texts for span corruption."""
+NUMBER, INPUT = "number", "input"
+KINDS = ("sst2", "sst2", "mrpc", "mrpc", "cola", NUMBER, INPUT, INPUT)
+"""What texts for span corruption are, each as often."""
 SLOTS = ["person", "verb", "thing", "place"]
 MOST = ["person", "verb", "thing"]
 Made = tuple[tuple[str, ...], int | float]
@@ -81,8 +86,8 @@ def generate(name: WrittenName, revision: str) -> dict[str, list[Row]]:
 
 
 def corpus(seed: int, rows: int) -> list[str]:
-    """So many different texts for span corruption: inputs of all tasks, facts told twice, words of
-    one kind beside each other, numbers. No label stands in them.
+    """So many different texts for span corruption: inputs of all tasks, numbers, and opinions,
+    pairs of facts and sentences with a word on whether they are good, the same or right.
     """
     revision = f"seed={seed},train={rows},validation=0"
     return [texts[0] for texts, _ in _different("span-corruption", seed, rows, revision)]
@@ -90,11 +95,12 @@ def corpus(seed: int, rows: int) -> list[str]:
 
 def vocabulary_text() -> list[str]:
     """Lines that hold every word of the rows, inputs, answers and texts of any seed."""
-    wordings = (*OPINIONS, *REVIEWS, *VISITS, *LIKE_WORDS, *NUMBERS)
+    wordings = (*OPINIONS, *REVIEWS, *VISITS, *NUMBERS)
     frames = (
-        "was by never did where who a ? .",
+        "was by never did where who a ? . this is said",
         *(re.sub(r"\{\w*\}", " ", wording) for wording in wordings),
         *QUESTIONS, *CLAIMS, *PLACES, *DETAILS,
+        *(" ".join(verdicts) for verdicts in VERDICTS.values()),
     )  # fmt: skip
     kinds = (PEOPLE, THINGS, PRAISE, BLAME, FILMS, SAME, OPEN, OPPOSED)
     marks = {before for written in TEXT_TO_TEXT.values() for before, _ in written.texts}
@@ -227,19 +233,21 @@ def _yelp(world: World) -> Made:
 
 
 def _span(world: World) -> Made:
-    """Half of the texts are inputs, the others teach what belongs together."""
-    kind = world.draw.randrange(6)
-    fact = world.fact()
-    if kind == 0:
-        return (f"{fact.told()} {world.draw.choice(SAME)} {fact.reworded(world.draw)}",), 0
-    if kind == 1:
-        return (world.opinion(LIKE_WORDS, world.draw.randrange(2)),), 0
-    if kind == 2:
-        amount, wording = world.draw.choice(AMOUNTS), world.draw.choice(NUMBERS)
-        return (f"{wording.format(fact.person, amount, fact.thing)} {fact.told()}",), 0
-    name = world.draw.choice([name for name in MAKERS if name != "span-corruption"])
-    texts, _ = MAKERS[name](world)
-    return (input_text(name, texts),), 0
+    """Inputs of all tasks, numbers, and texts of three tasks with what someone says of them: the
+    first answers that a model learns are words of these texts, never those of a task.
+    """
+    kind = world.draw.choice(KINDS)
+    if kind == NUMBER:
+        fact, amount = world.fact(), world.draw.choice(AMOUNTS)
+        paid = world.draw.choice(NUMBERS).format(fact.person, amount, fact.thing)
+        return (f"{paid} {fact.told()}",), 0
+    if kind == INPUT:
+        name = world.draw.choice([name for name in MAKERS if name != "span-corruption"])
+        return (input_text(name, MAKERS[name](world)[0]),), 0
+    judged: WrittenName = kind  # type: ignore[assignment]
+    texts, label = MAKERS[judged](world)
+    verdict = VERDICTS[judged][int(label)]
+    return (f"{' '.join(texts)} this is {verdict} , said the {world.draw.choice(PEOPLE)} .",), 0
 
 
 def _hypothesis(world: World, fact: Fact, kind: int) -> str:
