@@ -199,10 +199,9 @@ def test_frozen_adapters_answer_as_the_run_that_generated_them(
         plain = RunSpec.model_validate_json(file.metadata()["run"])
     assert plain.parents == {"pretrained": run_key(family.pretrained)}
     first = stored(store, family.pretrained).path / ADAPTER
-    encoder = load_encoder(family.plus.backbone, {}, torch.device("cpu"), pretrained=first)
-    cohorts = [
-        Cohort([0], [spec], encoder, torch.device("cpu"), 1) for spec in (family.plus, plain)
-    ]
+    cpu = torch.device("cpu")
+    encoder = load_encoder(family.plus.backbone, {}, cpu, pretrained=first)
+    cohorts = [Cohort([0], [spec], encoder, cpu, 1) for spec in (family.plus, plain)]
     cohorts[0].load_artefact(0, weights(stored(store, family.plus)))
     cohorts[1].load_artefact(0, load_file(out))
     data = load_task(family.plus.task, encoder.tokenizer)

@@ -41,7 +41,7 @@ def test_glue_is_drawn_as_the_released_code_draws_it() -> None:
 def test_a_batch_is_of_one_task_and_tasks_come_as_often_as_the_law_says() -> None:
     batches = drawn_order(run(), 1, TASKS)
     assert len(batches) == 4_000
-    seen = Counter()
+    seen = Counter[int]()
     for batch in batches:
         assert len(batch) == 5
         (task,) = {TASKS[i] for i in batch}
