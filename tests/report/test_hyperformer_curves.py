@@ -38,9 +38,9 @@ def by_task(spec: RunSpec, task: str, metric: str) -> float:
     return 50 + PLACES.index(task) + second + (spec.seed - 42) + samples
 
 
-@pytest.fixture
-def view(store: Store) -> CurvesView:
-    asked = request("low-resource", seeds=5)
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> CurvesView:
+    store, asked = Store(tmp_path_factory.mktemp("runs")), request("low-resource", seeds=5)
     store_all(store, asked, by_task)
     return view_curves(LOW_RESOURCE, asked, store)
 
