@@ -43,6 +43,10 @@ class TextToText(Spec):
     colon: bool = identity(
         True, doc="MNLI's second text is 'hypothesis: ...'; the released code has no colon there"
     )
+    last_rows: Literal["kept", "left-out"] = identity(
+        "kept",
+        doc="the last row of every part: the released code leaves it out (n_obs = -1 ends a slice)",
+    )
     split_seed: int = identity(42, doc="draws which rows are validation rows", ge=0)
     train_rows: int | None = identity(None, doc="cap on the training rows of each task", ge=1)
     evaluation_rows: int | None = identity(None, doc="cap on the rows of each scored split", ge=1)

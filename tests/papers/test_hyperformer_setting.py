@@ -114,7 +114,12 @@ def test_the_models_are_those_that_table_one_counts() -> None:
 
 
 def test_as_released_changes_exactly_the_documented_fields() -> None:
-    data = {"task.set_aside": "trained-on", "task.grid": "0.1", "task.colon": False}
+    data = {
+        "task.set_aside": "trained-on",
+        "task.last_rows": "left-out",
+        "task.grid": "0.1",
+        "task.colon": False,
+    }
     model = {
         "method.generators": "kind",
         "method.task_embedding": int(config("task_embedding_dim")),

@@ -11,15 +11,8 @@ from functools import lru_cache
 
 from repro.errors import MissingData, ReproError
 from repro.papers.hyperformer import setting as published
+from repro.papers.hyperformer import small
 from repro.papers.hyperformer.claims import ADAPTERS, DAGGER, HYPER, MULTI, PLUS, TUNED, WHOLE
-from repro.papers.hyperformer.small import (
-    CORPUS,
-    FEW_SIZES,
-    FEW_SMALL,
-    PRETRAINING,
-    SMALL,
-    SMOKE_DATA,
-)
 from repro.papers.setting import Setting, asked_for, assumed, make_run, paper
 from repro.papers.tables import Request
 from repro.spec import Backbone, RunSpec, Scale, Source
@@ -54,7 +47,8 @@ def first_seed(index: int) -> int:
 def table_run(model: str, size: str, task: WrittenName, request: Request, seed: int) -> RunSpec:
     """The run of a row of Table 1 that scores a task: of that task alone, or of all."""
     tasks = (task,) if model in SINGLE else mixture(request)
-    return _run(request, size, seed, tasks, _method(model, request))
+    alone = small.SINGLE[request.scale] if model in SINGLE else {}
+    return _run(request, size, seed, tasks, _method(model, request) | alone)
 
 
 @lru_cache(maxsize=1_000)
@@ -68,7 +62,7 @@ def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
     if "method.norm" not in changed and "method.norm" in request.settings:
         kept = {path: value for path, value in request.settings.items() if path != "method.norm"}
         request = replace(request, settings=kept)
-    return _run(request, SMALL_T5, seed, mixture(request), METHODS[HYPER] | changed)
+    return _run(request, SMALL_T5, seed, mixture(request), _fitted(HYPER, request.scale) | changed)
 
 
 @lru_cache(maxsize=10_000)
@@ -81,10 +75,14 @@ def few_shot_chain(
     tasks = mixture(request)
     parent = table_run(model, BASE_T5, tasks[0], request, first_seed(0))
     few = min(
-        FEW_SIZES[samples] if request.scale == "smoke" else samples, request.train_rows or samples
+        small.FEW_SIZES[samples] if request.scale == "smoke" else samples,
+        request.train_rows or samples,
     )
     setting = (
-        _method(model, request) | published.FEW | FEW_SMALL[request.scale] | _start(task, tasks)
+        _method(model, request)
+        | published.FEW
+        | small.FEW_SMALL[request.scale]
+        | _start(task, tasks)
     )
     setting["recipe.batch_size"] = (
         min(published.FEW_BATCH, few), assumed("few-shot: at most all samples"),
@@ -98,7 +96,7 @@ def few_shot_chain(
 def low_resource_run(model: str, samples: int, request: Request, seed: int) -> RunSpec:
     """The multi-task run of a model of base size on so many rows of each task."""
     few = min(samples, request.train_rows or samples)
-    own = published.LOW if request.scale == "paper" else {}
+    own = published.LOW if request.scale == "paper" else small.LOW_SMALL[request.scale]
     rows = _few_rows(few, seed, "", "Figure 2, caption")
     return _run(request, BASE_T5, seed, mixture(request), _method(model, request) | own, rows)
 
@@ -115,9 +113,9 @@ def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
     why = assumed("smoke scale: stands for a published checkpoint")
     found: Setting = {
         "task.tasks": ((CORRUPTED,), why),
-        "task.revisions": ({CORRUPTED: CORPUS}, why),
+        "task.revisions": ({CORRUPTED: small.CORPUS}, why),
     }
-    whole = published.TASK | published.RECIPE | published.FINE_TUNING | PRETRAINING | found
+    whole = published.TASK | published.RECIPE | published.FINE_TUNING | small.PRETRAINING | found
     return make_run(Request("", scale, 1), (backbone, why), whole, published.SEED)
 
 
@@ -156,7 +154,14 @@ def backbone_of(request: Request, size: str) -> tuple[Backbone, Source]:
 
 def _method(model: str, request: Request) -> Setting:
     released = request.as_released and model == HYPER
-    return METHODS[model] | (published.RELEASED_HYPERFORMER if released else {})
+    found = _fitted(model, request.scale)
+    return found | (published.RELEASED_HYPERFORMER if released else {})
+
+
+def _fitted(model: str, scale: Scale) -> Setting:
+    """A model's method as published, but for what a small scale changes."""
+    generated = small.GENERATED[scale] if model in (HYPER, PLUS) else {}
+    return METHODS[model] | small.METHOD[scale] | generated
 
 
 def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
@@ -187,13 +192,15 @@ def _run(
     """The run on these tasks. `rows` holds whatever is asked for by hand."""
     backbone = backbone_of(request, size)
     smoke = request.scale == "smoke"
-    revisions = {task: SMOKE_DATA if smoke else request.data_revisions.get(task) for task in tasks}
+    revisions = {
+        task: small.SMOKE_DATA if smoke else request.data_revisions.get(task) for task in tasks
+    }
     whole_set = paper("Table 1") if request.scale == "paper" else assumed("those that have data")
     found: Setting = {
         "task.tasks": (tasks, whole_set),
         "task.revisions": (revisions, assumed("the data found")),
     }
-    whole = published.TASK | published.RECIPE | SMALL[request.scale] | setting | found
+    whole = published.TASK | published.RECIPE | small.SMALL[request.scale] | setting | found
     whole |= (published.AS_RELEASED if request.as_released else {}) | _width(request, backbone[0])
     whole |= asked_for(request) | (rows or {})
     first = pretraining(request, backbone[0])

@@ -35,6 +35,7 @@ TASK: Setting = {
     "task.set_aside": ("left-out", assumed("repaired: validation rows are not trained on")),
     "task.grid": ("0.2", code("data/utils.py: what its comment says; it rounds to 0.1")),
     "task.colon": (True, assumed("repaired: as in every other task")),
+    "task.last_rows": ("kept", assumed("repaired: no row is left out")),
     "task.split_seed": (42, code("training_args.py: data_seed")),
     "task.train_rows": (None, code(f"{CONFIGS}: no n_train")),
     "task.evaluation_rows": (None, code(f"{CONFIGS}: no n_val and no n_test")),
@@ -44,6 +45,7 @@ TASK: Setting = {
 }
 AS_RELEASED: Setting = {
     "task.set_aside": ("trained-on", code("finetune_t5_trainer.py: training data is not split")),
+    "task.last_rows": ("left-out", code("data/tasks.py: n_obs = -1 is the end of a slice")),
     "task.grid": ("0.1", code("data/utils.py: (5 y) / 5, rounded to one decimal")),
     "task.colon": (False, code("data/tasks.py: 'hypothesis' without one")),
 }

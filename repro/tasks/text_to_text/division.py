@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -41,15 +42,19 @@ def divided(found: dict[str, list[Row]], name: WrittenName, task: TextToText) ->
     """
     written = TEXT_TO_TEXT[name]
     train, scored = found["train"], [found[split] for split in written.scored]
+    whole = [range(len(rows)) for rows in (train, *scored)]
+    at = partial(_at, complete=task.last_rows == "kept")
     if written.division == "own":
-        parts = Divided(train, *scored)
+        parts = Divided(*map(at, (train, *scored), whole))
     elif written.division == "set-aside":
-        aside = set(permutation(len(train), task.split_seed)[: set_aside(len(train))])
-        kept = train if task.set_aside == "trained-on" else _at(train, aside, inside=False)
-        parts = Divided(kept, _at(train, aside), scored[0])
+        order, count = permutation(len(train), task.split_seed), set_aside(len(train))
+        kept = whole[0] if task.set_aside == "trained-on" else order[count:]
+        parts = Divided(at(train, kept), at(train, order[:count]), at(scored[0], whole[1]))
     else:
-        half = set(permutation(len(scored[0]), task.split_seed)[: len(scored[0]) // 2])
-        parts = Divided(train, _at(scored[0], half), _at(scored[0], half, inside=False))
+        order, half = permutation(len(scored[0]), task.split_seed), len(scored[0]) // 2
+        parts = Divided(
+            at(train, whole[0]), at(scored[0], order[:half]), at(scored[0], order[half:])
+        )
     if not (parts.training and parts.validation and parts.test):
         raise MissingData(
             f"{written.facts.title} has {len(train)} training rows and "
@@ -84,8 +89,12 @@ def permutation(rows: int, seed: int) -> list[int]:
     return order
 
 
-def _at(rows: Sequence[Row], places: set[int], *, inside: bool = True) -> list[Row]:
-    return [row for place, row in enumerate(rows) if (place in places) == inside]
+def _at(rows: Sequence[Row], places: Sequence[int], *, complete: bool) -> list[Row]:
+    """The rows at these places, in the order of the file; the last place named is left out of a
+    part that is not complete.
+    """
+    kept = set(places if complete else places[:-1])
+    return [row for place, row in enumerate(rows) if place in kept]
 
 
 def _drawn(rows: list[Row], cap: int | None, seed: int) -> list[Row]:

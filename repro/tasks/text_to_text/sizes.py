@@ -15,20 +15,26 @@ from repro.tasks.text_to_text.generated import DEFAULT_REVISION
 
 def training_rows(task: TextToText) -> dict[WrittenName, int]:
     """Task -> rows that are trained on, in the order of the mixture."""
-    return {name: _capped(_divided(task, name)[0], task.train_rows) for name in task.tasks}
+    return {name: _capped(_parts(task, name)[0], task.train_rows) for name in task.tasks}
 
 
 def scored_rows(task: TextToText) -> tuple[int, int]:
     """All validation rows, and all test rows, of the mixture."""
-    parts = [_divided(task, name) for name in task.tasks]
+    parts = [_parts(task, name) for name in task.tasks]
     validation, test = (
         sum(_capped(part[place], task.evaluation_rows) for part in parts) for place in (1, 2)
     )
     return validation, test
 
 
-def _divided(task: TextToText, name: WrittenName) -> tuple[int, int, int]:
+def _parts(task: TextToText, name: WrittenName) -> tuple[int, ...]:
     """Training, validation and test rows before any cap."""
+    short = int(task.last_rows == "left-out")
+    return tuple(rows - short for rows in _divided(task, name))
+
+
+def _divided(task: TextToText, name: WrittenName) -> tuple[int, int, int]:
+    """The same with the last row of each."""
     written, sizes = TEXT_TO_TEXT[name], _splits(task, name)
     train, scored = sizes["train"], [sizes[split] for split in written.scored]
     if written.division == "own":
