@@ -42,8 +42,10 @@ def test_a_multi_task_run_passes_its_steps_and_scores_validation_rows_at_every_l
 
 def test_tokens_are_the_means_of_the_tasks_as_often_as_they_are_drawn() -> None:
     """Shares as printed for GLUE at temperature 10, times the mean tokens of each task."""
-    shares = {"cola": (0.109, 11), "sst2": (0.134, 13), "mrpc": (0.100, 53), "qqp": (0.158, 31),
-              "stsb": (0.105, 31), "mnli": (0.159, 40), "qnli": (0.140, 51), "rte": (0.096, 68)}  # fmt: skip
+    shares = {
+        "cola": (0.109, 11), "sst2": (0.134, 13), "mrpc": (0.100, 53), "qqp": (0.158, 31),
+        "stsb": (0.105, 31), "mnli": (0.159, 40), "qnli": (0.140, 51), "rte": (0.096, 68),
+    }  # fmt: skip
     expected = sum(share * tokens for share, tokens in shares.values())
     assert mean_tokens(run()) == pytest.approx(expected, rel=2e-3)
     assert mean_tokens(run(TUNED)) == 68  # RTE alone
