@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +21,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.learner import Inputs, Learned
+from repro.methods.learner import Learned
 from repro.spec import RunSpec, run_key
 from repro.store.atomic import write_json
-from repro.tasks.data import Collector, Example, TaskData
-from repro.training.batches import (
-    Batch,
-    collate,
-    drawn_order,
-    epoch_order,
-    length_sorted,
-    placed,
-)
+from repro.tasks.data import Collector, TaskData
+from repro.training.batches import drawn_order, epoch_order, length_sorted
 from repro.training.checkpoint import Checkpoint, HistoryFile, read_artefact, write_artefact
 from repro.training.cohort import Cohort, Start, cohorts_of
+from repro.training.feed import Feed
 from repro.training.member import Member, Settings
-from repro.training.states import FrozenStates, worth_keeping
 
 Report = Callable[[dict[str, Any]], None]
 EVALUATION_TOKENS = {"cpu": 4096, "cuda": 65536}
@@ -71,7 +63,7 @@ class Group:
         self.steps = recipe.steps or self.steps_an_epoch * recipe.epochs
         self.members = [self._member(*pair) for pair in zip(specs, self.specs, strict=True)]
         self.cohorts = [self._cohort(part) for part in self._partition()]
-        self.states = FrozenStates(encoder, settings.device)
+        self.feed = Feed(self.cohorts, encoder, data, settings)
         self.step = 0
         self.evaluated = 0
         self.trained_tokens = 0
@@ -85,7 +77,7 @@ class Group:
         """Trains and evaluates to the end, from the last checkpoint where there is one."""
         self._resume()
         if self.evaluated < self.lead.recipe.epochs:
-            self._keep_states()
+            self.feed.keep_states(self._tell_encoded)
         saved = time.monotonic()
         for epoch in range(self.evaluated + 1, self.lead.recipe.epochs + 1):
             orders = {seed: self._order(lead, epoch) for seed, lead in self._seeds()}
@@ -115,14 +107,14 @@ class Group:
             cohort.prepare(self.step)
         losses = {cohort.members[0]: torch.zeros(len(cohort.members)) for cohort in self.cohorts}
         size = len(next(iter(batch.values())))
-        for places in self._micro_batches(size):
+        for places in self.feed.micro_batches(size):
             part = {
                 seed: [self.data.training[i] for i in order[places]]
                 for seed, order in batch.items()
             }
             self.trained_tokens += sum(len(e.input_ids) for rows in part.values() for e in rows)
             share = (places.stop - places.start) / size
-            for cohort, inputs, targets in self._inputs(part, training=True):
+            for cohort, inputs, targets in self.feed.inputs(part, training=True):
                 losses[cohort.members[0]] += cohort.accumulate(inputs, targets, share).cpu()
         for cohort in self.cohorts:
             if cohort.trains:
@@ -142,6 +134,9 @@ class Group:
             line = {"epoch": epoch, "step": self.step, "loss": float(losses[run])}
             member.history.append(line | {"gradient_norm": norms[run].tolist()})
 
+    def _tell_encoded(self, done: int, every: int) -> None:
+        self.report({"event": "encoding", "batch": done, "batches": every})
+
     def _progress(self, epoch: int, losses: dict[int, Tensor]) -> dict[str, Any]:
         by_run = {
             self.members[index].key: float(losses[cohort.members[0]][run])
@@ -156,68 +151,6 @@ class Group:
             "steps": self.steps,
             "losses": by_run,
         }
-
-    # -- batches ------------------------------------------------------------------------------
-
-    def _micro_batches(self, batch: int) -> list[slice]:
-        """The batch's places, split where memory asks for it and no method needs it whole."""
-        size = self.settings.micro_batch or batch
-        if any(cohort.learner.batch_statistics for cohort in self.cohorts):
-            size = batch
-        return [slice(i, min(i + size, batch)) for i in range(0, batch, size)]
-
-    def _collate(self, examples: list[Example]) -> Batch:
-        fixed = self.lead.task.max_length if self.lead.recipe.padding == "max" else None
-        return collate(examples, self.data.pad_id, fixed)
-
-    def _inputs(
-        self, part: dict[int, list[Example]], *, training: bool
-    ) -> Iterator[tuple[Cohort, Inputs, Tensor]]:
-        """What each cohort reads, and the targets (runs or 1, batch, ...).
-
-        `part` holds each seed's examples. Cohorts of one seed that read the frozen encoder's states
-        share one pass of it; a cohort with rows of its own reads the rows of all its runs.
-        """
-        active = [cohort for cohort in self.cohorts if not training or cohort.trains]
-        for seed, examples in part.items():
-            sharing = [c for c in active if not c.own_rows and c.specs[0].seed == seed]
-            yield from self._shared_inputs(sharing, examples)
-        for cohort in active:
-            if cohort.own_rows:
-                rows = [example for spec in cohort.specs for example in part[spec.seed]]
-                batch = self._collate(rows)
-                targets = batch.targets.view(len(cohort.specs), -1, *batch.targets.shape[1:])
-                yield cohort, placed(batch, self.settings.device), self._on_device(targets)
-
-    def _shared_inputs(
-        self, cohorts: list[Cohort], examples: list[Example]
-    ) -> Iterator[tuple[Cohort, Inputs, Tensor]]:
-        batch = self._collate(examples) if cohorts else None
-        for keep_padding in (False, True):
-            reading = [c for c in cohorts if c.learner.keeps_padding == keep_padding]
-            if batch is None or not reading:
-                continue
-            inputs = placed(batch, self.settings.device, keep_padding=keep_padding)
-            if any(cohort.learner.reads_states for cohort in reading):
-                states = self.states.packed(examples, batch, inputs.layout)
-                inputs = replace(inputs, states=states)
-            for cohort in reading:
-                yield cohort, inputs, self._on_device(batch.targets.unsqueeze(0))
-
-    def _on_device(self, tensor: Tensor) -> Tensor:
-        return tensor.to(self.settings.device, non_blocking=True)
-
-    def _keep_states(self) -> None:
-        """Encodes every example once, where that pays and no member reads padding."""
-        learners = [c.learner for c in self.cohorts if c.learner.reads_states]
-        backbone = self.lead.backbone
-        examples = [*self.data.training, *self.data.evaluation]
-        fits = worth_keeping(examples, backbone.layers, backbone.hidden_size, self.settings.device)
-        if learners and fits and not any(learner.keeps_padding for learner in learners):
-            self.states.keep(examples, self.data.pad_id, self._tell_encoded)
-
-    def _tell_encoded(self, done: int, every: int) -> None:
-        self.report({"event": "encoding", "batch": done, "batches": every})
 
     # -- evaluation ---------------------------------------------------------------------------
 
@@ -247,7 +180,7 @@ class Group:
         for number, indices in enumerate(batches, 1):
             rows = [examples[i] for i in indices]
             part = {seed: rows for seed, _ in self._seeds()}
-            for cohort, inputs, _ in self._inputs(part, training=False):
+            for cohort, inputs, _ in self.feed.inputs(part, training=False):
                 outputs = cohort.evaluate(inputs).cpu().numpy()
                 for run, index in enumerate(cohort.members):
                     self._collect(self.members[index], collectors[index], indices, outputs[run])

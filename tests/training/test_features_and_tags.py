@@ -117,10 +117,10 @@ def test_kept_states_give_the_numbers_of_computed_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = trained([features_spec()], tmp_path / "kept", data=data_of())
-    assert len(kept.states._kept) == len(kept.data.training) + len(kept.data.evaluation)
+    assert len(kept.feed.states._kept) == len(kept.data.training) + len(kept.data.evaluation)
     monkeypatch.setattr(states_module, "MOST_BYTES", 0)
     computed = trained([features_spec()], tmp_path / "computed", data=data_of())
-    assert not computed.states._kept
+    assert not computed.feed.states._kept
     assert losses(kept) == pytest.approx(losses(computed), rel=1e-4)
 
 
