@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from repro.papers.curves import Curves
 from repro.papers.embeddings import Embeddings
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request, Table
@@ -110,8 +111,9 @@ def _runs(request: Request) -> dict[str, RunSpec]:
         return {row: spec for row, spec in found.items() if row in models}
     if isinstance(artefact, Embeddings):
         return {"": artefact.behind(request)}
-    first = artefact.runs(request)[:1]
-    return {"": first[0]} if first else {}
+    needed = artefact.first(request) if isinstance(artefact, Curves) else ()
+    found = [spec for spec in artefact.runs(request) if spec not in needed]
+    return {"": found[0]} if found else {}
 
 
 def protocol_table(request: Request) -> list[str]:

@@ -59,3 +59,13 @@ def test_every_value_has_a_source(id: str, scale: str) -> None:
     lines = protocol_table(asked)
     assert len(lines) == len(found) + 2
     assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
+
+
+@pytest.mark.parametrize("id", ["low-resource", "task-embeddings"])
+def test_the_protocol_of_a_figure_is_that_of_what_it_draws_not_of_the_pre_training(id: str) -> None:
+    found = choices(Request(id, "smoke", 1))
+    steps = choice(found, "recipe.steps").here
+    assert steps is not None
+    assert steps.value in (400, 800)  # pre-training takes 1,600
+    smoothing = choice(found, "recipe.label_smoothing")
+    assert smoothing.same  # which pre-training has none of
