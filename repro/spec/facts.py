@@ -24,6 +24,8 @@ class Facts:
     """Least and largest number of a regression."""
     tested: bool = False
     """Its test labels are public, so that test rows are scored beside validation rows."""
+    placed: bool = False
+    """A row is known by its place in the file, which needs no idx."""
     combined: bool = False
     """Where training rows are divided, the mean of its two metrics is scored too: the released code
     of Adaptable Adapters computes it, as "combined score"."""

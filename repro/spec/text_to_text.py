@@ -79,7 +79,7 @@ TEXT_TO_TEXT: dict[WrittenName, Written] = {
     "scitail": Written(
         Facts(
             "SciTail", ("premise", "hypothesis"), ("entails", "neutral"), ("accuracy",),
-            "accuracy", {"train": 23_596, "validation": 1_304, "test": 2_126},
+            "accuracy", {"train": 23_596, "validation": 1_304, "test": 2_126}, placed=True,
         ),
         (("sentence1:", "premise"), ("sentence2:", "hypothesis")),
         ("accuracy",), "own", ("validation", "test"), "mnli", "scitail",
@@ -88,7 +88,7 @@ TEXT_TO_TEXT: dict[WrittenName, Written] = {
     "cb": Written(
         Facts(
             "CB", ("premise", "hypothesis"), ("entailment", "contradiction", "neutral"),
-            ("accuracy",), "accuracy", {"train": 250, "validation": 56, "test": 250},
+            ("accuracy",), "accuracy", {"train": 250, "validation": 56, "test": 250}, placed=True,
         ),
         (("premise:", "premise"), ("hypothesis:", "hypothesis")),
         ("accuracy",), "validation-halved", ("validation",), "mnli", "super_glue_cb",
@@ -97,7 +97,7 @@ TEXT_TO_TEXT: dict[WrittenName, Written] = {
     "imdb": Written(
         Facts(
             "IMDB", ("text",), ("negative", "positive"), ("accuracy",), "accuracy",
-            {"train": 25_000, "test": 25_000},
+            {"train": 25_000, "test": 25_000}, placed=True,
         ),
         (("", "text"),), ("accuracy",), "validation-halved", ("test",), "sst2", "imdb",
         ("stanfordnlp/imdb", "plain_text"),
@@ -105,7 +105,7 @@ TEXT_TO_TEXT: dict[WrittenName, Written] = {
     "yelp-polarity": Written(
         Facts(
             "Yelp polarity", ("text",), ("negative", "positive"), ("accuracy",), "accuracy",
-            {"train": 560_000, "test": 38_000},
+            {"train": 560_000, "test": 38_000}, placed=True,
         ),
         (("sentence:", "text"),), ("accuracy",), "set-aside", ("test",), "sst2", "yelp_polarity",
         ("fancyzhx/yelp_polarity", "plain_text"),
@@ -121,6 +121,11 @@ FEW_SHOT: tuple[WrittenName, ...] = ("scitail", "cb", "imdb", "yelp-polarity")
 
 
 def probabilities(rows: tuple[int, ...], temperature: float) -> tuple[float, ...]:
-    """How often each task of a mixture is drawn: (rows / all rows)^(1 / temperature), to sum 1."""
+    """How often each task of a mixture is drawn: (rows / all rows)^(1 / temperature), to sum 1.
+
+    Near temperature 0 that is the largest task alone, or the largest ones alike.
+    """
     weights = [(count / sum(rows)) ** (1 / temperature) for count in rows]
+    if not sum(weights):  # too small to be told from 0
+        weights = [(count / max(rows)) ** (1 / temperature) for count in rows]
     return tuple(weight / sum(weights) for weight in weights)

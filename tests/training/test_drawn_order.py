@@ -38,6 +38,12 @@ def test_glue_is_drawn_as_the_released_code_draws_it() -> None:
     assert round(by_size["rte"], 3) == 0.003
 
 
+def test_a_temperature_near_zero_draws_the_largest_tasks_alone() -> None:
+    """1/8 to the thousandth power is no number that a float can be."""
+    assert probabilities((50,) * 8, 1e-3) == (0.125,) * 8
+    assert probabilities((30, 6, 30), 1e-4) == (0.5, 0.0, 0.5)
+
+
 def test_a_batch_is_of_one_task_and_tasks_come_as_often_as_the_law_says() -> None:
     batches = drawn_order(run(), 1, TASKS)
     assert len(batches) == 4_000

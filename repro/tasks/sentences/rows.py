@@ -130,7 +130,7 @@ def bad_row(facts: Facts, place: str, problem: str) -> MissingData:
         labels = [*labels[:MOST_NAMED], f"... to {len(facts.labels) - 1}"]
     least, most = facts.bounds
     expected = f"one of {', '.join(labels)}" if labels else f"a number from {least:g} to {most:g}"
-    fields = ", ".join(facts.texts if facts.tested else (*facts.texts, "idx"))
+    fields = ", ".join(facts.texts if facts.tested or facts.placed else (*facts.texts, "idx"))
     return MissingData(
         f"{place}: {problem}. Expected rows of {facts.title} with {fields} and {facts.label} "
         f"({expected}); replace the file by the published one."

@@ -72,6 +72,9 @@ def test_a_bad_row_is_named_with_file_and_line(
     with pytest.raises(MissingData, match=told) as error:
         task_rows(real(name, catalogue.data_revision("reduced", name)), name)
     assert str(error.value).startswith(f"{path}, line 3:")
+    expected = str(error.value).partition("Expected rows of ")[2]
+    assert "label" in expected
+    assert "idx" not in expected, "a row is known by its place"
 
 
 def test_a_line_that_is_no_row_is_named(folder: Path) -> None:
