@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repro.engine.parents import parents_of, weights_of
 from repro.errors import ReproError
 from repro.spec import RunSpec
 from repro.spec.kinds import PRETRAINED
-from repro.store.entry import ADAPTER
+from repro.store.entry import ADAPTER, StoredRun
 from repro.store.store import Store
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ def frozen_adapters(
 ) -> tuple[RunSpec, dict[str, Tensor]]:
     """The run of plain adapters that gives the same outputs on `task`, and its tensors.
 
-    Raises ReproError where the run has no stored weights, or generates no such adapters.
+    Raises ReproError where the run generates no such adapters, or its weights or those of the run
+    that gave it its T5 are not stored.
     """
     import torch
 
@@ -30,20 +31,36 @@ def frozen_adapters(
     from repro.methods.t5.learner import Writer
     from repro.training.checkpoint import read_artefact
 
-    run = store.read(key, verify=True)
-    if run is None or ADAPTER not in run.files:
-        raise ReproError(
-            f"The run {key[:12]} has no stored weights here. Train it (python -m repro run), then "
-            "give the command again."
-        )
-    plain = plain_run(run.spec, task)
-    pretrained = weights_of(parents_of(run.spec, store), PRETRAINED)
+    run = _stored(store, key)
+    plain, weights = plain_run(run.spec, task), _weights(run)
+    first = run.spec.parents.get(PRETRAINED)
+    pretrained = None if first is None else _weights(_stored(store, first))
     encoder = load_encoder(run.spec.backbone, folders, torch.device("cpu"), pretrained=pretrained)
     writer = build(run.spec, 1, encoder)
     assert isinstance(writer, Writer)
     with torch.no_grad():
-        tensors = read_artefact(run.path / ADAPTER)
+        tensors = read_artefact(weights)
         for name, parameter in writer.named_parameters():
             parameter.copy_(tensors[name])
-    kept = {role: parent for role, parent in run.spec.parents.items() if role == PRETRAINED}
+    kept = {} if first is None else {PRETRAINED: first}
     return plain.model_copy(update={"parents": kept}), plain_adapters(writer, task)
+
+
+def _stored(store: Store, key: str) -> StoredRun:
+    run = store.read(key, verify=True)
+    if run is None:
+        raise ReproError(
+            f"The run {key[:12]}, which this needs, has no result here. Train the table that has "
+            "it (`python -m repro run ID`), then give the command again."
+        )
+    return run
+
+
+def _weights(run: StoredRun) -> Path:
+    if ADAPTER not in run.files:
+        raise ReproError(
+            f"The run {run.key[:12]}, which this needs, is stored here without its weights. Train "
+            "the table that has it into another store (`python -m repro run ID --store FOLDER`), "
+            "then give the command again with that --store."
+        )
+    return run.path / ADAPTER

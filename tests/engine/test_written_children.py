@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from repro.backbones.load import load_encoder
+from repro.engine.frozen import frozen_adapters
 from repro.engine.jobs import Execution
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import jobs_for
+from repro.errors import ReproError
 from repro.spec import (
     HyperFormer,
     Method,
@@ -211,3 +214,25 @@ def test_frozen_adapters_answer_as_the_run_that_generated_them(
     assert torch.equal(generated, frozen)
     logits = [cohort.outputs(inputs) for cohort in cohorts]
     assert torch.equal(*logits)
+
+
+def test_freezing_what_cannot_be_frozen_names_the_mend(
+    store: Store, family: Family, tmp_path: Path
+) -> None:
+    """First what the run is: to train one of plain adapters again would be of no use."""
+    with pytest.raises(ReproError, match="'t5-fine-tuning' are not generated"):
+        frozen_adapters(store, run_key(family.tuned), "rte", {})
+    copy = Store(tmp_path / "copy")
+    plus, first = stored(store, family.plus), stored(store, family.pretrained)
+    lack = r"stored here without its weights\. .* --store FOLDER"
+    for lost, told in ((plus, lack), (first, lack), (None, f"{first.key[:12]}.* has no result")):
+        shutil.rmtree(copy.root, ignore_errors=True)
+        for run in (plus, first)[: 1 if lost is None else 2]:
+            files = {n: (run.path / n).read_bytes() for n in run.files if n != "spec.json"}
+            copy.write(
+                run.key,
+                run.spec,
+                {n: f for n, f in files.items() if run is not lost or n != ADAPTER},
+            )
+        with pytest.raises(ReproError, match=told):
+            frozen_adapters(copy, plus.key, "rte", {})
