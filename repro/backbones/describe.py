@@ -29,7 +29,7 @@ TOKENIZER_OPTIONS = ("special_tokens_map.json", "tokenizer_config.json")
 
 
 def describe(given: str) -> Backbone:
-    """The backbone called `given`: a known id or a local folder with a BERT-family model."""
+    """The backbone called `given`: a known id or a local folder with a BERT or a T5 v1.0."""
     if given.lower() in KNOWN:
         return KNOWN[given.lower()]
     folder = find_folder(given)

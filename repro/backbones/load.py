@@ -102,13 +102,13 @@ def _take_weights(model: nn.Module, artefact: Path) -> None:
 def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> Encoder:
     """The encoder of a hub id, a package or a local folder."""
     from safetensors import SafetensorError
-    from transformers import AutoModel, AutoTokenizer, T5ForConditionalGeneration
+    from transformers import AutoModel, T5ForConditionalGeneration
 
     where = locate(backbone, folders)
     options = {} if where != backbone.id else {"revision": backbone.revision}
     kind = AutoModel if backbone.family == "bert" else T5ForConditionalGeneration
     try:
-        tokenizer = AutoTokenizer.from_pretrained(where, use_fast=True, **options)
+        tokenizer = _tokenizer(backbone, where, options)
         model, loaded = kind.from_pretrained(
             where,
             dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
@@ -129,6 +129,22 @@ def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> E
     pooler = None if missing else _dense_of(model)
     model.pooler = None
     return Encoder(model, tokenizer, pooler)
+
+
+def _tokenizer(backbone: Backbone, where: str, options: dict[str, Any]) -> Any:
+    """Raises MissingModel for a tokenizer of another kind of model; OSError, ValueError as the
+    library does.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(where, use_fast=True, **options)
+    except (KeyError, TypeError, AttributeError) as problem:  # inside, at what another kind lacks
+        kind = "BERT" if backbone.family == "bert" else "T5"
+        raise MissingModel(
+            f"The tokenizer of {where} is none of a {kind}. Put the tokenizer.json there that "
+            f"belongs to its weights, or choose another model with --backbone."
+        ) from problem
 
 
 def _dense_of(model: Any) -> nn.Linear | None:

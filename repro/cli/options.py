@@ -37,7 +37,7 @@ SeedsOption = Annotated[
 ]
 BackboneOption = Annotated[
     str | None,
-    typer.Option(help="minilm-l6, a hub id (see below), or a folder with a BERT-family model."),
+    typer.Option(help="minilm-l6, a hub id (see below), or a folder with a BERT or a T5 v1.0."),
 ]
 TasksOption = Annotated[
     str | None,

@@ -11,6 +11,7 @@ import torch
 from fake_hub import COMMIT, run_with_hub, serving
 from run_samples import changed
 from safetensors.torch import load_file, save_file
+from tiny_folder import tokenizer_file
 from torch import Tensor
 
 from repro.backbones.describe import describe
@@ -106,6 +107,24 @@ def test_a_folder_whose_weights_lack_a_tensor_is_refused(folder: Path, tmp_path:
     del tensors[lost]
     save_file(tensors, broken / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(MissingModel, match=rf"lack {lost}"):
+        load(broken)
+
+
+@pytest.mark.parametrize("content", [None, "{}", "no json"])
+def test_a_folder_whose_tokenizer_is_none_of_a_t5_is_refused(
+    folder: Path, tmp_path: Path, content: str | None
+) -> None:
+    """Nothing, or BERT's word pieces, stand where T5's unigrams are read."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (broken / name).write_bytes((folder / name).read_bytes())
+    written = tokenizer_file().read_text("utf-8") if content is None else content
+    (broken / "tokenizer.json").write_text(written, encoding="utf-8")
+    told = (
+        "could not be loaded" if content == "no json" else f"tokenizer of {broken} is none of a T5"
+    )
+    with pytest.raises(MissingModel, match=told):
         load(broken)
 
 
