@@ -6,10 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from repro.errors import ReproError
 from repro.papers.figures import choice
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale, TextToText
 from repro.spec.t5 import WrittenName
+
+FEWEST = 4
+"""Tasks of a map: in two dimensions three points tell nothing, and t-SNE looks at three others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,15 @@ class Embeddings:
         return choice("method of this figure", request.method, self.methods)
 
     def needed(self, request: Request) -> tuple[WrittenName, ...]:
-        """Every task: one run trains on them together."""
+        """Every task: one run trains on them together. Raises ReproError where fewer are asked for
+        than a map can have: the run would be for nothing.
+        """
+        asked = self.tasks if request.tasks is None else request.tasks
+        if len(set(asked)) < FEWEST and set(asked) <= set(self.tasks):
+            raise ReproError(
+                f"{self.id} draws maps of {FEWEST} tasks at least, and --tasks names {len(asked)}. "
+                "Name more, or leave --tasks out."
+            )
         return self.tasks
 
     def behind(self, request: Request) -> RunSpec:

@@ -115,6 +115,10 @@ def test_show_of_embeddings_is_of_the_model_with_the_papers_parameters(cli: Call
             ["figure", "task-embeddings", "--scale", "smoke", "--method", "adapters"],
             "There is no method of this figure called 'adapters'. Known: hyperformer",
         ),
+        (
+            ["figure", "task-embeddings", "--scale", "smoke", "--tasks", "cola,rte"],
+            "draws maps of 4 tasks at least, and --tasks names 2",
+        ),
         (["table", "task-embeddings"], "is a figure, not a table: python -m repro figure task-e"),
         ([*DRAW, "--task", "sst2"], "There is no task of this figure called 'sst2'"),
         ([*DRAW, "--task", "cola,mnli"], "draws one task: cola or mnli"),

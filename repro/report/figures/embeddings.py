@@ -13,10 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from repro.papers.embeddings import Embeddings
+from repro.papers.embeddings import FEWEST, Embeddings
 from repro.papers.tables import Request
 from repro.report.figures.embedding_maps import (
-    PERPLEXITY,
     Matrix,
     cosine_distances,
     neighbour_map,
@@ -133,8 +132,8 @@ def _map(
     absent: str,
     mapped: Callable[[Matrix], tuple[Matrix, Matrix]],
 ) -> Map:
-    if not absent and len(tasks) <= PERPLEXITY:
-        absent = f"{len(tasks)} of at least {int(PERPLEXITY) + 1} tasks"
+    if not absent and len(tasks) < FEWEST:
+        absent = f"{len(tasks)} of at least {FEWEST} tasks"
     if absent:
         return Map(name, {}, absent=absent)
     try:
