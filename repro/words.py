@@ -119,10 +119,14 @@ def _inside_t5(method: T5FineTuning | T5Adapters | HyperFormer) -> str:
 def _drawn(spec: RunSpec) -> str:
     """The rows of a task that are drawn anew for every seed: " (100 rows)"."""
     if isinstance(spec.task, TextToText):
-        return f" ({spec.task.train_rows:,} rows)" if spec.task.train_rows else ""
+        return _rows(spec.task.train_rows) if spec.task.train_rows else ""
     if not isinstance(spec.task, GlueTask) or spec.task.development is None:
         return ""
-    return f" ({spec.task.train_rows:,} rows)" if spec.task.train_rows else " (all rows)"
+    return _rows(spec.task.train_rows) if spec.task.train_rows else " (all rows)"
+
+
+def _rows(number: int) -> str:
+    return f" ({number:,} {'row' if number == 1 else 'rows'})"
 
 
 def _adaptable(method: AdaptableAdapters) -> str:

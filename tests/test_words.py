@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from run_samples import cells, run_spec
+from run_samples import cells, run_spec, written
 
 from repro.papers.tables import Request
 from repro.papers.three_shared.runs import run_of
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
+from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, T5FineTuning
 from repro.words import counted, duration, run_name, size
 
 
@@ -54,6 +54,11 @@ def test_a_fine_tuned_run_has_its_own_rate() -> None:
 )
 def test_a_run_on_questions_is_named_without_its_task(spec: RunSpec, name: str) -> None:
     assert run_name(spec) == name
+
+
+def test_a_run_on_one_row_and_on_thousands_says_so() -> None:
+    for rows, said in ((1, "rte (1 row), tiny"), (2_000, "rte (2,000 rows), tiny")):
+        assert said in run_name(run_spec(T5FineTuning(), task=written("rte", train_rows=rows)))
 
 
 def test_numbers_with_their_units() -> None:

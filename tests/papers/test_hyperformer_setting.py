@@ -181,6 +181,12 @@ def test_every_field_says_where_its_value_comes_from(scale: Scale, released: boo
             assert scale != "paper" or "scale" not in source.citation
 
 
+def test_few_samples_are_of_the_task_that_table_two_names() -> None:
+    _, few = few_shot_chain(PLUS, "cb", 16, request("Hyperformer-2"), 42)
+    assert texts(few).tasks == ("cb",)
+    assert {few.sources[f"task.{name}"].citation for name in ("tasks", "train_rows")} == {"Table 2"}
+
+
 def test_what_is_set_by_hand_wins_and_looks_fit_steps() -> None:
     asked: dict[str, Any] = {
         "epochs": 3,

@@ -88,6 +88,7 @@ def few_shot_chain(
         min(published.FEW_BATCH, few), assumed("few-shot: at most all samples"),
     )  # fmt: skip
     rows = _few_rows(few, seed, f"stands for {samples}" if few != samples else "", "Table 2")
+    rows["task.tasks"] = ((task,), paper("Table 2"))
     run = _run(request, BASE_T5, seed, (task,), setting, rows, {MULTI_TASK: parent})
     return parent, run
 

@@ -29,7 +29,7 @@ PREFIX: Setting = {
 
 TASK: Setting = {
     "task.name": ("text-to-text", paper("GLUE as text to text, as T5 reads it")),
-    "task.source": ("published", paper("the eight tasks of GLUE")),
+    "task.source": ("published", paper("the eight tasks of GLUE, and the four of Table 2")),
     "task.temperature": (10.0, code(f"{CONFIGS}: temperature")),
     "task.prefix": (False, code("finetune_t5_trainer.py: none where adapters are trained")),
     "task.set_aside": ("left-out", assumed("repaired: validation rows are not trained on")),
