@@ -112,8 +112,8 @@ def _runs(request: Request) -> dict[str, RunSpec]:
     if isinstance(artefact, Embeddings):
         return {"": artefact.behind(request)}
     needed = artefact.first(request) if isinstance(artefact, Curves) else ()
-    found = [spec for spec in artefact.runs(request) if spec not in needed]
-    return {"": found[0]} if found else {}
+    drawn = [spec for spec in artefact.runs(request) if spec not in needed]
+    return {"": drawn[0]} if drawn else {}
 
 
 def protocol_table(request: Request) -> list[str]:

@@ -1,0 +1,60 @@
+"""The committed smoke runs learn: most tasks are scored above what one class for all rows gets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from repro.papers.hyperformer.claims import DAGGER, HYPER, MULTI, PLUS
+from repro.papers.hyperformer.runs import BASE_T5, few_shot_chain, first_seed, table_run
+from repro.papers.hyperformer.small import SMOKE_DATA
+from repro.papers.tables import Request
+from repro.spec import RunSpec, TextToText, run_key
+from repro.spec.t5 import WrittenName
+from repro.spec.text_to_text import FEW_SHOT, MIXTURE
+from repro.store import Store
+from repro.tasks.text_to_text.division import divided
+from repro.tasks.text_to_text.generated import generate
+
+STORE = Store(Path(__file__).parents[2] / "runs" / "smoke")
+ONE, TWO = Request("Hyperformer-1", "smoke", 1), Request("Hyperformer-2", "smoke", 1)
+TASKS = [name for name in MIXTURE if name != "stsb"]
+
+
+@cache
+def majority(name: WrittenName) -> float:
+    """The commonest class's share of a task's test rows, in percent: counted in the rows."""
+    task = TextToText(tasks=(name,), source="generated", revisions={name: SMOKE_DATA})
+    rows = divided(generate(name, SMOKE_DATA), name, task).test
+    return 100 * Counter(row.label for row in rows).most_common(1)[0][1] / len(rows)
+
+
+def scored(spec: RunSpec, name: WrittenName, metric: str = "accuracy") -> float:
+    """What the stored run has on a task's test rows."""
+    run = STORE.read(run_key(spec))
+    assert run is not None, "the smoke runs are of another setting: train and commit them again"
+    place = name, "test", metric
+    (found,) = (s.value for s in run.result.scores if (s.task, s.split, s.metric) == place)
+    return found
+
+
+@pytest.mark.parametrize("model", [MULTI, DAGGER, HYPER, PLUS])
+def test_a_multi_task_run_is_above_the_majority_class_on_most_tasks(model: str) -> None:
+    run = table_run(model, BASE_T5, "rte", ONE, first_seed(0))
+    above = [name for name in TASKS if scored(run, name) > majority(name) + 5]
+    assert len(above) >= 5, above
+    assert scored(run, "stsb", "spearman") > 25  # one number for all rows has 0
+
+
+@pytest.mark.parametrize("model", [MULTI, DAGGER, PLUS])
+def test_a_few_shot_run_on_many_samples_is_above_the_majority_class_on_most_tasks(
+    model: str,
+) -> None:
+    above = []
+    for name in FEW_SHOT:
+        _, run = few_shot_chain(model, name, 250 if name == "cb" else 1000, TWO, first_seed(0))
+        above += [name] if scored(run, name) > majority(name) + 5 else []
+    assert len(above) >= 3, above
