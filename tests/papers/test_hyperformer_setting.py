@@ -187,6 +187,17 @@ def test_few_samples_are_of_the_task_that_table_two_names() -> None:
     assert {few.sources[f"task.{name}"].citation for name in ("tasks", "train_rows")} == {"Table 2"}
 
 
+def test_the_task_to_start_from_can_be_set_and_is_the_few_shot_runs_alone() -> None:
+    bare = few_shot_chain(PLUS, "cb", 16, request("Hyperformer-2"), 42)
+    asked = request("Hyperformer-2", settings={"method.starts_from": "rte"})
+    parent, few = few_shot_chain(PLUS, "cb", 16, asked, 42)
+    assert parent == bare[0]
+    assert (hyper(bare[1]).starts_from, hyper(few).starts_from) == ("mnli", "rte")
+    unknown = request("Hyperformer-2", settings={"method.starts_from": "cb"})
+    with pytest.raises(ReproError, match=r"=cb: the multi-task run has no such task\. Choose one"):
+        few_shot_chain(PLUS, "cb", 16, unknown, 42)
+
+
 def test_what_is_set_by_hand_wins_and_looks_fit_steps() -> None:
     asked: dict[str, Any] = {
         "epochs": 3,

@@ -36,6 +36,7 @@ SINGLE = (TUNED, ADAPTERS)
 """Trained on one task at a time."""
 CORRUPTED: WrittenName = "span-corruption"
 REDUCTION, STEPS, EPOCHS = "method.reduction", "recipe.steps", "recipe.epochs"
+START = "method.starts_from"
 
 
 def first_seed(index: int) -> int:
@@ -59,9 +60,8 @@ def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
     without its projector, so that rows are of the published one in both readings.
     """
     changed = {} if row == WHOLE else published.ABLATIONS[row]
-    if "method.norm" not in changed and "method.norm" in request.settings:
-        kept = {path: value for path, value in request.settings.items() if path != "method.norm"}
-        request = replace(request, settings=kept)
+    if "method.norm" not in changed:
+        request = _without("method.norm", request)
     return _run(request, SMALL_T5, seed, mixture(request), _fitted(HYPER, request.scale) | changed)
 
 
@@ -70,10 +70,16 @@ def few_shot_chain(
     model: str, task: WrittenName, samples: int, request: Request, seed: int
 ) -> tuple[RunSpec, RunSpec]:
     """The run of a model on so many samples of a new task, and before it the multi-task run that
-    it starts from.
+    it starts from. Raises ReproError for a task to start from that the latter does not have.
     """
     tasks = mixture(request)
-    parent = table_run(model, BASE_T5, tasks[0], request, first_seed(0))
+    start = request.settings.get(START, tasks[0])
+    if start not in tasks:
+        raise ReproError(
+            f"--set {START}={start}: the multi-task run has no such task. Choose one of "
+            f"{', '.join(tasks)}."
+        )
+    parent = table_run(model, BASE_T5, tasks[0], _without(START, request), first_seed(0))
     few = min(
         small.FEW_SIZES[samples] if request.scale == "smoke" else samples,
         request.train_rows or samples,
@@ -100,6 +106,12 @@ def low_resource_run(model: str, samples: int, request: Request, seed: int) -> R
     own = published.LOW if request.scale == "paper" else small.LOW_SMALL[request.scale]
     rows = _few_rows(few, seed, "", "Figure 2, caption")
     return _run(request, BASE_T5, seed, mixture(request), _method(model, request) | own, rows)
+
+
+def _without(path: str, request: Request) -> Request:
+    """The request without what is set by hand for this field, which is for other runs."""
+    kept = {name: value for name, value in request.settings.items() if name != path}
+    return replace(request, settings=kept) if path in request.settings else request
 
 
 def pretraining(request: Request, backbone: Backbone) -> RunSpec | None:
@@ -169,9 +181,9 @@ def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
     """From which task of the multi-task run a new one starts; one fine-tuned whole ignores it."""
     like = TEXT_TO_TEXT[task].like
     if like in tasks:
-        return {"method.starts_from": (like, assumed("the task of GLUE that is most like it"))}
+        return {START: (like, assumed("the task of GLUE that is most like it"))}
     why = assumed(f"no data of {like}, the task that is most like it")
-    return {"method.starts_from": (tasks[0], why)}
+    return {START: (tasks[0], why)}
 
 
 def _few_rows(few: int, seed: int, stands_for: str, where: str) -> Setting:
