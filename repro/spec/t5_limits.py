@@ -39,7 +39,7 @@ def check_writing(spec: RunSpec) -> None:
 
 
 def _check_looks(spec: RunSpec) -> None:
-    """A run that draws rows counts steps, any other counts epochs."""
+    """A run that draws rows counts steps and has no order of them, any other counts epochs."""
     recipe = spec.recipe
     if not isinstance(spec.task, TextToText):
         if recipe.look_steps is not None or recipe.steps is not None:
@@ -52,6 +52,11 @@ def _check_looks(spec: RunSpec) -> None:
         raise ReproError(
             "A run on 'text-to-text' draws its rows, so it has no epochs: give the steps from one "
             "look at the validation rows to the next (recipe.look_steps)."
+        )
+    if recipe.order != "shuffled":
+        raise ReproError(
+            "A run on 'text-to-text' draws its rows one by one, so they have no other order: leave "
+            f"recipe.order at 'shuffled', not '{recipe.order}'."
         )
     least, most = (recipe.epochs - 1) * recipe.look_steps + 1, recipe.epochs * recipe.look_steps
     if recipe.steps is not None and not least <= recipe.steps <= most:

@@ -124,3 +124,8 @@ def test_decay_of_matrices_alone_is_refused_where_vectors_cannot_be_told_from_th
     said = refusal(with_recipe(weight_decay=0.1, decayed="matrices"))
     assert "set recipe.decayed to 'all'" in said
     check_run(with_recipe(weight_decay=0.1))
+
+
+def test_rows_that_are_drawn_have_no_order() -> None:
+    """It would be another key for the same numbers."""
+    assert "leave recipe.order at 'shuffled'" in refusal(with_recipe(order="length-buckets"))
