@@ -4,7 +4,9 @@ inside T5.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import field_validator
 
 from repro.spec.fields import Spec, identity
 
@@ -53,6 +55,12 @@ class TextToText(Spec):
     subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
     max_length: int = identity(128, doc="tokens of an input, end of text included", ge=8)
     max_target: int = identity(128, doc="tokens of an answer, end of text included", ge=2)
+
+    @field_validator("grid", mode="before")
+    @classmethod
+    def _as_written(cls, grid: Any) -> Any:
+        """0.1 is the number that stands for "0.1", as `--set task.grid=0.1` gives it."""
+        return str(grid) if isinstance(grid, float) else grid
 
 
 class T5FineTuning(Spec):

@@ -12,9 +12,11 @@ from repro.papers.hyperformer.claims import (
     DAGGER,
     HYPER,
     MULTI,
+    NO_BLOCKS,
     NO_CONDITIONAL,
     NO_NORMS,
     NO_PROJECTOR,
+    NO_T5_NORM,
     PLUS,
     SIZES,
     TUNED,
@@ -155,6 +157,29 @@ def test_a_norm_set_by_hand_is_for_the_rows_without_a_generated_one() -> None:
     norms = {name: hyper(ablated_run(name, asked, 42)).norm for name in (WHOLE, *ABLATIONS)}
     assert {name for name, norm in norms.items() if norm == "none"} == {NO_CONDITIONAL, NO_NORMS}
     assert norms[NO_PROJECTOR] == "generated"
+
+
+def test_what_a_row_leaves_out_stays_out_whatever_is_set_by_hand() -> None:
+    parts = {"projector": 16, "blocks": True, "t5_norms": True}
+    asked = request("Hyperformer-4", settings={f"method.{k}": v for k, v in parts.items()})
+    assert hyper(ablated_run(WHOLE, asked, 42)).projector == 16
+    assert hyper(ablated_run(NO_BLOCKS, asked, 42)).projector == 16
+    assert hyper(ablated_run(NO_PROJECTOR, asked, 42)).projector is None
+    assert not hyper(ablated_run(NO_BLOCKS, asked, 42)).blocks
+    for name in (NO_T5_NORM, NO_NORMS):
+        assert not hyper(ablated_run(name, asked, 42)).t5_norms
+
+
+def test_the_grid_of_the_released_code_is_set_as_a_number() -> None:
+    """`--set task.grid=0.1` is read as one; the run is the same as with the text."""
+    for given in (0.1, "0.1"):
+        spec = row(PLUS, settings={"task.grid": given})
+        assert (texts(spec).grid, run_key(spec)) == (
+            "0.1",
+            run_key(row(PLUS, settings={"task.grid": "0.1"})),
+        )
+    with pytest.raises(ReproError, match=r"Input should be '0\.2' or '0\.1'"):
+        row(PLUS, settings={"task.grid": 0.3})
 
 
 def every_run(scale: Scale, *, released: bool) -> list[RunSpec]:
