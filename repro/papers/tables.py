@@ -220,6 +220,8 @@ class Table:
     elsewhere: str = ""
     low_data: bool = False
     models: Callable[[Row, Request], list[RunSpec]] | None = None
+    whole: tuple[Row, ...] = ()
+    """Of a table some parts of which are shown, all rows: margins are the same in all of them."""
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -230,7 +232,8 @@ class Table:
         """The table with the parts that are asked for."""
         if request.sections is None:
             return self
-        return replace(self, rows=tuple(r for r in self.rows if r.section in request.sections))
+        rows = tuple(row for row in self.rows if row.section in request.sections)
+        return replace(self, rows=rows, whole=self.whole or self.rows)
 
     @property
     def trained(self) -> list[Row]:
@@ -283,7 +286,8 @@ class Table:
             return self.margin if column.margin is None else column.margin
         if not isinstance(column, Mean):
             return None
-        known = [row for row in self.rows if row.name in (column.between or ())]
+        rows = self.whole or self.rows
+        known = [row for row in rows if row.name in (column.between or ())]
         cells = [self.published_cell(row, column) for row in known]
         printed = [cell.value for cell in cells if cell is not None and cell.value is not None]
         return half_of(max(printed) - min(printed)) if printed else self.margin
