@@ -87,13 +87,22 @@ def count(what: str, spec: RunSpec) -> dict[str, int]:
     return {"adapters": trained - norms, "layer norms": norms}
 
 
-@pytest.mark.parametrize("scale", ["paper", "smoke"])
+@pytest.mark.parametrize(
+    "asked_for",
+    [
+        {"scale": "paper"},
+        {"scale": "smoke"},
+        {"scale": "smoke", "bottleneck": 8, "settings": {"method.dropout": 0.1}},
+    ],
+)
 def test_printed_parameters_are_recomputed_at_every_scale(
-    store: Store, scale: Any, monkeypatch: pytest.MonkeyPatch
+    store: Store, asked_for: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All 24 but the two totals of HyperFormer, printed a hundredth too low (hyperformer.md)."""
+    """All 24 but the two totals of HyperFormer, printed a hundredth too low (hyperformer.md). What
+    is set by hand for a small model does not reach them.
+    """
     monkeypatch.setattr(counted, "_counted", count)
-    asked = request(scale=scale)
+    asked = request(**asked_for)
     assert counted.count_missing(TABLES["Hyperformer-1"], asked, store) == []
     found = view(store, asked)
     facts = [one for row in found.rows for one in row.cells if isinstance(one.column, Fact)]

@@ -102,6 +102,8 @@ def glue_models(row: Row, request: Request) -> list[RunSpec]:
     """The model that a row's parameters are of: of the paper's shape at every scale."""
     model, size = row.variant.rsplit(", ", 1)
     whole = replace(request, scale="paper", backbone=None)
+    if request.scale != "paper":  # what is set by hand is for the small model
+        whole = replace(whole, bottleneck=None, settings={})
     return [table_run(model, size, PRINTED[0], whole, first_seed(0))]
 
 
