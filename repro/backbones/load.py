@@ -92,11 +92,17 @@ def _take_weights(model: nn.Module, artefact: Path) -> None:
     """Puts the weights that a run trained (all of the model's) in place of its own."""
     from safetensors.torch import load_file
 
-    model.load_state_dict(
-        {name.removeprefix(TRAINED): tensor for name, tensor in load_file(artefact).items()},
-        strict=False,  # an embedding that is used in several places is stored once
-    )
-    model.tie_weights()  # type: ignore[operator]
+    tensors = {name.removeprefix(TRAINED): tensor for name, tensor in load_file(artefact).items()}
+    own = dict(model.named_parameters())  # an embedding that is used in several places stands once
+    other = sorted(tensors.keys() ^ own.keys())
+    if other:
+        raise MissingModel(
+            f"{artefact} does not hold the weights of this model: {other[0]} and "
+            f"{len(other) - 1} others are in one of them only. Train the run again."
+        )
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(tensors[name])
 
 
 def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> Encoder:

@@ -195,7 +195,8 @@ def split_sections(given: str | None, artefact: Artefact) -> tuple[str, ...] | N
 
 
 def split_settings(given: Sequence[str]) -> dict[str, Any]:
-    """The values of `--set method.form=b`, read as JSON where they are that (0.1, true, null).
+    """The values of `--set method.form=b`, read as JSON where they are that (0.1, true, null; None
+    is null, as `show` prints it).
 
     An unknown field names the closest; raises ReproError for what is no field and value.
     """
@@ -212,10 +213,15 @@ def split_settings(given: Sequence[str]) -> dict[str, Any]:
             raise ReproError(
                 f"--set wants a field and its value, like method.form=b, not '{text}'."
             )
+        if path.strip() in WHAT_IT_IS or path.partition(".")[0] in ("backbone", "parents"):
+            raise ReproError(
+                f"{path.strip()} says what a run is of, and is no setting: choose by table and "
+                "row, by --tasks, or by --backbone."
+            )
         if path.strip() not in known:
             raise UnknownName("field", path.strip(), known)
         try:
-            found[path.strip()] = json.loads(value)
+            found[path.strip()] = json.loads("null" if value == "None" else value)
         except ValueError:
             found[path.strip()] = value
     return found

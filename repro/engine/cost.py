@@ -75,7 +75,7 @@ class Speed:
     """A machine's speed at this work."""
 
     flops: float
-    """Multiply-adds counted twice, per second, in the encoder."""
+    """Multiply-adds counted twice, per second, in the encoder; in bf16, where `fp32` is not 1."""
     bytes: float
     """Memory traffic of the cells, per second."""
     device: str
@@ -86,12 +86,21 @@ class Speed:
     """Seconds until a worker trains: imports, weights. It is started once for many jobs."""
     job: float = 0.0
     """Seconds that a job takes beside its steps: small jobs are mostly that."""
+    fp32: float = 1.0
+    """How many times as long fp32 takes."""
 
 
 ASSUMED = {
     "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False, layer=5e-4, start=8.0, job=0.5),
     "cuda": Speed(
-        3.6e14, 3e12, "one H100 at 45% of its bf16 peak", False, layer=3e-3, start=12.0, job=0.5
+        3.6e14,
+        3e12,
+        "one H100 at 45% of its bf16 peak, a twelfth of that in fp32",
+        False,
+        layer=3e-3,
+        start=12.0,
+        job=0.5,
+        fp32=12.0,
     ),
 }
 
@@ -200,7 +209,8 @@ def estimate(job: Job, speed: Speed) -> Estimate:
         own, moved = method_cost(spec, length)
         flops += own * (training_passes(spec) * trained + scored)
         traffic += moved * (trained + scored / 3)
-    seconds = flops / speed.flops + traffic / speed.bytes + launching(job, speed)
+    slowed = speed.fp32 if recipe.precision == "fp32" else 1.0
+    seconds = slowed * flops / speed.flops + traffic / speed.bytes + launching(job, speed)
     return Estimate(seconds + speed.job, memory(job, length * padded))
 
 

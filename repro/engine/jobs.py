@@ -18,7 +18,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from repro.engine.parents import EVALUATING
 from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import identity_fields
-from repro.spec.kinds import WITH_WEIGHTS, WRITING, has_own_rows, trains_encoder
+from repro.spec.kinds import (
+    WITH_WEIGHTS,
+    WRITING,
+    has_own_rows,
+    starts_others,
+    trains_encoder,
+)
 from repro.store.atomic import write_text
 from repro.store.store import Store
 
@@ -197,8 +203,13 @@ def is_stored(store: Store, job: Job, execution: Execution | None = None) -> boo
 
 def holds(store: Store, spec: RunSpec, execution: Execution) -> bool:
     """Whether the run is stored with all that it keeps when so executed."""
-    weights = execution.keep_weights and trains_encoder(spec.method)
+    weights = trains_encoder(spec.method) and keeps_weights(spec, execution)
     return store.is_whole(run_key(spec), weights=weights)
+
+
+def keeps_weights(spec: RunSpec, execution: Execution) -> bool:
+    """Whether its weights are stored: those of a fine-tuned model where others need them."""
+    return not trains_encoder(spec.method) or execution.keep_weights or starts_others(spec)
 
 
 def needed_weights(specs: Iterable[RunSpec]) -> set[str]:

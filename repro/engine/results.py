@@ -6,10 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from repro.engine.jobs import Execution, holds
+from repro.engine.jobs import Execution, holds, keeps_weights
 from repro.engine.parents import Parents, Report, digests
 from repro.spec import AlwaysNull, RunSpec, T5FineTuning
-from repro.spec.kinds import trains_encoder
 from repro.store.entry import ADAPTER
 from repro.store.result import Activation, Result, Score, render
 from repro.store.store import Store
@@ -75,7 +74,7 @@ def _keep(
     machine: dict[str, Any],
     execution: Execution,
 ) -> None:
-    weights = not trains_encoder(member.spec.method) or execution.keep_weights
+    weights = keeps_weights(member.spec, execution)
     told = weights or isinstance(member.spec.method, T5FineTuning)  # whose result a child may need
     notes = [] if told else ["weights deleted after scoring (--keep-weights keeps them)"]
     files: dict[str, bytes | Path] = {

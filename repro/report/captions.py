@@ -93,15 +93,16 @@ def _of_sentences(view: TableView) -> list[str]:
     }
     counted = any(row.parameters for row in view.rows)
     named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
+    repaired = "repaired" if isinstance(task, TextToText) else "as published"
     return [
         _scale(view),
         _backbones(view),
         f"Training: {cap} {kind}training rows{divided}; {settings(view)}.",
         *asked,
-        f"Scored: {_rows(view, columns)}, {named}{_others(columns, named)}.",
-        f"Reading: {'as released' if request.as_released else 'as published'}.",
+        f"Scored: {_rows(view, columns)}, {named}{_others(columns, named)}".rstrip(", ") + ".",
+        f"Reading: {'as released' if request.as_released else repaired}.",
         f"Seeds: {request.seeds}.",
-        *[f"Trained parameters: of {columns[0].name}'s model."] * counted,
+        *[f"Trained parameters: of the model of {columns[0].name}."] * counted,
     ]
 
 
@@ -117,6 +118,8 @@ def _others(columns: Sequence[Score], named: str) -> str:
     own = any(column.metric in METRICS and _names_itself(column) for column in columns)
     if own:
         return f"{'the others ' if named else ''}by the metric that they name, or accuracy"
+    if all(column.metric in METRICS for column in columns):
+        return ""
     return f"{'the others ' if named else ''}by accuracy"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning
+from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning, TextToText
 from repro.spec.trained import INSIDE
 from repro.spec.types import (
     FrozenFeatures,
@@ -10,6 +10,7 @@ from repro.spec.types import (
     LinearProbe,
     Method,
     PipelinedCells,
+    RunSpec,
     TopLayers,
 )
 
@@ -36,6 +37,17 @@ def has_own_rows(method: Method) -> bool:
 def trains_alone(method: Method) -> bool:
     """Its modules have no run axis, so a learner holds one run."""
     return trains_encoder(method) or isinstance(method, (FrozenFeatures, *WRITING))
+
+
+def starts_others(spec: RunSpec) -> bool:
+    """Others start from it: pre-training, and T5 fine-tuned on a mixture, but for what draws a few
+    rows of it anew for every seed.
+    """
+    task = spec.task
+    if not isinstance(spec.method, T5FineTuning) or not isinstance(task, TextToText):
+        return False
+    whole = len(task.tasks) > 1 and task.subset_seed == 0
+    return whole or task.tasks == ("span-corruption",)
 
 
 def trains_encoder(method: Method) -> bool:

@@ -44,7 +44,9 @@ def test_values_are_read_as_json_where_they_are_that() -> None:
     [
         ("method.formm=b", "Did you mean method.form"),
         ("method.form", "wants a field and its value"),
-        ("method.kind=linear-probe", "no field called 'method.kind'"),
+        ("method.kind=linear-probe", "method.kind says what a run is of"),
+        ("task.tasks=cola", "by --tasks"),
+        ("backbone.id=bert", "or by --backbone"),
     ],
 )
 def test_what_is_no_field_is_refused(given: str, said: str) -> None:

@@ -29,6 +29,7 @@ from repro.spec import (
     RunSpec,
     run_key,
 )
+from repro.spec.backbones import KNOWN, TINY_T5
 from repro.store import Store
 from repro.training.environment import prepare_torch
 
@@ -95,7 +96,10 @@ def test_what_is_kept_is_loaded_once_and_the_oldest_task_is_dropped(model: Path)
     assert loaded.task(task(0)) is not first
     latest = loaded.task(task(0))
     assert loaded.encoder(lead, folders, device, "bf16") is not encoder
-    assert loaded.task(task(0)) is not latest  # cut again, for the encoder's own tokenizer
+    assert loaded.task(task(0)) is latest  # cut for the same tokenizer
+    other = run_spec(LayerNorms(), backbone=KNOWN[TINY_T5])
+    assert loaded.encoder(other, {}, device, "fp32") is not encoder
+    assert loaded.task(task(0)) is not latest  # cut again, for the other's own
 
 
 # -- with a stand-in, whose end each test chooses -------------------------------------------------

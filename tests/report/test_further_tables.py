@@ -336,7 +336,7 @@ def test_rows_that_are_cut_here_are_not_called_published_ones(store: Store) -> N
 
 def test_a_transposed_table_prints_the_parameters_that_its_caption_speaks_of(store: Store) -> None:
     table = view(store, request("3-shared-3", "paper"))
-    assert "Trained parameters: of Crowdflower airline's model." in caption(table)
+    assert "Trained parameters: of the model of Crowdflower airline." in caption(table)
     line = next(line for line in markdown(table).splitlines() if "| Trained parameters" in line)
     # 3-shared, Table 1, and a classifier of three classes: 3,006,720 + 3 x (768 + 1)
     assert line.split("|")[-2].strip() == "3,009,027"

@@ -103,7 +103,7 @@ def test_the_caption_of_a_glue_table(store: Store) -> None:
         "correlation, QQP by F1, the others by accuracy.",
         "Reading: as published.",
         "Seeds: 2.",
-        "Trained parameters: of CoLA's model.",
+        "Trained parameters: of the model of CoLA.",
         "Cells reproduced: 0/44.",
     ):
         assert part in said
