@@ -11,7 +11,7 @@ from repro.spec import Backbone, RunSpec, run_key
 from repro.spec.backbones import bert
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.store import Result, Score, Store, render
 
 FIGURE = ABLATION

@@ -13,7 +13,7 @@ import pytest
 
 from repro.spec import GlueTask
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 ROOT = Path(__file__).parents[1]
 

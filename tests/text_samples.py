@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from repro.spec import TextTask
+from repro.spec.tasks import TextName
 from repro.spec.texts import TEXTS
-from repro.spec.types import TextName
 from repro.tasks.texts.sources import folder_of
 
 ROOT = Path(__file__).parents[1]

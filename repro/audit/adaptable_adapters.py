@@ -15,7 +15,7 @@ from repro.audit.possible import (
 )
 from repro.papers.published import Cells, Published
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 PAPER = "adaptable_adapters"
 TASKS = ("MNLI", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "WNLI")

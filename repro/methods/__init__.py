@@ -20,13 +20,13 @@ def build(spec: RunSpec, runs: int, encoder: Encoder) -> Learner:
     from repro.methods.t5.learner import Writer
     from repro.spec.kinds import WRITING
     from repro.spec.limits import check_run
+    from repro.spec.tasks import TaggingTask
     from repro.spec.trained import INSIDE, outputs_of, trained
     from repro.spec.types import (
         AlwaysNull,
         FrozenFeatures,
         LinearProbe,
         PipelinedCells,
-        TaggingTask,
     )
 
     check_run(spec)

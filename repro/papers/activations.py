@@ -10,7 +10,7 @@ from repro.errors import ReproError
 from repro.papers.figures import choice
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale, run_key
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 Panel = Literal["layers", "tasks"]
 

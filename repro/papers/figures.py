@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 from repro.errors import ReproError, UnknownName
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 Chain = Callable[[str, GlueName, Request, int], tuple[RunSpec, ...]]
 """(method, task, request, seed) -> the runs of one seed: parents first, the last one is drawn."""

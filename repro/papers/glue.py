@@ -12,7 +12,7 @@ from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import KNOWN, MINILM
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 DATA: dict[str, Setting] = {
     "paper": {

@@ -12,7 +12,7 @@ from typing import Literal
 
 from repro.spec.facts import Facts
 from repro.spec.glue import DIAGNOSTIC, GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 PROTOCOL = "glue-server"
 """Of every score that the server gave."""

@@ -2,6 +2,7 @@
 
 from repro.spec.identity import canonical_json, run_key
 from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning, TextToText
+from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask
 from repro.spec.types import (
     AblatedSpans,
     AdaptableAdapters,
@@ -10,7 +11,6 @@ from repro.spec.types import (
     BottleneckAdapters,
     FrozenFeatures,
     FullFineTuning,
-    GlueTask,
     LastLayers,
     LayerNorms,
     LinearProbe,
@@ -20,10 +20,7 @@ from repro.spec.types import (
     RunSpec,
     Scale,
     Source,
-    SquadTask,
-    TaggingTask,
     Task,
-    TextTask,
     TopLayers,
 )
 

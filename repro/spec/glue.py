@@ -7,7 +7,7 @@ field names, label order and rows.
 from __future__ import annotations
 
 from repro.spec.facts import Facts
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 ENTAILMENT = ("entailment", "not_entailment")
 NLI = ("entailment", "neutral", "contradiction")

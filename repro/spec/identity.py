@@ -12,7 +12,8 @@ from pydantic.fields import FieldInfo
 
 from repro.spec.fields import LATER, MARK, Spec
 from repro.spec.t5 import TextToText
-from repro.spec.types import GlueTask, RunSpec, SquadTask, TaggingTask, TextTask
+from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask
+from repro.spec.types import RunSpec
 
 SCHEMA = 1
 """Bumped when the meaning or the shape of the identity document changes."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from repro.errors import ReproError
 from repro.spec.t5_limits import check_writing
+from repro.spec.tasks import GlueTask, SquadTask
 from repro.spec.trained import awaits_layers
 from repro.spec.types import (
     AblatedSpans,
@@ -14,12 +15,10 @@ from repro.spec.types import (
     Backbone,
     BottleneckAdapters,
     FrozenFeatures,
-    GlueTask,
     LastLayers,
     LinearProbe,
     PipelinedCells,
     RunSpec,
-    SquadTask,
     TopLayers,
 )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from repro.spec.facts import Facts
 from repro.spec.glue import GLUE
+from repro.spec.tasks import GlueTask, TextTask
 from repro.spec.texts import TEXTS
-from repro.spec.types import GlueTask, TextTask
 
 SentenceTask = GlueTask | TextTask
 SENTENCES: dict[str, Facts] = {str(name): facts for name, facts in (*GLUE.items(), *TEXTS.items())}

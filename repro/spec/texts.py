@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from repro.spec.facts import Facts
 from repro.spec.glue import NLI
-from repro.spec.types import TextName
+from repro.spec.tasks import TextName
 
 SICK = {"train": 4_500, "validation": 500, "test": 4_927}
 SICK_PAIR = ("sentence_A", "sentence_B")

@@ -8,6 +8,7 @@ from typing import Literal
 
 from repro.spec.sentences import SentenceTask, facts_of
 from repro.spec.tagging import TAGS
+from repro.spec.tasks import TaggingTask
 from repro.spec.types import (
     AdaptableAdapters,
     BottleneckAdapters,
@@ -15,7 +16,6 @@ from repro.spec.types import (
     LastLayers,
     LayerNorms,
     RunSpec,
-    TaggingTask,
     Task,
     TopLayers,
 )

@@ -10,7 +10,7 @@ from repro.papers.adaptable_adapters.tables import COMBINED, PAPER, TASKS, colum
 from repro.papers.tables import Column, Fact, Printed, Request, Row, Score, Table
 from repro.spec import RunSpec
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName, GlueTask
+from repro.spec.tasks import GlueName, GlueTask
 
 METRIC_WORDS = {
     "accuracy": "accuracy",

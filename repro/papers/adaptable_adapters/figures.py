@@ -11,7 +11,7 @@ from repro.papers.adaptable_adapters.tables import PAPER, TASKS
 from repro.papers.published import load_published
 from repro.papers.tables import Request
 from repro.spec import RunSpec
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 TABLE = "AA22-F3-digitised"
 LEFT: GlueName = "qnli"

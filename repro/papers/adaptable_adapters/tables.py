@@ -29,7 +29,7 @@ from repro.papers.tables import Column, Mean, Request, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE, BERT_LARGE
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 PAPER = "adaptable_adapters"
 TASKS: dict[str, GlueName] = {

@@ -13,7 +13,7 @@ from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import SHARED_OVER
 from repro.spec import AblatedSpans, RunSpec, run_key
 from repro.spec.spans import Span
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 
 ADAPTERS = ("not-shared", "shared-in-layer", "3-shared", "houlsby", "pfeiffer", *SHARED_OVER)
 DRAWN: GlueName = "cola"

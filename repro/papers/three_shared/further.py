@@ -6,7 +6,7 @@ from repro.papers.glue import COLLAPSE
 from repro.papers.houlsby.further import CUT, SPLITS, score
 from repro.papers.tables import Mean, Row, Table
 from repro.papers.three_shared.tables import SEEDS, runs_behind
-from repro.spec.types import TextName
+from repro.spec.tasks import TextName
 
 METRIC = "test accuracy %"
 TASKS: tuple[TextName, ...] = (

@@ -25,7 +25,7 @@ from repro.report.runs_found import why_missing
 from repro.spec import RunSpec, run_key
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.tasks.draws import generated_sizes, own
 from repro.tasks.sentences.rows import Row
 

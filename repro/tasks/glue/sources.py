@@ -6,7 +6,7 @@ downloading any. Local: `$REPRO_DATA/glue_<name>/<split>.jsonl.gz` or `.jsonl`.
 
 from __future__ import annotations
 
-from repro.errors import MissingData, ReproError
+from repro.errors import ReproError
 from repro.spec import GlueTask, Scale
 from repro.spec.facts import Facts
 from repro.spec.glue import DIAGNOSTIC
@@ -15,7 +15,7 @@ from repro.tasks import files
 from repro.tasks.draws import Pool
 from repro.tasks.files import DataSet
 from repro.tasks.glue.development import divided
-from repro.tasks.sentences.rows import Row, capped, checked
+from repro.tasks.sentences.rows import Row, capped, check_published, checked
 
 HUB_ID = "nyu-mll/glue"
 
@@ -75,7 +75,9 @@ def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     if scale != "paper":
         return files.content_digest(contents)
     for split, content in contents.items():
-        _check_published(files.count_lines(content), name, split, str(paths[split]), _other(data))
+        check_published(
+            files.count_lines(content), _glue(name), split, str(paths[split]), _other(data)
+        )
     return None
 
 
@@ -103,7 +105,7 @@ def submission_rows(name: str) -> dict[str, list[Row]]:
             continue
         content = files.local_content(data, paths[split])
         found[split] = _parsed(name, split, content, str(paths[split]))
-        _check_published(len(found[split]), name, split, str(paths[split]), _other(data))
+        check_published(len(found[split]), _glue(name), split, str(paths[split]), _other(data))
     return found
 
 
@@ -119,7 +121,7 @@ def _published(task: GlueTask) -> dict[str, list[Row]]:
     found = {split: _parsed(name, split, contents[split], str(paths[split])) for split in splits}
     if not files.is_digest(task.revision):
         for split, rows in found.items():
-            _check_published(len(rows), name, split, str(paths[split]), _other(data))
+            check_published(len(rows), _glue(name), split, str(paths[split]), _other(data))
     return found
 
 
@@ -140,17 +142,8 @@ def _hub(name: str, split: str, revision: str | None) -> list[Row]:
     file = f"{HUB_ID} {files.hub_name(data, split)}"
     columns = [*glue.texts, "label", "idx"]
     rows = checked(files.hub_rows(data, split, columns, revision), glue, split, file)
-    _check_published(len(rows), name, split, file, "Plan with another revision of it.")
+    check_published(len(rows), _glue(name), split, file, "Plan with another revision of it.")
     return rows
-
-
-def _check_published(found: int, name: str, split: str, file: str, mend: str) -> None:
-    expected = _glue(name).rows[split]
-    if found != expected:
-        raise MissingData(
-            f"{file} is not the published {split} set of {_glue(name).title}: it has {found:,} "
-            f"rows; the published set has {expected:,}. {mend}"
-        )
 
 
 def _other(data: DataSet) -> str:

@@ -68,6 +68,16 @@ def checked(rows: Iterable[tuple[Any, str]], glue: Facts, split: str, name: str)
     return made
 
 
+def check_published(found: int, facts: Facts, split: str, file: str, mend: str) -> None:
+    """Raises MissingData, which ends in `mend`, where a file has not as many rows as published."""
+    expected = facts.rows[split]
+    if found != expected:
+        raise MissingData(
+            f"{file} is not the published {split} set of {facts.title}: it has {found:,} rows; "
+            f"the published set has {expected:,}. {mend}"
+        )
+
+
 def _row(row: object, glue: Facts, split: str, place: str) -> Row:
     if not isinstance(row, Mapping):
         raise bad_row(glue, place, f"the row is of type {type(row).__name__}, not an object")

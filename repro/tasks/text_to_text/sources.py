@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from repro.errors import MissingData, ReproError
+from repro.errors import ReproError
 from repro.spec import GlueTask, Scale
 from repro.spec.facts import Facts
 from repro.spec.glue import GLUE
@@ -20,7 +20,7 @@ from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks import files
 from repro.tasks.files import DataSet
 from repro.tasks.glue import sources as glue
-from repro.tasks.sentences.rows import Row, checked
+from repro.tasks.sentences.rows import Row, bad_row, check_published, checked
 
 ANY_ROWS = "the scale 'reduced' accepts any rows in this schema."
 
@@ -70,7 +70,13 @@ def data_revision(scale: Scale, name: WrittenName) -> str | None:
     if scale != "paper":
         return files.content_digest(contents)
     for split, content in contents.items():
-        _check_published(files.count_lines(content), name, split, str(paths[split]), _other(data))
+        check_published(
+            files.count_lines(content),
+            TEXT_TO_TEXT[name].facts,
+            split,
+            str(paths[split]),
+            _other(data),
+        )
     return None
 
 
@@ -122,7 +128,7 @@ def _local(name: WrittenName, paths: dict[str, Path], revision: str | None) -> d
         for split, content in contents.items()
     }
     for split, rows in found.items() if whole else ():
-        _check_published(len(rows), name, split, str(paths[split]), _other(data))
+        check_published(len(rows), TEXT_TO_TEXT[name].facts, split, str(paths[split]), _other(data))
     return found
 
 
@@ -131,7 +137,9 @@ def _hub(name: WrittenName, split: str, revision: str | None) -> list[Row]:
     file = f"{data.hub_id} {files.hub_name(data, split)}"
     found = files.hub_rows(data, split, [*facts.texts, facts.label], revision)
     rows = _checked(name, split, found, file)
-    _check_published(len(rows), name, split, file, "Plan with another revision of it.")
+    check_published(
+        len(rows), TEXT_TO_TEXT[name].facts, split, file, "Plan with another revision of it."
+    )
     return rows
 
 
@@ -151,19 +159,11 @@ def _numbered(rows: Iterable[tuple[Any, str]], facts: Facts) -> Iterator[tuple[A
             yield row, place
             continue
         label = row.get(facts.label)
-        named = isinstance(label, str) and label in facts.labels
+        named = isinstance(label, str)
+        if named and label not in facts.labels:
+            raise bad_row(facts, place, f"the label {label!r} is unknown")
         number = facts.labels.index(label) if named else label
         yield {**row, facts.label: number, "idx": idx}, place
-
-
-def _check_published(found: int, name: WrittenName, split: str, file: str, mend: str) -> None:
-    facts = TEXT_TO_TEXT[name].facts
-    expected = facts.rows[split]
-    if found != expected:
-        raise MissingData(
-            f"{file} is not the published {split} set of {facts.title}: it has {found:,} rows; "
-            f"the published set has {expected:,}. {mend}"
-        )
 
 
 def _other(data: DataSet) -> str:

@@ -10,8 +10,8 @@ import random
 
 from repro.errors import ReproError
 from repro.spec.glue import GLUE
+from repro.spec.tasks import GlueName, TextName
 from repro.spec.texts import TEXTS
-from repro.spec.types import GlueName, TextName
 from repro.tasks.draws import generated_sizes
 from repro.tasks.glue.generated import generate as generate_glue
 from repro.tasks.sentences.rows import Row

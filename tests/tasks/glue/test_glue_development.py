@@ -17,7 +17,7 @@ from tiny_models import minilm_tokenizer
 
 from repro.errors import MissingData, ReproError
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.tasks import catalogue
 from repro.tasks.glue.development import training_rows
 from repro.tasks.glue.sources import data_revision, pool, task_rows, unavailable

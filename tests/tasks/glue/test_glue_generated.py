@@ -13,7 +13,7 @@ import pytest
 from repro.errors import ReproError
 from repro.spec.glue import GLUE
 from repro.spec.identity import REVISIONS
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.tasks.glue.generated import DEFAULT_REVISION, HOME, PEOPLE, generate
 from repro.tasks.sentences.rows import Row
 

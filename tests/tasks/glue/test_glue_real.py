@@ -10,7 +10,7 @@ from tiny_models import minilm_tokenizer
 
 from repro.errors import MissingData
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.tasks.glue.sources import data_revision, submission_rows, task_rows, unavailable
 from repro.tasks.sentences.rows import Row
 from repro.tasks.sentences.task import load_sentences

@@ -12,7 +12,7 @@ from glue_samples import row, rows, task, write_lines, write_split
 
 from repro.errors import MissingData
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.tasks.glue.sources import data_revision, task_rows
 from repro.tasks.sentences.rows import checked
 

@@ -14,7 +14,7 @@ from glue_samples import row, rows, task, write_split
 
 from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask, Scale
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.tasks.glue.generated import DEFAULT_REVISION, generate
 from repro.tasks.glue.sources import (
     data_revision,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiny_models import minilm_tokenizer
 
 from repro.spec.glue import GLUE
-from repro.spec.types import GlueName
+from repro.spec.tasks import GlueName
 from repro.tasks import load_task
 from repro.tasks.data import TaskData
 from repro.tasks.sentences.metrics import accuracy, f1, matthews, pearson, spearman

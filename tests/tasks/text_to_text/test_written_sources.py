@@ -54,7 +54,7 @@ def test_scitails_labels_are_names_or_numbers(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "split", "changes", "told"),
     [
-        ("scitail", "test", {"label": "contradiction"}, "label 'contradiction' is of type str"),
+        ("scitail", "test", {"label": "contradiction"}, "the label 'contradiction' is unknown"),
         ("scitail", "test", {"label": -1}, "withheld, as only a test set's may be"),
         ("imdb", "test", {"label": -1}, "withheld, as only a test set's may be"),
         ("cb", "validation", {"label": 3}, "the label 3 is unknown"),

@@ -10,8 +10,8 @@ from text_samples import text_task
 from tiny_models import minilm_tokenizer
 
 from repro.errors import ReproError
+from repro.spec.tasks import TextName
 from repro.spec.texts import HOULSBY, TEXTS
-from repro.spec.types import TextName
 from repro.tasks.sentences.task import load_sentences
 from repro.tasks.texts.generated import DEFAULT_REVISION, generate
 

@@ -21,8 +21,8 @@ from text_samples import (
 
 from repro.errors import MissingData
 from repro.papers.published import load_published
+from repro.spec.tasks import TextName
 from repro.spec.texts import HOULSBY, TEXTS
-from repro.spec.types import TextName
 from repro.tasks.sentences.rows import Row
 from repro.tasks.texts.sources import SPLITS, data_revision, task_rows, unavailable
 
