@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from repro.cli.options import Asked, split_tasks
 from repro.errors import ReproError
+from repro.papers.embeddings import FEWEST, Embeddings
 from repro.papers.figures import Figure
 from repro.papers.tables import Artefact, Request
 from repro.tasks.catalogue import TITLES
@@ -32,7 +33,7 @@ def narrowed(artefacts: Sequence[Artefact], asked: Asked) -> list[tuple[Artefact
         reason = _reason(artefact, own, tasks)
         if reason:
             said.append(f"Left out: {artefact.id}{reason}.")
-        if own and not _too_many(artefact, own):
+        if own and not _too_many(artefact, own) and not _too_few(artefact, own):
             kept.append((artefact, replace(asked, tasks=",".join(own))))
     if not kept:
         raise ReproError(f"Nothing of that can be done. {' '.join(said)}")
@@ -46,12 +47,18 @@ def _reason(artefact: Artefact, own: Sequence[str], tasks: Sequence[str]) -> str
         return f", which has {', '.join(artefact.tasks) or 'no task'}"
     if _too_many(artefact, own):
         return f", which draws one task: {' or '.join(own)}"
+    if _too_few(artefact, own):
+        return f", which draws maps of {FEWEST} tasks at least"
     lacking = [task for task in tasks if task not in own]
     return f"'s {' and '.join(lacking)}, which it does not have" if lacking else ""
 
 
 def _too_many(artefact: Artefact, own: Sequence[str]) -> bool:
     return isinstance(artefact, Figure) and len(own) > 1
+
+
+def _too_few(artefact: Artefact, own: Sequence[str]) -> bool:
+    return isinstance(artefact, Embeddings) and len(own) < FEWEST
 
 
 def unavailable(requests: Sequence[Request]) -> dict[str, str]:

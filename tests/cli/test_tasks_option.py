@@ -90,9 +90,11 @@ def test_of_all_tables_and_figures_those_with_the_task_are_planned(cli: Call) ->
         "Left out: ablation-heatmap's rte, which it does not have.",
         "Left out: tradeoff-squad, which has squad1.",
         "Left out: init-robustness's rte, which it does not have.",
+        "Left out: task-embeddings, which draws maps of 4 tasks at least.",
     ):
         assert line in said
     with_both = {name for name, known in ARTEFACTS.items() if {"cola", "rte"} <= {*known.tasks}}
+    with_both -= {"task-embeddings"}
     assert with_both >= {"Houlsby-1", "3-shared-2", "tradeoff-glue"}
     runs = json.loads(answer.out)["runs"]
     planned = {table for run in runs for table in run["tables"]}
