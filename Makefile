@@ -10,10 +10,10 @@ demo: $(STAMP)  ## trains the five rows of ResAdapters-1 on generated questions,
 	$(BIN)/python -m repro table ResAdapters-1 --scale smoke
 
 test: $(STAMP)  ## the test suite
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 slow: $(STAMP)  ## the long tests, too
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "slow or not slow"
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "slow or not slow"
 
 lint: $(STAMP)  ## format, lint and types
 	$(BIN)/ruff format --check repro tests benchmarks

@@ -167,29 +167,22 @@ def test_a_few_shot_run_starts_from_the_task_that_is_named(store: Store, family:
     assert (ours - far).abs().max() > 0.1
 
 
-def test_what_few_shot_runs_start_from_keeps_its_weights_before_there_are_any(
+def test_weights_are_kept_for_later_children_or_trained_again_for_them(
     family: Family, tmp_path: Path
 ) -> None:
-    """Fine-tuned on the whole rows of a mixture; not on a few, drawn for the run (Figure 2)."""
+    """Kept of what is fine-tuned on the whole rows of a mixture, from which few-shot runs start;
+    not of a run on a few rows of its own (Figure 2).
+    """
     store = Store(tmp_path / "store")
     few = run(T5FineTuning(), "rte", "cola", rows=8, drawn_by=3, pretrained=family.pretrained)
+    child = run(T5FineTuning(), "cb", rows=4, multi_task=few, pretrained=family.pretrained)
     execute([family.pretrained, family.tuned, few], store)
     assert ADAPTER in stored(store, family.tuned).files
     assert ADAPTER not in stored(store, few).files
-
-
-def test_a_parent_stored_without_weights_is_trained_again_for_a_child(
-    family: Family, tmp_path: Path
-) -> None:
-    store = Store(tmp_path / "store")
-    parent = run(T5FineTuning(), "rte", "cola", rows=8, drawn_by=3, pretrained=family.pretrained)
-    child = run(T5FineTuning(), "cb", rows=4, multi_task=parent, pretrained=family.pretrained)
-    execute([family.pretrained, parent], store)
-    assert ADAPTER not in stored(store, parent).files
-    before = stored(store, parent).digest
-    execute([parent, child], store)
-    assert ADAPTER in stored(store, parent).files
-    assert stored(store, parent).digest == before
+    before = stored(store, few).digest
+    execute([few, child], store)
+    assert ADAPTER in stored(store, few).files
+    assert stored(store, few).digest == before
     assert stored(store, child).result.parents["multi-task"] == before
 
 
