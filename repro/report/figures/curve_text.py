@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from repro.papers.curves import MEDIAN
 from repro.report.captions import setting
-from repro.report.figures.curves import CurvePanel, CurvesView, Line, Measured, Stated
+from repro.report.figures.curve_scores import Measured
+from repro.report.figures.curves import CurvePanel, CurvesView, Line, Stated
 from repro.report.figures.text import rounded
 from repro.spec import RunSpec, SquadTask
 from repro.tasks.catalogue import TITLES

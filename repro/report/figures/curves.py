@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said, Scored
+from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said
 from repro.papers.tables import Request
-from repro.report.files import command_line
-from repro.report.runs_found import Lookup, kept_epoch
+from repro.report.figures.curve_scores import Cells, Measured, measured
+from repro.report.runs_found import Lookup
 from repro.spec import RunSpec
 from repro.spec.counts import inside_parameters, trained_parameters
 from repro.spec.trained import trained
-from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.tasks.catalogue import TITLES
 
@@ -34,26 +33,6 @@ SPREADS = {
 }
 LOW, HIGH = 20, 80
 """The percentiles over tasks that Houlsby et al. shade."""
-COLLAPSE = "predicts one class"
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A point on a task: one score a seed where all are there, else why not."""
-
-    point: Point
-    task: str
-    lead: RunSpec
-    values: tuple[float, ...]
-    reason: str
-    collapsed: int
-    runs: tuple[str, ...]
-    seeds: tuple[int, ...]
-
-    @property
-    def mean(self) -> float | None:
-        """Over the seeds."""
-        return statistics.fmean(self.values) if self.values else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +125,7 @@ def view_curves(figure: Curves, request: Request, store: Store) -> CurvesView:
     """Lays the store's results out as curves."""
     tasks, points, lookup = figure.available(request), figure.points(request), Lookup(store)
     measured = {
-        (point, task): _measured(figure, point, task, request, lookup)
+        (point, task): measured(figure, point, task, request, lookup)
         for task in tasks
         for point in points
     }
@@ -205,51 +184,6 @@ def standard_error(values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
     return statistics.stdev(values) / math.sqrt(len(values))
-
-
-def _measured(
-    figure: Curves, point: Point, task: str, request: Request, lookup: Lookup
-) -> Measured:
-    specs, scored = figure.behind(point, task, request), figure.scored(task, request)
-    found = lookup.find(specs)
-    values, rest = [], []
-    for one in found:
-        value = None if one.run is None else _score(one.run, task, scored)
-        if value is None:
-            rest.append(one)
-        else:
-            values.append(value)
-    why = lookup.why(rest, None, COLLAPSE)
-    if why == "not run":
-        why = f"not run: {command_line(request)}"
-    if values and rest:
-        why = f"{len(values)} of {len(found)} seeds; the rest: {why}"
-    stored = [one.run for one in found if one.run is not None]
-    return Measured(
-        point=point,
-        task=task,
-        lead=specs[0],
-        values=() if rest else tuple(values),
-        reason=why,
-        collapsed=sum(bool(run.result.collapsed) for run in stored),
-        runs=tuple(run.key for run in stored),
-        seeds=tuple(spec.seed for spec in specs),
-    )
-
-
-def _score(run: StoredRun, task: str, scored: Scored) -> float | None:
-    """The mean of the metrics; None where one was not scored."""
-    epoch, found = kept_epoch(run), []
-    for metric in scored.metrics:
-        where = scored.split, scored.protocol, metric, scored.group, epoch
-        score = run.score(*where, task=task if len(run.tasks) > 1 else None)
-        if score is None:
-            return None
-        found.append(score.value)
-    return statistics.fmean(found) + 0.0  # a zero without a sign
-
-
-Cells = Mapping[tuple[Point, str], Measured]
 
 
 def _across(
