@@ -39,7 +39,7 @@ Cells = Mapping[tuple[Point, str], Measured]
 """(point, task) -> what was measured there."""
 
 
-def measured(figure: Curves, point: Point, task: str, request: Request, lookup: Lookup) -> Measured:
+def measure(figure: Curves, point: Point, task: str, request: Request, lookup: Lookup) -> Measured:
     """What the runs behind a point have on a task, and why others are absent."""
     specs, scored = figure.behind(point, task, request), figure.scored(task, request)
     found = lookup.find(specs)

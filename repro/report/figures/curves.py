@@ -14,7 +14,7 @@ import numpy as np
 
 from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said
 from repro.papers.tables import Request
-from repro.report.figures.curve_scores import Cells, Measured, measured
+from repro.report.figures.curve_scores import Cells, Measured, measure
 from repro.report.runs_found import Lookup
 from repro.spec import RunSpec
 from repro.spec.counts import inside_parameters, trained_parameters
@@ -125,7 +125,7 @@ def view_curves(figure: Curves, request: Request, store: Store) -> CurvesView:
     """Lays the store's results out as curves."""
     tasks, points, lookup = figure.available(request), figure.points(request), Lookup(store)
     measured = {
-        (point, task): measured(figure, point, task, request, lookup)
+        (point, task): measure(figure, point, task, request, lookup)
         for task in tasks
         for point in points
     }
