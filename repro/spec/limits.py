@@ -63,6 +63,11 @@ def check_run(spec: RunSpec) -> None:
             range(spec.backbone.layers - method.kept, spec.backbone.layers), spec.backbone
         )
     _check_parents(spec)
+    if spec.recipe.loss_parts > 1 and spec.recipe.over_tokens != "sum":
+        raise ReproError(
+            f"recipe.loss_parts={spec.recipe.loss_parts} divides a summed loss, and the loss here "
+            "is a mean: set recipe.over_tokens=sum too, or leave recipe.loss_parts at 1."
+        )
     if isinstance(spec.task, GlueTask) and spec.task.drawn_from == "validation":
         _check_drawn(spec.task)
     if isinstance(method, LinearProbe) and method.layer > spec.backbone.layers:
