@@ -58,7 +58,7 @@ REVISED: tuple[tuple[str, int, Callable[[RunSpec], bool]], ...] = (
         lambda spec: isinstance(spec.task, TextToText) and spec.task.train_rows is not None,
     ),
 )
-"""A part's later revision where it changes the numbers of some runs only; the others keep theirs."""
+"""A part's later revision where it changes the numbers of some runs only; others keep theirs."""
 CODE: dict[type[Spec], tuple[str, str]] = {
     SquadTask: ("task/squad2", "task/generated"),
     GlueTask: ("task/glue", "task/generated-glue"),

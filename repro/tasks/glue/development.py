@@ -1,9 +1,9 @@
 """Training and development rows drawn by a seed: the split rule of Adaptable Adapters.
 
 The released code shuffles the training rows by the run's seed, takes the first n and divides them:
-100 rows become 75 to train on and 25 that select the epoch. Its shuffle is that of datasets 1.x and
-later, which after `set_seed(seed)` is numpy's `default_rng(seed).permutation`. The official validation rows (of MNLI
-the matched ones) are test rows, the same for every seed.
+100 rows become 75 to train on and 25 that select the epoch. Its shuffle is that of `datasets`,
+which after `set_seed(seed)` is numpy's `default_rng(seed).permutation`. The official validation
+rows (of MNLI the matched ones) are test rows, the same for every seed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ FIXED_SEED = 0
 def divided(found: dict[str, list[Row]], task: GlueTask) -> dict[str, list[Row]]:
     """The rows of "train", "development" and the official split; `found` holds whole splits.
 
-    Training and development rows stand in the order that the task's subset seed shuffles them to, so
-    that fewer rows are a prefix of more. At most `evaluation_rows` scored rows are kept, by a rank that does
-    not know the seed, in their order. Where rows are drawn from the official split, a rank of the
-    same kind gives half of it (rounded down) to draw from, and the other half is scored: no seed
-    can draw a row that another one is scored on. Raises ReproError (MissingData, where the official
-    split is too small) where the rows do not suffice.
+    Training and development rows stand in the order that the task's subset seed shuffles them to,
+    so that fewer rows are a prefix of more. At most `evaluation_rows` scored rows are kept, by a
+    rank that does not know the seed, in their order. Where rows are drawn from the official split,
+    a rank of the same kind gives half of it (rounded down) to draw from, and the other half is
+    scored: no seed can draw a row that another one is scored on. Raises ReproError (MissingData,
+    where the official split is too small) where the rows do not suffice.
     """
     official = GLUE[task.name].evaluation[0]
     scored, pool = found[official], found.get("train", [])
