@@ -88,12 +88,16 @@ def execute(store: Store, folder: Path, loaded: Loaded) -> int:
         report({"event": "failed", "kind": "error", "message": f"{folder} holds no job."})
         return Exit.ERROR
     prepare_process(deterministic=file.execution.deterministic)
-    with store.claim([run_key(spec) for spec in file.specs]) as held:
-        if len(held) < len(file.specs):
-            return Exit.CLAIMED_ELSEWHERE
-        if all(holds(store, spec, file.execution) for spec in file.specs):  # by another, just now
-            return Exit.DONE
-        return guarded(store, folder, file, loaded)
+    try:
+        with store.claim([run_key(spec) for spec in file.specs]) as held:
+            if len(held) < len(file.specs):
+                return Exit.CLAIMED_ELSEWHERE
+            if all(holds(store, spec, file.execution) for spec in file.specs):
+                return Exit.DONE  # another process has just stored them
+            return guarded(store, folder, file, loaded)
+    except StoreError as problem:
+        report({"event": "failed", "kind": "store", "message": str(problem)})
+        return Exit.ERROR
 
 
 def send_errors_to(log: Path) -> None:
@@ -105,7 +109,7 @@ def send_errors_to(log: Path) -> None:
 
 
 def guarded(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> int:
-    """Runs the job and says which kind of failure ended it, if one did."""
+    """Runs the job and says which kind of failure ended it, if one did. Raises StoreError."""
     import torch
 
     try:
@@ -115,9 +119,8 @@ def guarded(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> int:
         kind = "missing-data" if isinstance(problem, MissingData) else "missing-model"
         report({"event": "failed", "kind": kind, "message": str(problem)})
         return Exit.MISSING
-    except StoreError as problem:
-        report({"event": "failed", "kind": "store", "message": str(problem)})
-        return Exit.ERROR
+    except StoreError:
+        raise  # no failure of these runs; `execute` reports it
     except ReproError as problem:
         report({"event": "failed", "kind": "error", "message": str(problem)})
         return Exit.ERROR

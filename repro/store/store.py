@@ -142,20 +142,20 @@ class Store:
             return "done"
         if self.failure(key) is not None:
             return "failed"
-        return "running" if claims.is_claimed(self.root / "claims", key) else "missing"
+        running = claims.is_claimed(self.root / "claims", key, self._say)
+        return "running" if running else "missing"
 
     # Writing
 
     def check_writable(self, needed_bytes: int = 0) -> None:
-        """Raises StoreError, before any training, where a result could not be stored.
+        """Raises StoreError, before any training, where a run could not be claimed or stored.
 
-        Really writes: permissions mean little to a superuser or on a network share.
+        Really writes and locks: permissions mean little to a superuser or on a network share.
         """
         probe = self.root / unfinished_name(".tmp")
         with store_errors(self.root):
             make_directory(self.root)
-            probe.touch(exist_ok=False)
-            probe.unlink()
+            claims.check(probe)
             free = shutil.disk_usage(self.root).free
         if free < needed_bytes:
             raise StoreError(

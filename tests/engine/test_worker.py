@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ from tiny_models import tiny_data
 
 from repro.backbones.describe import describe
 from repro.engine import worker
-from repro.engine.jobs import Execution, JobFile, make_job, write_job
+from repro.engine.jobs import Execution, make_job, write_job
 from repro.engine.loaded import Loaded
 from repro.engine.results import collapsed
 from repro.engine.worker import Exit
@@ -219,7 +220,7 @@ def train_on(
         monkeypatch.setattr(worker, "report", report)
         execution = Execution(threads=1, checkpoint_steps=1, folders={revision: str(model)})
         folder = write_job(store, make_job(specs), execution)
-        return worker.guarded(store, folder, JobFile(specs=specs, execution=execution), Loaded())
+        return worker.execute(store, folder, Loaded())
 
     return run
 
@@ -390,6 +391,19 @@ def test_runs_that_another_process_holds_are_left_to_it(
     with store.claim([run_key(specs[1])]):
         assert train(specs[1], specs[3]) == Exit.CLAIMED_ELSEWHERE
     assert heard == []
+
+
+def test_a_store_without_locks_is_no_failure_of_the_runs(
+    train: Train, specs: list[RunSpec], heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert train(specs[1]) == Exit.ERROR
+    kind, message = last_failure(heard)
+    assert kind == "store"
+    assert "Cannot lock files" in message
 
 
 def test_runs_that_another_process_stored_are_not_trained_again(

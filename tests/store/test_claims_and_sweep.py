@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import threading
 from collections.abc import Callable
@@ -87,6 +89,40 @@ def test_claim_where_nothing_can_be_written_is_an_error_with_a_sentence(tmp_path
     assert store.state(KEYS[0]) == "missing"
     with pytest.raises(StoreError, match="a file, not a folder"), store.claim(KEYS):
         pass
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_where_there_are_no_locks_nothing_is_claimed_and_one_sentence_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    store, lines = listening(tmp_path)
+    with store.claim(KEYS[:1]):  # so that there are lock files to look at
+        pass
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    before = tree(tmp_path)
+    sentence = rf"Cannot lock files in {tmp_path}.*: {os.strerror(code)}\. .*--store\.$"
+    with pytest.raises(StoreError, match=sentence):
+        store.check_writable()
+    with pytest.raises(StoreError, match=sentence), store.claim(KEYS):
+        pass
+    assert tree(tmp_path) == before
+    assert [store.state(key) for key in KEYS[:2]] == ["missing", "missing"]
+    assert len(lines) == 1
+    assert os.strerror(code) in lines[0]
+
+
+def test_marker_file_that_a_kill_on_another_host_left_blocks_nobody(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / f"{KEYS[0]}.lock").write_text("4711\nanother-host\n")
+    assert store.state(KEYS[0]) == "missing"
+    with store.claim(KEYS) as held:
+        assert held == set(KEYS)
+        assert store.state(KEYS[0]) == "running"
 
 
 def test_sweep_takes_what_the_dead_left_and_nothing_of_the_living(
