@@ -168,6 +168,8 @@ class JobProgress:
             self._say(f"{kept}epoch {event['epoch']}: {name}: {values}")
         elif kind == "resumed":
             self._say(f"continues at step {event['step']}/{event['steps']}")
+        elif kind == "damaged":
+            self._say(f"{event['message']} Moved to {event['place']}; training begins anew.")
         elif kind == "diverged" and event["run"] not in self.diverged:
             self.diverged.add(event["run"])  # told when it happens and when it is recorded
             name = self.names.get(event["run"], event["run"][:12])

@@ -21,7 +21,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from repro.engine.jobs import JobFile, holds, read_job
+from repro.engine.jobs import FILE, JobFile, holds, read_job
 from repro.engine.loaded import Loaded
 from repro.engine.parents import (
     EVALUATING,
@@ -35,8 +35,9 @@ from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError
 from repro.spec import run_key
 from repro.spec.kinds import PRETRAINED, reads_states
-from repro.store.atomic import store_errors
+from repro.store.atomic import move_aside, store_errors
 from repro.store.store import Store
+from repro.store.temporary import is_unfinished
 from repro.training.environment import (
     device_name,
     forget_memory,
@@ -143,7 +144,11 @@ def full_disks(folder: Path) -> Iterator[None]:
 
 
 def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
-    """Loads, trains, evaluates and stores every member of the job."""
+    """Loads, trains, evaluates and stores every member of the job.
+
+    A work folder that it cannot continue from is set aside, and the job begins anew.
+    """
+    from repro.training.checkpoint import Damaged
     from repro.training.group import Group
     from repro.training.member import Settings
 
@@ -175,9 +180,33 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
         return
     members = [built(spec, parents) for spec in file.specs]
     start = start_of(parents)
-    group = Group(file.specs, encoder, data, settings, folder, report, built=members, start=start)
-    group.train()
-    keep_group(store, group, parents, execution, report)
+
+    def trained() -> Group:
+        group = Group(
+            file.specs, encoder, data, settings, folder, report, built=members, start=start
+        )
+        group.train()
+        return group
+
+    group = None
+    try:
+        group = trained()
+    except Damaged as problem:
+        place = set_aside(store, folder)
+        report({"event": "damaged", "message": str(problem), "place": str(place)})
+        print(f"{problem} Moved to {place}.", file=sys.stderr)
+    keep_group(store, group or trained(), parents, execution, report)
+
+
+def set_aside(store: Store, folder: Path) -> Path:
+    """Moves what training left in a work folder to the quarantine; returns where it lies now."""
+    apart = folder / "damaged"
+    with store_errors(apart):
+        apart.mkdir(exist_ok=True)
+        for path in folder.iterdir():
+            if path.name not in (FILE, LOG, apart.name) and not is_unfinished(path.name):
+                path.rename(apart / path.name)
+    return move_aside(apart, store.root / "quarantine", folder.name)
 
 
 def report(event: dict[str, Any]) -> None:
