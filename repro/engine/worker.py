@@ -1,4 +1,4 @@
-"""Trains jobs in a process of its own: `python -m repro.engine.worker STORE`, their ids on stdin.
+"""Trains jobs in a process of its own, which `start.py` begins; their ids come on stdin.
 
 Progress goes to stdout as JSON lines, everything else to stderr, which is the log of the job at
 hand. A job that ends badly ends the process, so that the next one starts in a fresh one. The
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import hashlib
 import json
 import os
 import signal
@@ -47,6 +48,11 @@ from repro.training.environment import (
 
 PR_SET_PDEATHSIG = 1
 LOG = "log.txt"
+PACKAGE = Path(__file__).absolute().parents[1]
+CHANGED = (
+    f"The program in {PACKAGE} was changed while this command ran. Give the same command again: it "
+    "continues with the program as it is now."
+)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -70,6 +76,9 @@ def main(arguments: list[str]) -> int:
     `arguments`: the store's folder, and those that it reads beside it.
     """
     die_with_parent()
+    if os.environ.get("REPRO_CODE") not in (None, code_digest()):
+        report({"event": "failed", "kind": "code", "message": CHANGED})
+        return Exit.ERROR
     store, loaded = Store(arguments[0], arguments[1:]), Loaded()
     for line in sys.stdin:
         folder = store.work_dir(line.strip())
@@ -229,5 +238,11 @@ def die_with_parent() -> None:
         sys.exit(Exit.ERROR)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def code_digest() -> str:
+    """SHA-256 of this package's source files as they lie on the disk."""
+    found = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(PACKAGE)} {len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()

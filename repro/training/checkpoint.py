@@ -88,7 +88,7 @@ def _checksum(tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> str:
     found = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        found.update(tensor.detach().contiguous().flatten().view(torch.uint8).numpy())
+        found.update(tensor.detach().contiguous().flatten().view(torch.uint8).numpy().data)
     return found.hexdigest()
 
 
