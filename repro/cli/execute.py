@@ -44,6 +44,7 @@ def train_missing(
     if not plan.jobs:
         return []
     store.check_writable(needed_bytes=disk_needed(plan))
+    store.check_replaceable(key for job in plan.jobs for key in job.keys)
     store.sweep()
     announce(plan)
     try:
