@@ -78,7 +78,8 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=os.environ | {"REPRO_PARENT": str(os.getpid()), "REPRO_CODE": self.code},
-                text=True,
+                encoding="utf-8",
+                errors="backslashreplace",  # a library may print any bytes
             )
         return self._process
 

@@ -19,7 +19,7 @@ from repro.engine.jobs import Execution, Job, make_job, write_job
 from repro.engine.loaded import TASKS_KEPT, Loaded
 from repro.engine.local import LocalExecutor
 from repro.engine.process import Worker
-from repro.engine.worker import Exit
+from repro.engine.worker import LOG, Exit
 from repro.errors import ChangedProgram
 from repro.spec import (
     AdaptableAdapters,
@@ -123,6 +123,18 @@ def test_a_process_runs_its_own_code_whatever_lies_in_the_current_folder(
     with Worker([tmp_path]) as worker:
         code, failed = worker.train("0123", folder, lambda event: None)
     assert (code, failed["message"]) == (Exit.ERROR, f"{folder} holds no job.")
+
+
+def test_bytes_that_are_no_text_in_a_librarys_output_go_to_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nprintf '\\377 of 3\\n'\nexit 7\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with Worker([tmp_path]) as worker:
+        assert worker.train("0123", tmp_path, lambda event: None) == (7, {})
+    assert (tmp_path / LOG).read_bytes() == b"\\xff of 3\n"
 
 
 def test_code_that_changed_since_the_plan_trains_nothing(

@@ -159,6 +159,30 @@ def test_sweep_reaches_failures_requests_quarantine_and_work(tmp_path: Path) -> 
     assert set(tree(tmp_path)) == {"work/job-1/state.json", "work/file"}
 
 
+@pytest.mark.usefixtures("strange_name")
+def test_process_whose_name_is_no_text_has_a_start_like_any_other(tmp_path: Path) -> None:
+    ticks = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[19]
+    assert started(os.getpid()) == ticks.decode()
+    path = tmp_path / unfinished_name(".tmp")
+    path.write_text("x")
+    assert Store(tmp_path).sweep() == 0
+    assert path.exists()
+
+
+def test_unfinished_work_of_a_process_that_is_hidden_from_this_user_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /proc is where it is mounted with hidepid."""
+    path = tmp_path / unfinished_name(".tmp")
+    path.write_text("x")
+
+    def refuse(*_: object) -> bytes:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert not is_leftover(path)
+
+
 def set_age(path: Path, seconds: float) -> None:
     import time
 
