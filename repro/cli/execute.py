@@ -44,6 +44,7 @@ def train_missing(
     if not plan.jobs:
         return []
     store.check_writable(needed_bytes=disk_needed(plan))
+    store.check_replaceable(key for job in plan.jobs for key in job.keys)
     store.sweep()
     announce(plan)
     try:
@@ -168,6 +169,8 @@ class JobProgress:
             self._say(f"{kept}epoch {event['epoch']}: {name}: {values}")
         elif kind == "resumed":
             self._say(f"continues at step {event['step']}/{event['steps']}")
+        elif kind == "damaged":
+            self._say(f"{event['message']} Moved to {event['place']}; training begins anew.")
         elif kind == "diverged" and event["run"] not in self.diverged:
             self.diverged.add(event["run"])  # told when it happens and when it is recorded
             name = self.names.get(event["run"], event["run"][:12])

@@ -218,3 +218,10 @@ def test_a_terminal_that_has_no_sign_for_a_dash_gets_its_code() -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\u2014" in done.stdout
+
+
+def test_files_of_the_current_folder_stand_for_no_library(run: Call, tmp_path: Path) -> None:
+    for name in ("typer", "random", "statistics", "pydantic"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(99)\n")
+    answer = run("list", at=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
