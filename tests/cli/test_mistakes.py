@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_folder import write_tiny_bert
+from tiny_folder import change_file, write_tiny_bert
 
 Call = Callable[..., Any]
 
@@ -64,6 +64,18 @@ def test_a_model_folder_without_weights_names_the_files(says: Call, tmp_path: Pa
     (tmp_path / "model" / "config.json").write_text("{}")
     said = says("table", "ResAdapters-1", "--backbone", "model", code=2, contains="no model.safe")
     assert "config.json, model.safetensors, tokenizer.json" in said
+
+
+@pytest.mark.parametrize("verb", ["plan", "table"])
+def test_a_model_that_does_not_fit_is_refused_before_anything_is_trained(
+    says: Call, tmp_path: Path, verb: str
+) -> None:
+    folder = write_tiny_bert(tmp_path / "mine", hidden=8, pieces=40, positions=64)
+    change_file(folder / "config.json", position_embedding_type="relative_key")
+    says(
+        verb, "3-shared-2", "--scale", "smoke", "--backbone", "mine", code=2,
+        contains="mine cannot be used: config.json asks for position_embedding_type",
+    )  # fmt: skip
 
 
 def test_a_depth_that_is_no_multiple_of_three_names_the_depths_that_are(
