@@ -64,6 +64,7 @@ def _bert(config: dict[str, Any]) -> dict[str, Any]:
         "hidden_size": hidden,
         "intermediate_size": intermediate,
         "parameters": bert_parameters(hidden, layers, intermediate, *rest),
+        "positions": config["max_position_embeddings"],
     }
 
 

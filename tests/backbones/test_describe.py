@@ -53,6 +53,7 @@ def test_a_folder_is_described_from_its_configuration(tmp_path: Path) -> None:
     found = describe(str(write_folder(tmp_path / "mine")))
     assert (found.id, found.name) == ("local", "mine")
     assert (found.layers, found.hidden_size, found.intermediate_size) == (3, 8, 16)
+    assert found.positions == 12
     # by hand: embeddings (50 + 12 + 2 + 2) * 8; a layer 4 * 8 * 9 + 16 + 8 * 16 + 16 + 16 * 8 + 8
     # + 16; the pooler 8 * 9
     assert found.parameters == 66 * 8 + 3 * (288 + 16 + 144 + 136 + 16) + 72

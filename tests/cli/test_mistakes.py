@@ -78,6 +78,17 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_trained(
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("verb", ["plan", "table"])
+def test_windows_longer_than_the_positions_are_refused_with_both_numbers(
+    says: Call, tmp_path: Path, verb: str
+) -> None:
+    write_tiny_bert(tmp_path / "short", hidden=8, pieces=40, positions=64)
+    says(
+        verb, "3-shared-2", "--scale", "smoke", "--backbone", "short", code=2,
+        contains=["up to 128 tokens", "short has 64 positions", "--set task.max_length=64"],
+    )  # fmt: skip
+
+
 def test_a_depth_that_is_no_multiple_of_three_names_the_depths_that_are(
     says: Call, tmp_path: Path
 ) -> None:
