@@ -23,6 +23,7 @@ from repro.backbones.weight_files import (
 )
 from repro.errors import MissingModel
 from repro.spec.counts import T5_BUCKETS
+from repro.strict import unique_keys
 
 SIZES = {
     "bert": (
@@ -117,7 +118,9 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     if not (folder / name).is_file():
         return {}
     try:
-        found = json.loads((folder / name).read_text(encoding="utf-8"))
+        found = json.loads(
+            (folder / name).read_text(encoding="utf-8"), object_pairs_hook=unique_keys
+        )
     except (OSError, ValueError, RecursionError) as problem:
         raise refusal(folder, f"{name} cannot be read ({problem})", "Copy it again.") from problem
     if not isinstance(found, dict):
