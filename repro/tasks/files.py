@@ -46,11 +46,10 @@ class DataSet:
         return unset if self.hub_id else ""
 
 
-def local_file(data: DataSet, split: str) -> Path | None:
-    """The split's file under $REPRO_DATA, if there is one.
+def local_folder(data: DataSet) -> Path | None:
+    """$REPRO_DATA, if it is set.
 
-    Raises MissingData where $REPRO_DATA is set and no folder: a mistyped one is not the hub's data;
-    and for two files of one split, as either may be the one that was meant.
+    Raises MissingData where it is no folder: a mistyped one is not the hub's data.
     """
     root = os.environ.get(FOLDER_VARIABLE)
     if not root:
@@ -61,6 +60,18 @@ def local_file(data: DataSet, split: str) -> Path | None:
             f"{FOLDER_VARIABLE} is {root}, and there is no such folder. Set it to the folder that "
             f"holds {data.folder}{data.or_hub}."
         )
+    return folder
+
+
+def local_file(data: DataSet, split: str) -> Path | None:
+    """The split's file under $REPRO_DATA, if there is one.
+
+    Raises MissingData where $REPRO_DATA is no folder, and for two files of one split, as either may
+    be the one that was meant.
+    """
+    folder = local_folder(data)
+    if folder is None:
+        return None
     names = (folder / data.folder / f"{split}{suffix}" for suffix in SUFFIXES)
     found = [path for path in names if path.is_file()]
     if len(found) > 1:
