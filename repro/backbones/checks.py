@@ -276,14 +276,19 @@ def check_shapes(found: Mapping[str, Shape], config: Mapping[str, Any], where: o
     )
     for name, shape in expected.items():
         if name in named and found[named[name]] != shape:
-            here, there = (
-                " x ".join(map(str, size)) or "1" for size in (found[named[name]], shape)
-            )
-            raise refusal(
-                where,
-                f"the weights have {named[name]} of {here}, and config.json makes it {there}",
-                "Put the config.json and the weights of one model there.",
-            )
+            raise misshapen(where, named[name], found[named[name]], shape)
+
+
+def misshapen(
+    where: object, name: str, found: Sequence[int], expected: Sequence[int]
+) -> MissingModel:
+    """The error of a tensor whose shape is not that of the configuration."""
+    here, there = (" x ".join(map(str, size)) or "1" for size in (found, expected))
+    return refusal(
+        where,
+        f"its weights have {name} of {here}, and config.json makes it {there}",
+        "Put the config.json and the weights of one model there.",
+    )
 
 
 def check_names(

@@ -17,6 +17,7 @@ from repro.backbones.checks import (
     check_configuration,
     check_names,
     check_tokens,
+    misshapen,
     not_finite,
     refusal,
 )
@@ -135,13 +136,16 @@ def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> E
             dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
             attn_implementation="sdpa",
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # refused below, by name
             **options,
         )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as problem:
+    except (OSError, ValueError, SafetensorError) as problem:
         raise _not_loaded(backbone, where, problem) from problem
     _check_size(backbone, where, model.config)
     # the library fills a tensor that the files lack with random numbers and only warns
     check_names(loaded["missing_keys"], loaded["unexpected_keys"], backbone.family, where)
+    for name, found, expected in sorted(loaded["mismatched_keys"]):
+        raise misshapen(where, name, found, expected)
     for name, parameter in model.named_parameters():
         if not torch.isfinite(parameter).all():
             raise not_finite(where, name)
