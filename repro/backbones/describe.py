@@ -10,11 +10,12 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from repro.backbones.checks import check_folder
-from repro.backbones.weight_files import weight_names
+from repro.backbones.weight_files import NEEDED, weight_names
 from repro.errors import MissingModel, UnknownName
 from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION
 from repro.spec.counts import bert_parameters, t5_parameters
@@ -109,9 +110,26 @@ def locate(backbone: Backbone, folders: dict[str, str]) -> str:
                 "has changed; name it with --backbone PATH."
             )
         return folder
+    mirror = mirror_of(backbone)
+    return backbone.id if mirror is None else str(mirror)
+
+
+def mirror_of(backbone: Backbone) -> Path | None:
+    """The folder of a hub model below REPRO_MODELS, if there is one."""
     root = os.environ.get("REPRO_MODELS")
-    mirror = Path(root) / backbone.id if root else None
-    return str(mirror) if mirror is not None and mirror.is_dir() else backbone.id
+    mirror = Path(root) / backbone.id if root and "/" in backbone.id else None
+    return mirror if mirror is not None and mirror.is_dir() else None
+
+
+def check_mirrors(backbones: Iterable[Backbone]) -> None:
+    """Raises MissingModel for a hub model below REPRO_MODELS whose files do not fit each other.
+
+    Otherwise every job would meet that anew when it loads the model. A mirror may hold other files
+    than a folder of the user's (pickled weights, a vocabulary): those are checked only then.
+    """
+    for mirror in {backbone.id: mirror_of(backbone) for backbone in backbones}.values():
+        if mirror is not None and all((mirror / name).is_file() for name in NEEDED):
+            check_folder(mirror)
 
 
 def package_folder() -> Path:

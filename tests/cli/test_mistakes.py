@@ -78,6 +78,24 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_trained(
     )  # fmt: skip
 
 
+def test_a_mirror_of_the_hub_that_does_not_fit_is_refused_before_anything_is_trained(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and not by every job that would load it."""
+    monkeypatch.setenv("REPRO_MODELS", str(tmp_path))
+    mirror = tmp_path / "google-bert" / "bert-base-uncased"
+    write_tiny_bert(mirror, hidden=8, pieces=40)
+    change_file(mirror / "config.json", num_attention_heads=3)
+    asked = ("--scale", "smoke", "--tasks", "rte", "--backbone", "google-bert/bert-base-uncased")
+    answer = cli("table", "3-shared-2", *asked, "--device", "cpu")
+    assert answer.code == 2
+    assert answer.err.endswith(
+        f"repro: The model {mirror} cannot be used: its 3 attention heads do not divide the hidden "
+        "size 8 (config.json). Put the config.json there that belongs to the weights.\n"
+    )
+    assert "job" not in answer.err
+
+
 @pytest.mark.parametrize("verb", ["plan", "table"])
 def test_windows_longer_than_the_positions_are_refused_with_both_numbers(
     says: Call, tmp_path: Path, verb: str
