@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from repro.backbones.describe import check_mirrors
 from repro.cli.options import device_kind
 from repro.engine.cost import calibrated, store_speed, stored_speed
 from repro.engine.jobs import Execution, Job
@@ -43,6 +44,7 @@ def train_missing(
     plan = make_plan(requests, store, speed, retry_failed=retry)
     if not plan.jobs:
         return []
+    check_mirrors(job.lead.backbone for job in plan.jobs)
     store.check_writable(needed_bytes=disk_needed(plan))
     store.check_replaceable(key for job in plan.jobs for key in job.keys)
     store.sweep()

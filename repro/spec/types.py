@@ -39,6 +39,9 @@ class Backbone(Spec):
     family: Literal["bert", "t5"] = detail(
         "bert", doc="an encoder, or an encoder and a decoder of `layers` layers each"
     )
+    positions: int | None = detail(
+        None, doc="tokens of the longest input; None of a T5, whose positions are relative", ge=1
+    )
     name: str = detail(doc="short name for captions")
 
 

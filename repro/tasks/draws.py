@@ -16,7 +16,7 @@ from repro.errors import ReproError
 
 Pool = Literal["train", "validation"]
 """The split that a task's training rows are drawn from."""
-FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)")
+FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)", re.ASCII)
 
 
 def drawn(ids: Iterable[str], count: int, seed: int) -> set[str]:
