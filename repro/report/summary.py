@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import shorten
@@ -73,7 +74,7 @@ def machines(keys: Iterable[str], store: Store) -> str:
     for device, seconds in jobs.values():
         devices.setdefault(device, []).append(seconds)
     said = [
-        f"{device}, {duration(sum(taken))} in {counted(len(taken), 'job')}"
+        f"{device}, {duration(math.fsum(taken))} in {counted(len(taken), 'job')}"
         for device, taken in sorted(devices.items())
     ]
     return "; ".join(said) or "an unrecorded machine"

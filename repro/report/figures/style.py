@@ -6,6 +6,7 @@ The same data gives the same bytes: no date, no version and no random id enters 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -80,7 +81,7 @@ def blank(width: float, height: float) -> Drawing:
 
 def text_ems(text: str) -> float:
     """About how wide a number is, as a multiple of the font's size."""
-    return sum(EMS.get(letter, 0.64) for letter in text)
+    return math.fsum(EMS.get(letter, 0.64) for letter in text)
 
 
 def ink_on(shade: Sequence[float]) -> str:
