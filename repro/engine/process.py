@@ -77,7 +77,8 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=os.environ | {"REPRO_PARENT": str(os.getpid())},
-                text=True,
+                encoding="utf-8",
+                errors="backslashreplace",  # what libraries print may be in any encoding
             )
         return self._process
 
