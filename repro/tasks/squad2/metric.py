@@ -8,6 +8,7 @@ prediction without words, score 1 with each other and 0 with anything else.
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections import Counter
@@ -116,7 +117,7 @@ def _gain(candidate: str, question: Question) -> tuple[float, float]:
 
 def _averages(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
     count = len(pairs)
-    em, f1 = (sum(values) for values in zip(*pairs, strict=True))
+    em, f1 = (math.fsum(values) for values in zip(*pairs, strict=True))
     return {"em": 100 * em / count, "f1": 100 * f1 / count, "n": count}
 
 
