@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from io import TextIOWrapper
 
 import typer
 
@@ -24,6 +23,7 @@ from repro.cli import (
     run,
     show,
     status,
+    streams,
     table,
     why,
 )
@@ -75,13 +75,18 @@ def version(
 def main() -> None:
     """Runs a verb; a ReproError is printed without a traceback and gives the exit code.
 
-    typer itself ends quietly where the reader of a pipe is gone or the user presses Ctrl-C.
+    typer itself ends quietly where the user presses Ctrl-C.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal may have no sign for a dash
-            stream.reconfigure(errors="backslashreplace")
+    streams.prepare()
     try:
-        app(standalone_mode=True)
+        try:
+            app(standalone_mode=True)
+        finally:
+            sys.stdout.flush()
+    except streams.OutputLost as problem:
+        if not problem.quiet:
+            print(f"repro: {problem}", file=sys.stderr)
+        sys.exit(problem.exit_code)
     except ReproError as problem:
         print(f"repro: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
