@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from repro.backbones.describe import locate
-from repro.errors import MissingModel
+from repro.errors import MissingModel, told
 from repro.spec.backbones import TINY_T5
 from repro.spec.types import Backbone
 
@@ -124,7 +124,7 @@ def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> E
         )
     except (OSError, ValueError, SafetensorError) as problem:
         raise MissingModel(
-            f"The backbone {backbone.id} could not be loaded: {str(problem).splitlines()[0]} "
+            f"The backbone {backbone.id} could not be loaded: {told(problem).rstrip('.')}. "
             f"Connect to the hub once, or put its files at $REPRO_MODELS/{backbone.id}, "
             "or choose another with --backbone."
         ) from problem

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.errors import MissingData
+from repro.errors import MissingData, told
 
 FOLDER_VARIABLE = "REPRO_DATA"
 SUFFIXES = (".jsonl.gz", ".jsonl")
@@ -203,7 +203,8 @@ def _download(data: DataSet, split: str, revision: str | None) -> str:
             f"{data.title}'s {split} set is missing. Looked for {split}.jsonl.gz or {split}.jsonl "
             f"in the folder {data.folder} under ${FOLDER_VARIABLE} "
             f"({os.environ.get(FOLDER_VARIABLE) or 'not set'}), then for {file} of the hub's "
-            f"data set {data.hub_id}{at}, which failed: {error}. Either set {FOLDER_VARIABLE} to a "
-            f"folder that holds {data.folder}/{split}.jsonl.gz, or give the command once "
-            "where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME the cache)."
+            f"data set {data.hub_id}{at}, which failed: {told(error).rstrip('.')}. Either set "
+            f"{FOLDER_VARIABLE} to a folder that holds {data.folder}/{split}.jsonl.gz, or give the "
+            "command once where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME the "
+            "cache)."
         ) from error
