@@ -10,13 +10,13 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from repro.errors import MissingModel, ReproError, UnknownName
+from repro.folders import expanded, named_by
 from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION
 from repro.spec.counts import bert_parameters, t5_parameters
 from repro.spec.types import Backbone
@@ -40,9 +40,9 @@ def describe(given: str) -> Backbone:
 
 def find_folder(given: str) -> Path | None:
     """A model folder by path, or by name below REPRO_MODELS."""
-    candidates = [Path(given)]
-    if os.environ.get("REPRO_MODELS"):
-        candidates.append(Path(os.environ["REPRO_MODELS"]) / given)
+    candidates, models = [expanded(given)], named_by("REPRO_MODELS")
+    if models is not None:
+        candidates.append(models / given)
     return next((path for path in candidates if path.is_dir()), None)
 
 
@@ -152,8 +152,8 @@ def locate(backbone: Backbone, folders: dict[str, str]) -> str:
                 "has changed; name it with --backbone PATH."
             )
         return folder
-    root = os.environ.get("REPRO_MODELS")
-    mirror = Path(root) / backbone.id if root else None
+    models = named_by("REPRO_MODELS")
+    mirror = None if models is None else models / backbone.id
     return str(mirror) if mirror is not None and mirror.is_dir() else backbone.id
 
 

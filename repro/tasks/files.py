@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.errors import MissingData, told
+from repro.folders import named_by
 
 FOLDER_VARIABLE = "REPRO_DATA"
 SUFFIXES = (".jsonl.gz", ".jsonl")
@@ -48,14 +49,13 @@ def local_file(data: DataSet, split: str) -> Path | None:
 
     Raises MissingData where $REPRO_DATA is set and no folder: a mistyped one is not the hub's data.
     """
-    root = os.environ.get(FOLDER_VARIABLE)
-    if not root:
+    folder = named_by(FOLDER_VARIABLE)
+    if folder is None:
         return None
-    folder = Path(root).expanduser()
     if not folder.is_dir():
         raise MissingData(
-            f"{FOLDER_VARIABLE} is {root}, and there is no such folder. Set it to the folder that "
-            f"holds {data.folder}{data.or_hub}."
+            f"{FOLDER_VARIABLE} is {folder}, and there is no such folder. Set it to the folder "
+            f"that holds {data.folder}{data.or_hub}."
         )
     names = (folder / data.folder / f"{split}{suffix}" for suffix in SUFFIXES)
     return next((path for path in names if path.is_file()), None)
