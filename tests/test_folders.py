@@ -9,6 +9,7 @@ import pytest
 from repro.backbones.describe import find_folder, locate
 from repro.cli.options import open_store
 from repro.spec.backbones import BERT_BASE, KNOWN
+from repro.tasks.files import DataSet, local_file
 
 
 @pytest.fixture
@@ -35,3 +36,11 @@ def test_models_may_lie_below_the_home_folder(home: Path, monkeypatch: pytest.Mo
     mirror = home / "models" / BERT_BASE
     mirror.mkdir(parents=True)
     assert locate(KNOWN[BERT_BASE], {}) == str(mirror)
+
+
+def test_data_may_lie_below_the_home_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = home / "data" / "pets" / "train.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    monkeypatch.setenv("REPRO_DATA", "~/data")
+    assert local_file(DataSet("Pets", "pets"), "train") == path

@@ -232,8 +232,8 @@ def report(event: dict[str, Any]) -> None:
 
 def report_failure(kind: str, problem: BaseException, message: str) -> None:
     """Says why the job failed; the log gets everything that led to it."""
-    traceback.print_exception(problem)
     report({"event": "failed", "kind": kind, "message": message})
+    traceback.print_exception(problem)
 
 
 def die_with_parent() -> None:
