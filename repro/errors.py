@@ -17,6 +17,31 @@ class ReproError(Exception):
     exit_code = WRONG_USAGE
 
 
+def first_line(problem: BaseException) -> str:
+    """An exception's first line, or its class's name."""
+    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+
+
+def told(problem: BaseException) -> str:
+    """An exception's first line, and in parentheses that of the deepest one that led to it.
+
+    Libraries turn what went wrong, a missing package or a refused connection, into errors of their
+    own that no longer say it. The chain is the one that a traceback shows.
+    """
+    deepest = problem
+    while (found := _before(deepest)) is not None:
+        deepest = found
+    line = first_line(problem)
+    if deepest is problem or first_line(deepest) in line:
+        return line
+    return f"{line} ({type(deepest).__name__}: {first_line(deepest)})"
+
+
+def _before(problem: BaseException) -> BaseException | None:
+    """The exception that led to this one, as far as a traceback shows it."""
+    return problem.__cause__ or (None if problem.__suppress_context__ else problem.__context__)
+
+
 class UnknownName(ReproError):
     """An id that nothing has; names the closest ones.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from repro.backbones.checks import check_folder
 from repro.backbones.weight_files import NEEDED, weight_names
 from repro.errors import MissingModel, UnknownName
+from repro.folders import expanded, named_by
 from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION
 from repro.spec.counts import bert_parameters, t5_parameters
 from repro.spec.types import Backbone
@@ -38,9 +38,9 @@ def describe(given: str) -> Backbone:
 
 def find_folder(given: str) -> Path | None:
     """A model folder by path, or by name below REPRO_MODELS."""
-    candidates = [Path(given)]
-    if os.environ.get("REPRO_MODELS"):
-        candidates.append(Path(os.environ["REPRO_MODELS"]) / given)
+    candidates, models = [expanded(given)], named_by("REPRO_MODELS")
+    if models is not None:
+        candidates.append(models / given)
     return next((path for path in candidates if path.is_dir()), None)
 
 
@@ -116,8 +116,8 @@ def locate(backbone: Backbone, folders: dict[str, str]) -> str:
 
 def mirror_of(backbone: Backbone) -> Path | None:
     """The folder of a hub model below REPRO_MODELS, if there is one."""
-    root = os.environ.get("REPRO_MODELS")
-    mirror = Path(root) / backbone.id if root and "/" in backbone.id else None
+    models = named_by("REPRO_MODELS")
+    mirror = models / backbone.id if models is not None and "/" in backbone.id else None
     return mirror if mirror is not None and mirror.is_dir() else None
 
 

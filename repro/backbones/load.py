@@ -22,7 +22,7 @@ from repro.backbones.checks import (
     refusal,
 )
 from repro.backbones.describe import locate
-from repro.errors import MissingModel
+from repro.errors import MissingModel, told
 from repro.spec.backbones import TINY_T5
 from repro.spec.types import Backbone
 
@@ -160,7 +160,7 @@ def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> E
 
 def _not_loaded(backbone: Backbone, where: str, problem: Exception) -> MissingModel:
     """The error of a model that the library cannot load; a folder's mend is not the hub."""
-    said = str(problem).splitlines()[0].removesuffix(".")
+    said = told(problem).rstrip(".")
     if where != backbone.id:
         mend = "Replace its files by complete ones, or choose another model with --backbone."
         return refusal(where, f"it could not be loaded ({said})", mend)

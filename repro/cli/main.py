@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
-import json
 import sys
 from collections.abc import Callable
-from io import TextIOWrapper
 
 import typer
 
@@ -26,6 +23,7 @@ from repro.cli import (
     run,
     show,
     status,
+    streams,
     table,
     why,
 )
@@ -74,28 +72,21 @@ def version(
         raise typer.Exit
 
 
-def _escaped(problem: UnicodeError) -> tuple[str, int]:
-    """What the output's encoding lacks, as `\\uXXXX`: Python's `\\xXX` would not be JSON."""
-    if not isinstance(problem, UnicodeEncodeError):
-        raise problem
-    lacking = problem.object[problem.start : problem.end]
-    return json.dumps(lacking)[1:-1], problem.end
-
-
-ESCAPED = "repro.escaped"
-codecs.register_error(ESCAPED, _escaped)
-
-
 def main() -> None:
     """Runs a verb; a ReproError is printed without a traceback and gives the exit code.
 
-    typer itself ends quietly where the reader of a pipe is gone or the user presses Ctrl-C.
+    typer itself ends quietly where the user presses Ctrl-C.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal may have no sign for a dash
-            stream.reconfigure(errors=ESCAPED)
+    streams.prepare()
     try:
-        app(standalone_mode=True)
+        try:
+            app(standalone_mode=True)
+        finally:
+            sys.stdout.flush()
+    except streams.OutputLost as problem:
+        if not problem.quiet:
+            print(f"repro: {problem}", file=sys.stderr)
+        sys.exit(problem.exit_code)
     except ReproError as problem:
         print(f"repro: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +16,7 @@ from pydantic import BaseModel
 from repro.engine.cost import ASSUMED, Speed
 from repro.engine.jobs import Execution
 from repro.errors import MissingData, ReproError, UnknownName
+from repro.folders import expanded, named_by
 from repro.papers.tables import Artefact, Request
 from repro.spec import Backbone, Method, Recipe, Scale, Task
 from repro.store.store import Store
@@ -150,7 +150,8 @@ def open_store(given: Path | None, also: Sequence[Path] = ()) -> Store:
 
     Raises ReproError for a store of `also` that is not there.
     """
-    root = given or Path(os.environ.get("REPRO_STORE") or DEFAULT_STORE)
+    root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
+    also = [expanded(folder) for folder in also]
     for folder in also:
         if not folder.is_dir():
             raise ReproError(f"There is no store {folder}: name another with --also.")

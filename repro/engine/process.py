@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from repro.engine.worker import GOES_ON, LOG, PACKAGE, code_digest
+from repro.store.atomic import store_errors
 
 Event = dict[str, Any]
 
@@ -46,10 +47,11 @@ class Worker:
     def train(self, job: str, folder: Path, hear: Callable[[Event], None]) -> tuple[int, Event]:
         """Trains the job in work folder `folder`: its exit code, and its last word on a failure.
 
-        `hear` gets every event. What else is printed goes to the job's log.
+        `hear` gets every event. What else is printed goes to the job's log. Raises StoreError where
+        that cannot be written.
         """
         failed: Event = {}
-        with (folder / LOG).open("ab") as log:
+        with (folder / LOG).open("ab", buffering=0) as log:
             process = self._started(log)
             assert process.stdin is not None
             assert process.stdout is not None
@@ -59,8 +61,8 @@ class Worker:
             for line in process.stdout:
                 event = _event(line)
                 if event is None:  # some library's print
-                    log.write(line.encode())
-                    log.flush()
+                    with store_errors(folder / LOG):
+                        log.write(line.encode())
                 elif event["event"] != "ended":
                     failed = event if event["event"] == "failed" else failed
                     hear(event)

@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
@@ -33,7 +34,7 @@ from repro.engine.parents import (
     weights_of,
 )
 from repro.engine.results import keep_evaluation, keep_group
-from repro.errors import MissingData, MissingModel, ReproError, StoreError
+from repro.errors import MissingData, MissingModel, ReproError, StoreError, first_line, told
 from repro.spec import run_key
 from repro.spec.kinds import PRETRAINED, reads_states
 from repro.store.atomic import move_aside, store_errors
@@ -84,7 +85,12 @@ def main(arguments: list[str]) -> int:
         folder = store.work_dir(line.strip())
         if folder.is_dir():
             send_errors_to(folder / LOG)
-        code = execute(store, folder, loaded)
+        try:
+            code = execute(store, folder, loaded)
+        except Exception as problem:
+            traceback.print_exc()
+            print(f"{type(problem).__name__}: {told(problem)}", file=sys.stderr)
+            code = Exit.ERROR
         report({"event": "ended", "job": folder.name, "code": code})
         if code not in GOES_ON:
             return code
@@ -127,15 +133,15 @@ def guarded(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> int:
             train(store, folder, file, loaded)
     except (MissingData, MissingModel) as problem:
         kind = "missing-data" if isinstance(problem, MissingData) else "missing-model"
-        report({"event": "failed", "kind": kind, "message": str(problem)})
+        report_failure(kind, problem, str(problem))
         return Exit.MISSING
     except StoreError:
         raise  # no failure of these runs; `execute` reports it
     except ReproError as problem:
-        report({"event": "failed", "kind": "error", "message": str(problem)})
+        report_failure("error", problem, str(problem))
         return Exit.ERROR
     except (torch.cuda.OutOfMemoryError, MemoryError) as problem:
-        report({"event": "failed", "kind": "out-of-memory", "message": first_line(problem)})
+        report_failure("out-of-memory", problem, first_line(problem))
         return Exit.OUT_OF_MEMORY
     return Exit.DONE
 
@@ -224,9 +230,10 @@ def report(event: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def first_line(problem: BaseException) -> str:
-    """An exception's first line, or its class's name."""
-    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+def report_failure(kind: str, problem: BaseException, message: str) -> None:
+    """Says why the job failed; the log gets everything that led to it."""
+    report({"event": "failed", "kind": kind, "message": message})
+    traceback.print_exception(problem)
 
 
 def die_with_parent() -> None:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.errors import MissingData
+from repro.errors import MissingData, told
+from repro.folders import named_by
 from repro.strict import no_constant, unique_keys
 
 FOLDER_VARIABLE = "REPRO_DATA"
@@ -51,14 +52,13 @@ def local_folder(data: DataSet) -> Path | None:
 
     Raises MissingData where it is no folder: a mistyped one is not the hub's data.
     """
-    root = os.environ.get(FOLDER_VARIABLE)
-    if not root:
+    folder = named_by(FOLDER_VARIABLE)
+    if folder is None:
         return None
-    folder = Path(root).expanduser()
     if not folder.is_dir():
         raise MissingData(
-            f"{FOLDER_VARIABLE} is {root}, and there is no such folder. Set it to the folder that "
-            f"holds {data.folder}{data.or_hub}."
+            f"{FOLDER_VARIABLE} is {folder}, and there is no such folder. Set it to the folder "
+            f"that holds {data.folder}{data.or_hub}."
         )
     return folder
 
@@ -227,7 +227,8 @@ def _download(data: DataSet, split: str, revision: str | None) -> str:
             f"{data.title}'s {split} set is missing. Looked for {split}.jsonl.gz or {split}.jsonl "
             f"in the folder {data.folder} under ${FOLDER_VARIABLE} "
             f"({os.environ.get(FOLDER_VARIABLE) or 'not set'}), then for {file} of the hub's "
-            f"data set {data.hub_id}{at}, which failed: {error}. Either set {FOLDER_VARIABLE} to a "
-            f"folder that holds {data.folder}/{split}.jsonl.gz, or give the command once "
-            "where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME the cache)."
+            f"data set {data.hub_id}{at}, which failed: {told(error).rstrip('.')}. Either set "
+            f"{FOLDER_VARIABLE} to a folder that holds {data.folder}/{split}.jsonl.gz, or give the "
+            "command once where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME the "
+            "cache)."
         ) from error

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from tiny_folder import change_file, write_tiny_bert
 
+from repro.cli import streams
+
 Call = Callable[..., Any]
 
 
@@ -266,3 +268,47 @@ def test_files_of_the_current_folder_stand_for_no_library(run: Call, tmp_path: P
         (tmp_path / f"{name}.py").write_text("raise SystemExit(99)\n")
     answer = run("list", at=tmp_path)
     assert (answer.code, answer.err) == (0, "")
+
+
+def listed(stdout: int | None, stderr: int | None = None) -> tuple[int, str]:
+    """`list` with these descriptors (None for standard output closes it); exit code and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "repro", "list"],
+        stdout=stdout,
+        stderr=subprocess.PIPE if stderr is None else stderr,
+        check=False,
+        text=True,
+        preexec_fn=None if stdout is not None else lambda: os.close(1),
+    )
+    return done.returncode, done.stderr or ""
+
+
+def test_a_reader_that_is_gone_ends_a_verb_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    assert listed(writing) == (141, "")
+    os.close(writing)
+
+
+def test_a_standard_output_that_was_closed_is_no_mistake() -> None:
+    assert listed(None) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_under_the_output_is_one_sentence() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    code, said = listed(full)
+    assert code == 1
+    assert said.startswith("repro: Cannot write the output: No space left on device.")
+    assert len(said.splitlines()) == 1
+    os.close(full)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_progress_that_nobody_can_read_ends_no_run() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    with open(full, "w") as standard:
+        stream = streams._prepared(standard, standard, full)
+        for _ in range(3):
+            stream.write("epoch 1\n")
+            stream.flush()

@@ -20,7 +20,7 @@ from repro.engine.loaded import TASKS_KEPT, Loaded
 from repro.engine.local import LocalExecutor
 from repro.engine.process import Worker
 from repro.engine.worker import LOG, Exit
-from repro.errors import ChangedProgram
+from repro.errors import ChangedProgram, StoreError
 from repro.spec import (
     AdaptableAdapters,
     BottleneckAdapters,
@@ -135,6 +135,22 @@ def test_bytes_that_are_no_text_in_a_librarys_output_go_to_the_log(
     with Worker([tmp_path]) as worker:
         assert worker.train("0123", tmp_path, lambda event: None) == (7, {})
     assert (tmp_path / LOG).read_bytes() == b"\\xff of 3\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_log_on_a_full_disk_is_an_error_with_the_mend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho Downloading\nexit 0\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    (tmp_path / LOG).symlink_to("/dev/full")
+    with (
+        pytest.raises(StoreError, match=r"log.txt: the disk is full\. Free some space"),
+        Worker([tmp_path]) as worker,
+    ):
+        worker.train("0123", tmp_path, lambda event: None)
 
 
 def test_code_that_changed_since_the_plan_trains_nothing(

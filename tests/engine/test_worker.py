@@ -385,6 +385,54 @@ def test_a_model_that_cannot_be_had_says_where_to_put_it(
     assert "\n" not in message
 
 
+def test_the_deepest_cause_of_a_model_that_cannot_be_loaded_is_told_and_all_are_logged(
+    train: Train,
+    specs: list[RunSpec],
+    heard: list[Event],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As transformers hides what httpx says of a proxy."""
+
+    def behind_a_proxy(*_: object, **__: object) -> None:
+        try:
+            try:
+                raise ModuleNotFoundError("No module named 'socksio'")
+            except ModuleNotFoundError:
+                raise ImportError("Using SOCKS proxy, but 'socksio' is not installed") from None
+        except ImportError as problem:
+            raise OSError("Can't load the configuration of 'x'.\nIf you") from problem
+
+    monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", behind_a_proxy)
+    assert train(specs[1]) == Exit.MISSING
+    kind, message = last_failure(heard)
+    assert kind == "missing-model"
+    assert "(ImportError: Using SOCKS proxy, but 'socksio' is not installed)" in message
+    log = capsys.readouterr().err
+    assert "OSError: Can't load the configuration of 'x'." in log
+    assert "ImportError: Using SOCKS proxy" in log
+
+
+def test_an_unforeseen_error_ends_the_log_with_its_deepest_cause(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> int:
+        try:
+            return 1 // 0
+        except ZeroDivisionError as problem:
+            raise RuntimeError("cannot scale\nCompile with X for details") from problem
+
+    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
+    monkeypatch.setattr(worker, "execute", broken)
+    monkeypatch.setattr("sys.stdin", ["0123\n"])
+    assert worker.main([str(store.root)]) == Exit.ERROR
+    lines = capsys.readouterr().err.splitlines()
+    assert "Traceback (most recent call last):" in lines
+    assert lines[-1] == (
+        "RuntimeError: cannot scale (ZeroDivisionError: integer division or modulo by zero)"
+    )
+
+
 def test_a_model_folder_that_changed_since_is_refused(
     train: Train, specs: list[RunSpec], heard: list[Event], tmp_path: Path
 ) -> None:
