@@ -61,11 +61,10 @@ def gap_between(
     """
     if not left or not right:
         raise ValueError("no runs to compare")
+    sides, probability = [left, right], superiority(left, right)
     if paired:
         differences = [a - b for a, b in zip(left, right, strict=True)]
-        sides, probability = (differences,), superiority(differences, [0.0])
-    else:
-        sides, probability = (left, right), superiority(left, right)
+        sides, probability = [differences], superiority(differences, [0.0])
     value = statistics.fmean(left) - statistics.fmean(right)
     return _gap(value, (len(left), len(right)), probability, sides, floor, statements)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from repro.papers.all_claims import CLAIMS
@@ -24,7 +24,8 @@ SIZES = (2, 2), (3, 3), (5, 5), (2, 5)
 """Runs of the first and of the second model of every statement."""
 DOCS = Path(__file__).parents[2] / "docs" / "claims.md"
 GAINS = next(claim for claim in CLAIMS if claim.id == "adaptable-gains")
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 def draw(
@@ -46,12 +47,12 @@ def bounds(left: Floats, right: Floats, statements: int) -> tuple[Floats, Floats
     return gap, one * error, all_ * error
 
 
-def outcomes(left: Floats, right: Floats, by: float | None = None) -> tuple[Floats, Floats]:
+def outcomes(left: Floats, right: Floats, by: float | None = None) -> tuple[Bools, Bools]:
     """Which claims are confirmed and reversed; `by`: of "within", else of "more"."""
     gap, half, wide = bounds(left, right, max(left.shape[1], right.shape[1]))
     if by is None:
-        return (gap > half).all(-1), (gap < -wide).any(-1)
-    return (np.abs(gap) + half < by).all(-1), (np.abs(gap) - wide > by).any(-1)
+        return np.all(gap > half, -1), np.any(gap < -wide, -1)
+    return np.all(np.abs(gap) + half < by, -1), np.any(np.abs(gap) - wide > by, -1)
 
 
 def worst(
@@ -97,8 +98,9 @@ def gains(generator: np.random.Generator, claims: int, deviation: float) -> tupl
 
 def printed(title: str) -> list[list[float]]:
     """The numbers of a table of docs/claims.md, row by row, without the first column."""
-    section = DOCS.read_text(encoding="utf-8").partition(title)[2].lstrip().partition("\n\n")[0]
-    rows = [line.strip("|").split("|") for line in section.splitlines()[2:]]
+    section = DOCS.read_text(encoding="utf-8").partition(title)[2].partition("\n#")[0]
+    lines = [line.strip("|") for line in section.splitlines() if line.startswith("|")]
+    rows = [line.split("|") for line in lines[2:]]
     return [[float(n) for cell in row[1:] for n in re.findall(r"[\d.]+", cell)] for row in rows]
 
 
