@@ -80,7 +80,7 @@ def gap_to(values: Sequence[float], number: float, floor: float = 0.0, statement
 
 def superiority(left: Sequence[float], right: Sequence[float]) -> float:
     """P(A > B) over all pairs of runs, ties half (Bouthillier et al. 2021)."""
-    wins = sum((a > b) + 0.5 * (a == b) for a in left for b in right)
+    wins = math.fsum((a > b) + 0.5 * (a == b) for a in left for b in right)
     return wins / (len(left) * len(right))
 
 

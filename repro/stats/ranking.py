@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import zlib
 from collections.abc import Mapping, Sequence
 
@@ -47,7 +48,7 @@ def ranking(
     methods = [name for name in published if reproduced.get(name)]
     printed = [published[name] for name in methods]
     values = [list(reproduced[name]) for name in methods]
-    tau = kendall(printed, [_mean(own) for own in values])
+    tau = kendall(printed, list(map(statistics.fmean, values)))
     if tau is None or any(len(own) < 2 for own in values):
         return tau, None
     behind = [tuple((runs or {}).get(name, (name,))) for name in methods]
@@ -68,16 +69,12 @@ def _means_drawn(
     for own, keys in zip(values, behind, strict=True):
         if (keys, len(own)) not in chosen:
             chosen[keys, len(own)] = generator.choices(range(len(own)), k=len(own))
-        means.append(_mean([own[index] for index in chosen[keys, len(own)]]))
+        means.append(statistics.fmean([own[index] for index in chosen[keys, len(own)]]))
     return means
 
 
 def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _percentile(ordered: Sequence[float], share: float) -> float:

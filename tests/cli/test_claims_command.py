@@ -22,7 +22,8 @@ def test_claims_are_grouped_by_paper_and_counted(cli: Call) -> None:
     assert "on the printed numbers: holds: 63.61 against 57.37" in out
     words = " ".join(out.split())
     assert (
-        "source (sentence): Houlsby et al. 2019, section 3.3, last paragraph; Table 2. "
+        "source (sentence): Houlsby et al. 2019, as on arXiv (1902.00751), section 3.3, last "
+        "paragraph; Table 2. "
         "[houlsby-further-within]" in words
     )
     assert (

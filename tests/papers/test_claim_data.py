@@ -39,7 +39,7 @@ def test_every_printed_place_has_a_number(claim: Claim) -> None:
 def test_a_claim_says_where_it_stands_and_some_number_can_decide_it(claim: Claim) -> None:
     assert claim.paper in PAPERS
     assert claim.says.endswith(".")
-    assert re.search(r"abstract|section \d|section [A-Z]|Table \d|Figure \d", claim.source)
+    assert re.search(r"section \d|section [A-Z]|Table \d|Figure \d", claim.source)
     assert claim.statements
     assert all(side.printed or side.ours for side in sides(claim))
 
@@ -52,6 +52,7 @@ def test_a_claim_is_a_sentence_or_the_reading_of_a_table_or_figure(claim: Claim)
 
 
 COPIES = {
+    "houlsby": r"as on arXiv \(1902\.00751\)",
     "peters": "as retold by Mohebbi & Rajaee",
     "hyperformer": "as in (the ACL Anthology|Zhang, Adapter Modules for NLP, slides)",
 }
