@@ -13,6 +13,7 @@ import typer
 
 from repro.cli import options as o
 from repro.errors import ReproError
+from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS, find_paper
 from repro.report.claims import JudgedClaim, JudgedStatement, judge_all
 from repro.report.render import json_text
@@ -32,7 +33,7 @@ def command(
     store: o.StoreOption = None,
     json: o.JsonOption = False,
 ) -> None:
-    """Judges what the papers claim in their text: on their own numbers, and on stored runs.
+    """Judges what the papers claim: on their own numbers, and on stored runs.
 
     Example: python -m repro claims resadapters --scale reduced
     """
@@ -68,7 +69,7 @@ def _block(one: JudgedClaim) -> str:
         _filled(claim.says, ""),
         _filled(f"on the printed numbers: {one.published}: {one.published_detail}", "  "),
         _filled(f"on ours: {one.ours}: {one.ours_detail}{behind}", "  "),
-        _filled(f"source: {claim.source}. [{claim.id}]", "  "),
+        _filled(f"source ({KINDS[claim.kind]}): {claim.source}. [{claim.id}]", "  "),
     ]
     if claim.note:
         lines.append(_filled(f"note: {claim.note}", "  "))
@@ -87,11 +88,13 @@ def _filled(text: str, indent: str) -> str:
 
 
 def _counts(judged: Sequence[JudgedClaim]) -> str:
-    """61 claims. On the printed numbers: 44 hold, ..."""
+    """58 claims, of which 48 are sentences and ... On the printed numbers: holds 44, ..."""
+    sentences = sum(one.claim.kind == "sentence" for one in judged)
     printed = Counter(one.published for one in judged)
     ours = Counter(one.ours for one in judged)
     lines = [
-        f"{counted(len(judged), 'claim')}.",
+        f"{counted(len(judged), 'claim')}: {counted(sentences, 'sentence')} of the papers, "
+        f"{counted(len(judged) - sentences, 'reading')} of their tables and figures.",
         f"On the printed numbers: {_listed(printed)}.",
         f"On ours: {_listed(ours)}.",
     ]
@@ -112,6 +115,7 @@ def _claim_json(one: JudgedClaim) -> dict[str, Any]:
     return {
         "id": claim.id,
         "paper": claim.paper,
+        "kind": claim.kind,
         "says": claim.says,
         "source": claim.source,
         "note": claim.note or None,

@@ -1,9 +1,10 @@
-"""What the papers claim in their text, as data that numbers can confirm or reverse.
+"""What the papers claim, as data that numbers can confirm or reverse.
 
-A claim is one or more statements about printed numbers, each "this is more than that" or "these are
-within so much of each other". It is judged twice: on the numbers that the paper itself prints, and
-on ours. The numbers stand in the CSVs; a claim names their places, and holds no number but one that
-the paper's sentence states.
+A claim is a sentence of the paper, or a reading of one of its tables or figures: a paraphrase that
+is no stronger than its source, and one or more statements about numbers, each "this is more than
+that" or "these are within so much of each other". It is judged twice: on the numbers that the paper
+itself prints, and on ours. The numbers stand in the CSVs; a claim names their places, and holds no
+number but one that the paper's sentence states.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ from repro.papers.margins import WIDEST
 from repro.papers.names import PAPERS
 from repro.papers.published import Published, load_published
 
+Kind = Literal["sentence", "reading"]
+KINDS: dict[Kind, str] = {
+    "sentence": "sentence",
+    "reading": "reading of a table or figure",
+}
+"""How a claim's kind is called."""
 SIMILAR = WIDEST
 """Points: what "on par", "similar" and "comparable" mean where the sentence names no number."""
 
@@ -63,7 +70,9 @@ class Quantity:
 class Statement:
     """`left` is more than `times` x `right` + `plus`; or, within, differs from it by at most `by`.
 
-    `right` may be a plain number. `plus` and `by` are in the units of the column (points).
+    `right` may be a plain number. `plus` and `by` are in the units of the column (points). `by` is
+    0 only for what is counted: of what is measured, no number of runs shows that two are equal. The
+    rounding of the printed numbers is allowed beyond it.
     """
 
     left: Quantity
@@ -84,11 +93,15 @@ class Statement:
 class Claim:
     """What a paper says, in our words, and where; all its `statements` must hold.
 
-    `note` says how the sentence is read, or why the printed numbers or ours cannot decide it.
+    `kind`: a sentence of the paper (its text, a caption, words in a figure), or our reading of the
+    numbers of a table or figure. `source` names the section, table or figure, and the copy by which
+    it is known where that is not the paper. `note` says how the sentence is read, or why the
+    printed numbers or ours cannot decide it.
     """
 
     id: str
     paper: str
+    kind: Kind
     says: str
     source: str
     statements: tuple[Statement, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repro.papers.published import Published
@@ -15,6 +15,7 @@ from repro.report.served import NOT_IMPORTED, server_score
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.spec.sentences import SENTENCES, protocol_of
+from repro.spec.trained import selected_by
 from repro.stats.evidence import Evidence
 from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
@@ -135,17 +136,43 @@ def _mean_of_seeds(
         why = NOT_IMPORTED
     stored = [one.run for one in found if one.run is not None]
     collapsed = tuple(run.key for run in stored if run.result.collapsed)
-    return _judged(
+    once = _once(at, values)
+    cell = _judged(
         at,
         column,
-        [value for _, value in values],
+        list(once.values()),
         why,
-        runs=tuple(one.key for one, _ in values),
+        runs=tuple(once),
         behind=tuple(run.key for run in stored),
         complete=not rest,
         partial=f"{len(values)} of {len(found)} seeds; the rest: {why}" if values and rest else "",
         collapsed=collapsed if at.row.epoch is None and at.row.measure == "score" else (),
     )
+    return _exact(at, cell, found)
+
+
+def _once(at: Place, values: Sequence[tuple[Found, float]]) -> dict[str, float]:
+    """Run -> the value that it gave, each run once.
+
+    A number of layers is given by the run that selected them, however many runs use its selection;
+    where the settings name the layers, all runs have the same number and the first stands for it.
+    """
+    once: dict[str, float] = {}
+    for one, value in values:
+        key = one.key
+        if at.row.measure == "layers":
+            key = selected_by(one.spec, one.key) or values[0][0].key
+        once.setdefault(key, value)
+    return once
+
+
+def _exact(at: Place, cell: Cell, found: Sequence[Found]) -> Cell:
+    """The same cell; a number of layers that the settings name is compared exactly."""
+    named = at.row.measure == "layers" and not any(selected_by(o.spec, o.key) for o in found)
+    if not named or cell.verdict != "UNDECIDED" or not (cell.reproduced and cell.published):
+        return cell
+    verdict, reason = compare(cell.published.value, cell.reproduced.mean, cell.published.decimals)
+    return replace(cell, verdict=verdict, reason=reason)
 
 
 def _best(

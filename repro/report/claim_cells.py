@@ -28,7 +28,8 @@ SCALES = ("reduced", "paper")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A cell's values, one a run, or why there are none.
+    """A cell's values, one a run, or why there are none: it has none while a seed is missing, as
+    what is left of runs that failed is no sample of them.
 
     `runs` are behind them, of which those in `collapsed` give a constant answer. `counted`: an
     exact number of the models, not a score; `everywhere`: the same at all scales. `depth`: layers
@@ -100,10 +101,10 @@ def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known
         for cell in row.cells:
             column = cell.column
             cells[row.row.name, column.name] = Known(
-                values=cell.reproduced.values if cell.reproduced else (),
+                values=cell.reproduced.values if cell.reproduced and not cell.partial else (),
                 runs=cell.runs,
                 collapsed=cell.collapsed,
-                reason=cell.reason,
+                reason=cell.partial or cell.reason,
                 counted=isinstance(column, Fact),
                 everywhere=isinstance(column, Fact) and column.everywhere,
                 depth=view.lead.backbone.layers,
@@ -125,11 +126,14 @@ def _of_curves(figure: Curves, request: Request, store: Store) -> dict[Where, Kn
 
 
 def _of_heat_map(figure: Figure, request: Request, store: Store) -> dict[Where, Known]:
-    """By first and last ablated layer: the drop, of the seeds that are there."""
+    """By first and last ablated layer: the drop, if every seed is there."""
     keys = [run_key(chain[-1]) for chain in figure.chains(request)]
     runs = [run for key in keys if (run := store.read(key)) is not None]
     grids = [lost(run, figure.task(request)) for run in runs]
     shared = [span for span in (grids[0] if grids else {}) if all(span in g for g in grids)]
+    if len(runs) < len(keys):
+        lacking = Known(reason=f"{len(runs)} of {len(keys)} seeds")
+        return {(str(first), str(last)): lacking for first, last in shared}
     return {
         (str(first), str(last)): Known(
             tuple(grid[first, last] for grid in grids), tuple(run.key for run in runs)

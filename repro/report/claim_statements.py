@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from repro.papers.claims import Ours, Printed, Quantity, Statement, printed_cell
@@ -103,8 +103,10 @@ def _counterpart(statement: Statement, value: float) -> float:
     return statement.times * value + statement.plus
 
 
-def on_ours(statement: Statement, chosen: Mapping[str, Source]) -> OnOurs:
-    """What our runs say of a statement; all its cells are of one table or figure."""
+def on_ours(statement: Statement, chosen: Mapping[str, Source], statements: int = 1) -> OnOurs:
+    """What our runs say of a statement, one of so many of its claim; all its cells are of one table
+    or figure.
+    """
     left, right = statement.left, statement.right
     places = [*left.ours, *(right.ours if isinstance(right, Quantity) else ())]
     if not left.ours or (isinstance(right, Quantity) and not right.ours):
@@ -123,7 +125,7 @@ def on_ours(statement: Statement, chosen: Mapping[str, Source]) -> OnOurs:
     if left.depth not in (0, one.depth) and not statement.order:
         return OnOurs("open", f"it is of {left.depth} layers, and this encoder has {one.depth}")
     judge = _on_counted if one.counted else _on_scores
-    return judge(statement, one, other, source)
+    return judge(statement, one, other, source, statements)
 
 
 def mean_known(places: Sequence[Ours], source: Source) -> Known:
@@ -149,7 +151,10 @@ def mean_known(places: Sequence[Ours], source: Source) -> Known:
     )
 
 
-def _on_counted(statement: Statement, one: Known, other: Known, source: Source) -> OnOurs:
+def _on_counted(
+    statement: Statement, one: Known, other: Known, source: Source, _statements: int
+) -> OnOurs:
+    """Compared exactly, however many statements there are."""
     if not one.everywhere and source.request.scale != "paper":
         return OnOurs("open", f"counted at {source.request.scale} scale, on another encoder")
     difference = one.values[0] - _counterpart(statement, other.values[0])
@@ -158,27 +163,38 @@ def _on_counted(statement: Statement, one: Known, other: Known, source: Source) 
     return OnOurs(outcome, detail, source=source.name)
 
 
-def _on_scores(statement: Statement, one: Known, other: Known, source: Source) -> OnOurs:
+def _on_scores(
+    statement: Statement, one: Known, other: Known, source: Source, statements: int
+) -> OnOurs:
     floor = _unit(statement.left) or LEAST
     values = [_counterpart(statement, value) for value in other.values]
     if isinstance(statement.right, Quantity):
         same = bool(one.runs) and one.runs == other.runs
-        gap = rule.gap_between(one.values, values, paired=same, floor=floor)
+        gap = rule.gap_between(one.values, values, paired=same, floor=floor, statements=statements)
     else:
-        gap = rule.gap_to(one.values, values[0], floor=floor)
-    outcome, why, single = _outcome(statement, gap, source.request.scale)
+        gap = rule.gap_to(one.values, values[0], floor=floor, statements=statements)
+    outcome, why, single = _outcome(statement, gap, source.request.scale, statements)
     detail = f"{why}; {_of_gap(gap)}" if why else _of_gap(gap)
     return OnOurs(outcome, detail, gap, single, source.name, source.request.scale)
 
 
-def _outcome(statement: Statement, gap: rule.Gap, scale: str) -> tuple[rule.Outcome, str, bool]:
+def _outcome(
+    statement: Statement, gap: rule.Gap, scale: str, statements: int
+) -> tuple[rule.Outcome, str, bool]:
     """The outcome, why it is open, and whether only the sign of single runs is behind it.
 
     A single run never settles anything at the paper's scale, and equality at none.
     """
     if gap.interval is not None:
-        outcome = rule.judge(gap, statement.kind, statement.by)
-        return outcome, "the interval decides neither" if outcome == "open" else "", False
+        by = statement.by + rounding(statement)
+        outcome = rule.judge(gap, statement.kind, by)
+        if outcome != "open":
+            return outcome, "", False
+        alone = rule.judge(replace(gap, adjusted=gap.interval), statement.kind, by)
+        if alone == "reversed":
+            why = f"against the claim only before the correction for {statements} statements"
+            return outcome, why, False
+        return outcome, "the interval decides neither", False
     if statement.kind == "within":
         return "open", "one run has no interval", False
     outcome = rule.direction(gap)

@@ -49,7 +49,7 @@ class JudgedStatement:
 class JudgedClaim:
     """A claim and what both judgements say.
 
-    `gap` (points, A minus B), its 95 % `interval` and `probability` P(A > B) are those of the
+    `gap` (points, A minus B), its 90 % `interval` and `probability` P(A > B) are those of the
     statement that decides ours; `artefacts` are the tables and figures that it was judged on, as
     their files are called.
     """
@@ -93,7 +93,9 @@ def judge_claims(
 def _judge(claim: Claim, known: Mapping[str, Sequence[Source]]) -> JudgedClaim:
     chosen = _chosen(claim, known)
     judged = tuple(
-        JudgedStatement(one, sentence(one), on_printed(one), on_ours(one, chosen))
+        JudgedStatement(
+            one, sentence(one), on_printed(one), on_ours(one, chosen, len(claim.statements))
+        )
         for one in claim.statements
     )
     published, published_detail = _published(judged)
@@ -140,21 +142,19 @@ def _numbers(one: JudgedStatement) -> str:
 def _verdict(judged: Sequence[JudgedStatement]) -> OursVerdict:
     """Confirmed if all statements are, reversed if any is, else open.
 
-    The sign of single runs reverses a claim only where no statement has the claimed one.
+    Where only the sign of single runs is behind a statement, nothing is confirmed or reversed: the
+    claim has a direction of one seed if all its statements agree.
     """
-    outcomes = [one.ours.outcome for one in judged]
-    reversed_ = [one for one in judged if one.ours.outcome == "reversed"]
-    one_seed = [one for one in judged if one.ours.one]
     reduced = any(one.ours.scale == "reduced" for one in judged)
-    if all(outcome == "confirmed" for outcome in outcomes):
-        if one_seed:
-            return "direction holds (one seed)"
+    settled = rule.conclude(["open" if one.ours.one else one.ours.outcome for one in judged])
+    if settled == "confirmed":
         return "direction holds" if reduced else "confirmed"
-    if any(not one.ours.one for one in reversed_):
+    if settled == "reversed":
         return "direction reversed" if reduced else "reversed"
-    if reversed_ and all(outcome == "reversed" for outcome in outcomes):
-        return "direction reversed (one seed)"
-    return "open"
+    signs = {one.ours.outcome for one in judged}
+    if signs == {"confirmed"}:
+        return "direction holds (one seed)"
+    return "direction reversed (one seed)" if signs == {"reversed"} else "open"
 
 
 def _decides(judged: Sequence[JudgedStatement]) -> JudgedStatement:

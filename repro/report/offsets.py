@@ -7,6 +7,7 @@ import statistics
 import zlib
 from collections.abc import Sequence
 
+from repro.papers.tables import Score
 from repro.report.cells import Cell
 from repro.report.view import TableView
 from repro.stats.ranking import DRAWS, ranking
@@ -23,14 +24,15 @@ def table_level(view: TableView) -> list[str]:
 
 
 def _compared(view: TableView) -> list[Cell]:
-    """Measured cells of the paper's models beside their printed numbers."""
-    return [
-        cell
-        for row in view.rows
-        if row.row.scored
-        for cell in row.cells
-        if cell.evidence is not None
-    ]
+    """Measured cells of the paper's models beside their printed numbers.
+
+    A mean restates its row's scores, so it is only taken where none of these is compared.
+    """
+    found = []
+    for row in view.rows:
+        cells = [cell for cell in row.cells if cell.evidence is not None and row.row.scored]
+        found += [cell for cell in cells if isinstance(cell.column, Score)] or cells
+    return found
 
 
 def _offset(view: TableView) -> list[str]:
@@ -39,27 +41,52 @@ def _offset(view: TableView) -> list[str]:
     found = [cell.evidence.difference for cell in cells if cell.evidence is not None]
     if len(found) < FEWEST:
         return []
-    low, high = over_cells(found, view.table.id)
+    groups = _of_same_runs(cells)
+    interval = ", "
+    if len(groups) >= FEWEST:
+        own = [[found[index] for index in group] for group in groups]
+        low, high = over_groups(own, view.table.id)
+        over = "cells" if len(groups) == len(cells) else f"{len(groups)} sets of runs"
+        interval = f" (95 % over {over} {low:+.1f} to {high:+.1f}), "
     columns: dict[str, list[float]] = {}
+    models: dict[str, set[tuple[str, ...]]] = {}
     for cell, difference in zip(cells, found, strict=True):
         columns.setdefault(cell.column.name, []).append(difference)
+        models.setdefault(cell.column.name, set()).add(cell.runs)
     common = [
         f"{name} {statistics.fmean(own):+.1f}"
         for name, own in columns.items()
-        if len(own) >= FEWEST and (min(own) > 0 or max(own) < 0)
+        if len(models[name]) >= FEWEST and (min(own) > 0 or max(own) < 0)
     ]
     said = f"; every model on one side in {', '.join(common)}" if common else ""
     return [
-        f"Mean difference of {len(found)} cells {statistics.fmean(found):+.1f} "
-        f"(95 % over cells {low:+.1f} to {high:+.1f}), mean absolute "
-        f"{statistics.fmean(map(abs, found)):.1f}{said}."
+        f"Mean difference of {len(found)} cells {statistics.fmean(found):+.1f}"
+        f"{interval}mean absolute {statistics.fmean(map(abs, found)):.1f}{said}."
     ]
 
 
-def over_cells(found: Sequence[float], seed: str) -> tuple[float, float]:
-    """The 95 % percentile interval of the mean of cells drawn anew; `seed` fixes the draws."""
+def _of_same_runs(cells: Sequence[Cell]) -> list[list[int]]:
+    """The places of these cells, those that share a run together: they are off together."""
+    groups: list[tuple[set[str], list[int]]] = []
+    for index, cell in enumerate(cells):
+        keys, places = set(cell.runs), [index]
+        apart = []
+        for known, others in groups:
+            if known & keys:
+                keys, places = keys | known, others + places
+            else:
+                apart.append((known, others))
+        groups = [*apart, (keys, places)]
+    return sorted(sorted(places) for _, places in groups)
+
+
+def over_groups(groups: Sequence[Sequence[float]], seed: str) -> tuple[float, float]:
+    """The 95 % percentile interval of the mean of all values, whole groups drawn anew; `seed` fixes
+    the draws.
+    """
     generator = random.Random(zlib.crc32(seed.encode()))
-    means = sorted(statistics.fmean(generator.choices(found, k=len(found))) for _ in range(DRAWS))
+    drawn = (generator.choices(groups, k=len(groups)) for _ in range(DRAWS))
+    means = sorted(statistics.fmean([value for own in some for value in own]) for some in drawn)
     return means[round(0.025 * DRAWS)], means[round(0.975 * DRAWS) - 1]
 
 
@@ -79,10 +106,11 @@ def _order(view: TableView) -> list[str]:
             for name, cell in cells.items()
             if cell.published is not None and cell.published.value is not None
         }
-        runs = {name: cell.reproduced.values for name, cell in cells.items() if cell.reproduced}
+        values = {name: cell.reproduced.values for name, cell in cells.items() if cell.reproduced}
+        runs = {name: cell.runs for name, cell in cells.items()}
         if len(published) < FEWEST:
             continue
-        tau, interval = ranking(published, runs, f"{view.table.id}, {column.name}")
+        tau, interval = ranking(published, values, f"{view.table.id}, {column.name}", runs)
         if tau is not None:
             spread = f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else ""
             said.append(f"{column.name} {tau:.2f}{spread}")

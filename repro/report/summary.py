@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import shorten
 
 from repro.audit.finding import Finding
+from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Fact
@@ -21,8 +22,11 @@ from repro.store.store import Store
 from repro.words import counted, duration
 
 View = TableView | FigureView
-BORNE_OUT = ("confirmed", "direction holds", "direction holds (one seed)")
-"""What our runs may say in favour of a claim."""
+BORNE_OUT = "confirmed", "direction holds"
+REVERSED = "reversed", "direction reversed"
+"""What several runs may say for a claim, and against it."""
+AS_CLAIMED, AGAINST = "direction holds (one seed)", "direction reversed (one seed)"
+"""What single runs may say: their sign, which another seed may change."""
 LONGEST = 200
 """Characters of a reason on the first screen; the notes below its table have all of it."""
 
@@ -35,7 +39,9 @@ def what_holds(
         *(f"- {line}" for line in _ran(views, store)),
         f"- **Claims on our runs:** {_on_ours(claims)}",
         *_listed("Borne out here", [c for c in claims if c.ours in BORNE_OUT]),
-        *_listed("Reversed here", [c for c in claims if "reversed" in c.ours]),
+        *_listed("Reversed here", [c for c in claims if c.ours in REVERSED]),
+        *_listed("Single runs point as claimed", [c for c in claims if c.ours == AS_CLAIMED]),
+        *_listed("Single runs point the other way", [c for c in claims if c.ours == AGAINST]),
         f"- **Claims on the papers' own numbers:** {_on_printed(claims)}",
         *_listed("Do not hold", [c for c in claims if c.published == "does not hold"]),
         f"- **Cells:** {_cells(views)}",
@@ -154,7 +160,8 @@ def claims_section(claims: Sequence[JudgedClaim]) -> list[str]:
     lines = [
         "## Claims",
         "",
-        "Each is judged on the printed numbers and on our runs.",
+        "Each is a sentence of the paper or a reading of one of its tables or figures, judged on "
+        "the printed numbers and on our runs.",
         "",
     ]
     for paper, name in PAPERS.items():
@@ -163,7 +170,7 @@ def claims_section(claims: Sequence[JudgedClaim]) -> list[str]:
             continue
         rows = [
             [
-                f"{claim.claim.says} ({claim.claim.source})",
+                f"{claim.claim.says} ({KINDS[claim.claim.kind]}: {claim.claim.source})",
                 f"{claim.published}: {claim.published_detail}",
                 f"{claim.ours}: {claim.ours_detail}",
             ]

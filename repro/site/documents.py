@@ -8,9 +8,10 @@ from typing import Any
 
 from repro.audit.finding import Finding
 from repro.audit.run import findings
+from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
 from repro.report.claims import JudgedClaim, judge_all
-from repro.report.summary import BORNE_OUT
+from repro.report.summary import BORNE_OUT, REVERSED
 from repro.store.store import Store
 
 SEVERITIES = {
@@ -71,7 +72,8 @@ def claims_of(judged: Sequence[JudgedClaim], pages: Mapping[str, str]) -> dict[s
         "published": Counter(str(one.published) for one in judged).most_common(),
         "ours": Counter(str(one.ours) for one in judged).most_common(),
         "borne_out": [one for one in judged if one.ours in BORNE_OUT],
-        "against": [one for one in judged if "reversed" in one.ours],
+        "against": [one for one in judged if one.ours in REVERSED],
+        "kinds": KINDS,
         "false": [one for one in judged if one.published == "does not hold"],
         "total": len(judged),
     }

@@ -98,6 +98,16 @@ def awaits_layers(spec: RunSpec) -> bool:
     return isinstance(method, AdaptableAdapters) and method.layers == "selected"
 
 
+def selected_by(spec: RunSpec, key: str) -> str:
+    """The key of the run that selected the layers of `spec`, the run of this `key`: its parent
+    "architecture", or itself if it learns switches; "" if its settings name the layers.
+    """
+    if awaits_layers(spec):
+        return spec.parents["architecture"]
+    learns = isinstance(spec.method, AdaptableAdapters) and spec.method.switch != "none"
+    return key if learns else ""
+
+
 def with_layers(spec: RunSpec, selected: Sequence[int]) -> RunSpec:
     """The run as it is built, once the parent "architecture" has selected layers (from 0)."""
     if not awaits_layers(spec):

@@ -1,7 +1,15 @@
-"""What runs say of a statement "A is more than B", or "A and B differ by at most so much".
+"""What runs say of a statement "A is more than B", or "A and B differ by at most so much", and of a
+claim that is several of them.
 
-Intervals are Welch's t intervals of the gap between two means; where both numbers are of the same
-runs, t intervals of the gap within each run. One run has no interval.
+Two errors are kept below 5 %, however many statements a claim has and however unevenly its runs
+scatter: to confirm a claim of which a statement is false, and to call a claim reversed of which
+none is (docs/claims.md has the simulation). A claim is confirmed only if all its statements are, so
+each is tested at 5 % (intersection-union; Berger 1982). One reversed statement is enough to reverse
+it, so each of m is tested at 5 %/m (Bonferroni). The standard error of a gap is Welch's, which
+pools nothing, and its degrees of freedom are those of the side with fewer runs: with these the test
+keeps its level for every ratio of the two deviations (Mickey and Brown 1966), which it does not
+with Welch's own. Where both numbers are of the same runs, the gap within each run is tested. One
+run has no interval.
 """
 
 from __future__ import annotations
@@ -16,6 +24,8 @@ Kind = Literal["more", "within"]
 Interval = tuple[float, float]
 Outcome = Literal["confirmed", "reversed", "open"]
 Printed = Literal["holds", "ties", "fails"]
+LEVEL = 0.05
+"""Of a claim's two errors, each."""
 NOISE = 1e-9
 """Of binary fractions; far below any printed digit."""
 
@@ -24,61 +34,48 @@ NOISE = 1e-9
 class Gap:
     """The gap between two means, with what is known of it; intervals are None for a single run.
 
-    `interval` covers 95 %, `equivalence` 90 %. `probability` is P(A > B): the share of pairs of
-    runs in which A's is higher, ties half.
+    `interval` covers 90 %: a one-sided test at 5 % on either side. `adjusted` covers 1 - 10 %/m,
+    where m is the number of the claim's statements. `probability` is P(A > B): the share of pairs
+    of runs in which A's is higher, ties half.
     """
 
     value: float
     runs: tuple[int, int]
     probability: float
     interval: Interval | None = None
-    equivalence: Interval | None = None
+    adjusted: Interval | None = None
 
 
 def gap_between(
-    left: Sequence[float], right: Sequence[float], paired: bool = False, floor: float = 0.0
+    left: Sequence[float],
+    right: Sequence[float],
+    paired: bool = False,
+    floor: float = 0.0,
+    statements: int = 1,
 ) -> Gap:
     """The gap of `left` over `right`, a value a run; `paired`: of the same runs, in the same order.
 
     `floor`: the least standard deviation of a side's runs, for runs that all score the same.
-    Raises ValueError for no run, or for paired values that are not as many.
+    `statements`: how many the claim has. Raises ValueError for no run, or for paired values that
+    are not as many.
     """
     if not left or not right:
         raise ValueError("no runs to compare")
-    value = statistics.fmean(left) - statistics.fmean(right)
+    sides, probability = [left, right], superiority(left, right)
     if paired:
         differences = [a - b for a, b in zip(left, right, strict=True)]
-        error, freedom = _paired_error(differences, floor)
-        probability = superiority(differences, [0.0])
-    else:
-        error, freedom = welch_error(left, right, floor)
-        probability = superiority(left, right)
-    return _gap(value, (len(left), len(right)), probability, error, freedom)
+        sides, probability = [differences], superiority(differences, [0.0])
+    value = statistics.fmean(left) - statistics.fmean(right)
+    return _gap(value, (len(left), len(right)), probability, sides, floor, statements)
 
 
-def gap_to(values: Sequence[float], number: float, floor: float = 0.0) -> Gap:
+def gap_to(values: Sequence[float], number: float, floor: float = 0.0, statements: int = 1) -> Gap:
     """The gap of runs over a plain number. Raises ValueError for no run."""
     if not values:
         raise ValueError("no runs to compare")
-    error, freedom = _paired_error(values, floor)
     value = statistics.fmean(values) - number
-    return _gap(value, (len(values), 0), superiority(values, [number]), error, freedom)
-
-
-def welch_error(
-    left: Sequence[float], right: Sequence[float], floor: float = 0.0
-) -> tuple[float, float]:
-    """Standard error of the gap between two means, and its degrees of freedom (Welch 1947); the
-    freedom is 0 where a side has one run.
-    """
-    if len(left) < 2 or len(right) < 2:
-        return math.nan, 0.0
-    parts = [max(statistics.variance(side), floor**2) / len(side) for side in (left, right)]
-    total = math.fsum(parts)
-    if total == 0:
-        return 0.0, float(len(left) + len(right) - 2)
-    shares = (part**2 / (len(side) - 1) for part, side in zip(parts, (left, right), strict=True))
-    return math.sqrt(total), total**2 / math.fsum(shares)
+    probability = superiority(values, [number])
+    return _gap(value, (len(values), 0), probability, (values,), floor, statements)
 
 
 def superiority(left: Sequence[float], right: Sequence[float]) -> float:
@@ -90,17 +87,24 @@ def superiority(left: Sequence[float], right: Sequence[float]) -> float:
 def judge(gap: Gap, kind: Kind, by: float = 0.0) -> Outcome:
     """Whether the runs settle the statement.
 
-    "more" asks for the whole 95 % interval above 0 (or below: reversed); "within" for the 90 % one
-    inside ±by (two one-sided tests at 5 %), reversed where the 95 % one is wholly outside.
+    "more" asks for the whole interval above 0; "within" for the whole interval inside ±by (two
+    one-sided tests). Reversed: the whole adjusted interval below 0, or outside ±by.
     """
-    if gap.interval is None or gap.equivalence is None:
+    if gap.interval is None or gap.adjusted is None:
         return "open"
-    low, high = gap.interval
+    (low, high), (least, most) = gap.interval, gap.adjusted
     if kind == "more":
-        return "confirmed" if low > 0 else "reversed" if high < 0 else "open"
-    if gap.equivalence[0] > -by and gap.equivalence[1] < by:
+        return "confirmed" if low > 0 else "reversed" if most < 0 else "open"
+    if -by < low and high < by:
         return "confirmed"
-    return "reversed" if low > by or high < -by else "open"
+    return "reversed" if least > by or most < -by else "open"
+
+
+def conclude(outcomes: Sequence[Outcome]) -> Outcome:
+    """What follows for a claim: all its statements must be confirmed, one reversed is enough."""
+    if "reversed" in outcomes:
+        return "reversed"
+    return "confirmed" if set(outcomes) == {"confirmed"} else "open"
 
 
 def direction(gap: Gap) -> Outcome:
@@ -128,25 +132,27 @@ def judge_counted(difference: float, unit: float, kind: Kind, by: float = 0.0) -
     return "confirmed" if found == "holds" else "reversed"
 
 
-def _paired_error(values: Sequence[float], floor: float) -> tuple[float, float]:
-    """Standard error of a mean, and its degrees of freedom: 0 for one value."""
-    if len(values) < 2:
-        return math.nan, 0.0
-    return max(statistics.stdev(values), floor) / math.sqrt(len(values)), len(values) - 1.0
-
-
 def _gap(
-    value: float, runs: tuple[int, int], probability: float, error: float, freedom: float
+    value: float,
+    runs: tuple[int, int],
+    probability: float,
+    sides: Sequence[Sequence[float]],
+    floor: float,
+    statements: int,
 ) -> Gap:
+    """The gap with its intervals; `sides` are the samples whose means it adds or subtracts."""
+    freedom = min(len(side) for side in sides) - 1
     if freedom == 0:
         return Gap(value, runs, probability)
     from scipy.special import stdtrit
 
-    wide, narrow = (float(stdtrit(freedom, p)) * error for p in (0.975, 0.95))
+    squares = [max(statistics.variance(side), floor**2) / len(side) for side in sides]
+    error = math.sqrt(math.fsum(squares))
+    half, wide = (float(stdtrit(freedom, 1 - LEVEL / m)) * error for m in (1, statements))
     return Gap(
         value,
         runs,
         probability,
-        interval=(value - wide, value + wide),
-        equivalence=(value - narrow, value + narrow),
+        interval=(value - half, value + half),
+        adjusted=(value - wide, value + wide),
     )

@@ -30,31 +30,47 @@ def kendall(published: Sequence[float], reproduced: Sequence[float]) -> float | 
 
 
 def ranking(
-    published: Mapping[str, float], reproduced: Mapping[str, Sequence[float]], seed: str
+    published: Mapping[str, float],
+    reproduced: Mapping[str, Sequence[float]],
+    seed: str,
+    runs: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[float | None, Interval | None]:
     """τ over the methods that have a number in both, and its 95 % interval from runs drawn anew.
 
     `published`: method -> printed number; `reproduced`: method -> a value a run. `seed`: what the
-    draws depend on, so that they are always the same ("ResAdapters-1, ALL F1"). The interval is
-    the range of τ when each method's runs are drawn anew with replacement (percentiles): how
-    firmly the runs order the methods, not how surely this τ is the true one. None where τ is
-    None, or where a method has fewer than two runs.
+    draws depend on, so that they are always the same ("ResAdapters-1, ALL F1"). `runs`: method ->
+    the keys behind its values; methods with the same keys are values of the same runs (two epochs
+    of one training), and these are drawn once for all of them. The interval is the range of τ when
+    the runs are drawn anew with replacement (percentiles): how firmly the runs order the methods,
+    not how surely this τ is the true one. None where τ is None, or where a method has fewer than
+    two runs.
     """
     methods = [name for name in published if reproduced.get(name)]
     printed = [published[name] for name in methods]
-    runs = [list(reproduced[name]) for name in methods]
-    tau = kendall(printed, list(map(statistics.fmean, runs)))
-    if tau is None or any(len(values) < 2 for values in runs):
+    values = [list(reproduced[name]) for name in methods]
+    tau = kendall(printed, list(map(statistics.fmean, values)))
+    if tau is None or any(len(own) < 2 for own in values):
         return tau, None
+    behind = [tuple((runs or {}).get(name, (name,))) for name in methods]
     generator = random.Random(zlib.crc32(seed.encode()))
-    drawn = (
-        kendall(
-            printed, [statistics.fmean(generator.choices(values, k=len(values))) for values in runs]
-        )
-        for _ in range(DRAWS)
-    )
+    drawn = (kendall(printed, _means_drawn(values, behind, generator)) for _ in range(DRAWS))
     ordered = sorted(value for value in drawn if value is not None)
     return tau, (_percentile(ordered, 2.5), _percentile(ordered, 97.5)) if ordered else None
+
+
+def _means_drawn(
+    values: Sequence[Sequence[float]],
+    behind: Sequence[tuple[str, ...]],
+    generator: random.Random,
+) -> list[float]:
+    """Each method's mean over runs drawn with replacement, the same ones for the same runs."""
+    chosen: dict[tuple[tuple[str, ...], int], list[int]] = {}
+    means = []
+    for own, keys in zip(values, behind, strict=True):
+        if (keys, len(own)) not in chosen:
+            chosen[keys, len(own)] = generator.choices(range(len(own)), k=len(own))
+        means.append(statistics.fmean([own[index] for index in chosen[keys, len(own)]]))
+    return means
 
 
 def _sign(value: float) -> int:

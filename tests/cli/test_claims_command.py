@@ -20,7 +20,16 @@ def test_claims_are_grouped_by_paper_and_counted(cli: Call) -> None:
     places = [out.index(f"{title}\n{'=' * len(title)}") for title in PAPERS.values()]
     assert places == sorted(places)
     assert "on the printed numbers: holds: 63.61 against 57.37" in out
-    assert "source: Houlsby et al. 2019, section 3.3, Table 2. [houlsby-further-within]" in out
+    words = " ".join(out.split())
+    assert (
+        "source (sentence): Houlsby et al. 2019, as on arXiv (1902.00751), section 3.3, last "
+        "paragraph; Table 2. "
+        "[houlsby-further-within]" in words
+    )
+    assert (
+        "source (reading of a table or figure): Mohebbi & Rajaee, Final Report, Table 1. "
+        "[3-shared-third]" in words
+    )
     ends = out.splitlines()[-3:]
     assert [line.split(":")[0] for line in ends[1:]] == ["On the printed numbers", "On ours"]
     assert max(map(len, out.splitlines())) <= 100
@@ -39,6 +48,7 @@ def test_json_names_the_statements_and_what_they_were_judged_on(cli: Call) -> No
     found = json.loads(cli("claims", "resadapters", "--json").out)["claims"]
     first = found[0]
     assert first["id"] == "resadapters-residual-nonlinear"
+    assert first["kind"] == "sentence"
     assert first["published"]["verdict"] == "holds"
     assert first["ours"]["artefacts"] == ["ResAdapters-1.paper.seeds-2.epochs-1"]
     assert first["ours"]["gap"] == 0.0

@@ -10,12 +10,13 @@ import re
 import pytest
 
 from repro.errors import ReproError
+from repro.papers.adaptable_adapters.claims import BASELINE, UNI, average, gain
 from repro.papers.all_claims import CLAIMS
-from repro.papers.claims import Claim, Ours, Printed, Quantity, printed_cell
+from repro.papers.claims import KINDS, Claim, Ours, Printed, Quantity, printed_cell
 from repro.papers.curves import Curves
 from repro.papers.names import PAPERS
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
-from repro.papers.tables import Request
+from repro.papers.tables import Fact, Request
 
 EACH = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 OF_READING = {0.05, 0.5}
@@ -38,9 +39,51 @@ def test_every_printed_place_has_a_number(claim: Claim) -> None:
 def test_a_claim_says_where_it_stands_and_some_number_can_decide_it(claim: Claim) -> None:
     assert claim.paper in PAPERS
     assert claim.says.endswith(".")
-    assert re.search(r"abstract|section|Table|Figure|caption", claim.source)
+    assert re.search(r"section \d|section [A-Z]|Table \d|Figure \d", claim.source)
     assert claim.statements
     assert all(side.printed or side.ours for side in sides(claim))
+
+
+@EACH
+def test_a_claim_is_a_sentence_or_the_reading_of_a_table_or_figure(claim: Claim) -> None:
+    assert claim.kind in KINDS
+    if claim.kind == "reading":
+        assert re.search(r"(Table|Figure) \d", claim.source)
+
+
+COPIES = {
+    "houlsby": r"as on arXiv \(1902\.00751\)",
+    "peters": "as retold by Mohebbi & Rajaee",
+    "hyperformer": "as in (the ACL Anthology|Zhang, Adapter Modules for NLP, slides)",
+}
+"""How a paper is known whose text none of the copies at hand has."""
+
+
+@EACH
+def test_a_paper_whose_text_is_not_at_hand_is_known_by_a_copy(claim: Claim) -> None:
+    assert re.search(COPIES.get(claim.paper, ""), claim.source)
+
+
+@EACH
+def test_what_is_measured_is_within_a_bound_that_runs_can_show(claim: Claim) -> None:
+    """Of two scores no number of runs shows that they are equal; counts can be."""
+    for one in claim.statements:
+        if one.kind == "within" and one.by == 0:
+            assert one.left.ours
+            for place in one.left.ours:
+                column = {c.name: c for c in TABLES[place.artefact].columns}[place.column]
+                assert isinstance(column, Fact), one
+
+
+def test_the_averages_at_100_rows_are_apart_by_the_printed_gain() -> None:
+    """The claim on gains names the three printed gains, of which this one can be checked."""
+    (uni,), (baseline,), (gained,) = (
+        side.printed for side in (average(UNI), average(BASELINE), gain(100))
+    )
+    values = [printed_cell(place).value for place in (uni, baseline, gained)]
+    assert None not in values
+    first, second, difference = (value or 0.0 for value in values)
+    assert first - second == pytest.approx(difference)
 
 
 @EACH

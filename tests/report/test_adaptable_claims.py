@@ -15,7 +15,7 @@ from repro.papers.tables import Request
 from repro.report.claim_cells import sources
 from repro.report.claim_statements import OnOurs, on_ours
 from repro.report.files import save_request
-from repro.spec import AdaptableAdapters, RunSpec
+from repro.spec import AdaptableAdapters, LastLayers, RunSpec
 from repro.spec.backbones import BERT_LARGE, KNOWN
 from repro.store import Store
 
@@ -114,6 +114,29 @@ def test_numbers_of_layers_are_judged_on_24(store: Store, monkeypatch: pytest.Mo
     assert aa.gap.value == pytest.approx(14 - (13 + 15) / 2)
     assert half.gap is not None
     assert half.gap.value == pytest.approx(14 - 24 / 2)
+
+
+def test_a_selection_used_by_many_runs_is_one_number_of_layers(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AA selects 15 layers of 24 for every task: AdapterDrop has 15 of them, or 13, in 3 runs."""
+
+    def used(spec: RunSpec) -> list[int]:
+        if isinstance(spec.method, LastLayers) and spec.method.kept == 13:
+            return list(range(11, 24))
+        return list(range(9, 24))
+
+    monkeypatch.setattr(fake_glue, "layers_of", used)
+    large = Store(store.root.parent / "large")
+    request = asked(seeds=3, backbone=KNOWN[BERT_LARGE])
+    store_table(large, request, by_activation)
+    save_request(large, request)
+    more, _ = judged(large, *claim("adaptable-drop").statements)
+    assert more.gap is not None
+    assert more.gap.runs == (1, 1)
+    assert more.gap.interval is None
+    assert more.one  # only a sign
+    assert more.gap.value == pytest.approx(2)
 
 
 def test_the_last_layers_of_few_are_the_same_runs_and_say_nothing(store: Store) -> None:

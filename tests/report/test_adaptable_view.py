@@ -8,7 +8,7 @@ from typing import Any
 import fake_glue
 import pytest
 
-from repro.papers.adaptable_adapters.runs import AA, BASELINE, DROP_13, SPEC, UNI
+from repro.papers.adaptable_adapters.runs import AA, BASELINE, DROP_13, DROP_AA, SPEC, UNI
 from repro.papers.adaptable_adapters.setting import LOW
 from repro.papers.registry import TABLES
 from repro.report.cells import Cell
@@ -47,7 +47,55 @@ def test_rows_of_layers_count_what_runs_use(store: Store) -> None:
     assert aa.published.metric == "number of adapter layers"
     baseline = cell(view, f"{BASELINE}, layers", "CoLA").reproduced
     assert baseline is not None
-    assert baseline.values == (6.0, 6.0)
+    assert baseline.values == (6.0,)
+
+
+def test_a_number_of_layers_is_one_value_of_the_run_that_selected_them(store: Store) -> None:
+    """Three seeds use the layers of one AA run; AA itself selects once a seed."""
+    request = fake_glue.request("AA-2", sections=(BLOCK,), seeds=3, tasks=("cola", "rte"))
+    fake_glue.store_table(store, request, by_key)
+    view = shown(store, seeds=3, tasks=("cola", "rte"))
+    rows = {row.row.name: row.row for row in view.rows}
+    for column in ("CoLA", "RTE"):
+        aa = cell(view, f"{AA}, layers", column)
+        assert aa.reproduced is not None
+        assert len(aa.runs) == aa.reproduced.n == 3
+        for model in (SPEC, DROP_AA):
+            found = cell(view, f"{model}, layers", column)
+            specs = view.table.cell_runs(rows[f"{BLOCK} / {model}, layers"], found.column, request)
+            assert found.reproduced is not None
+            assert found.reproduced.n == 1
+            assert found.reproduced.sd is None
+            assert found.runs == (specs[0].parents["architecture"],)
+            assert found.runs[0] == aa.runs[0]
+            assert found.behind == tuple(run_key(spec) for spec in specs)
+            assert found.complete
+    (chosen,) = {cell(view, f"{UNI}, layers", column).runs for column in ("CoLA", "RTE")}
+    assert len(chosen) == 1
+
+
+def test_the_mean_number_of_selected_layers_is_one_value(store: Store) -> None:
+    request = fake_glue.request("AA-2", sections=(BLOCK,), seeds=2)
+    fake_glue.store_table(store, request, by_key)
+    view = shown(store, seeds=2)
+    for model, n in ((AA, 2), (SPEC, 1), (UNI, 1), (DROP_13, 1)):
+        found = cell(view, f"{model}, layers", "Avg").reproduced
+        assert found is not None
+        assert found.n == n, model
+
+
+def test_layers_that_the_settings_name_are_compared_exactly(store: Store) -> None:
+    """24 of 24 layers and the last 13 are no measurement: five runs do not confirm them."""
+    asked: dict[str, Any] = {"scale": "paper", "seeds": 5, "tasks": ("cola",)}
+    request = fake_glue.request("AA-2", sections=(BLOCK,), **asked)
+    fake_glue.store_table(store, request, by_key)
+    view = shown(store, **asked)
+    for model, number in ((BASELINE, 24.0), (DROP_13, 13.0)):
+        found = cell(view, f"{model}, layers", "CoLA")
+        assert found.reproduced is not None
+        assert found.reproduced.values == (number,)
+        assert found.verdict in ("MATCH", "NOT COMPARABLE")  # rows made by hand are no paper's
+    assert cell(view, f"{SPEC}, layers", "CoLA").verdict in ("SINGLE", "NOT COMPARABLE")
 
 
 def test_the_gain_is_the_difference_of_two_rows_seed_by_seed(store: Store) -> None:

@@ -10,13 +10,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import fake_glue
 import fake_spans
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
 from repro.errors import UnknownName
+from repro.papers.all_claims import CLAIMS
 from repro.papers.claims import Claim, Ours, Printed, Quantity, Statement
 from repro.papers.tables import Request
+from repro.report.claim_cells import Known, Source
+from repro.report.claim_statements import on_ours
 from repro.report.claims import JudgedClaim, judge_all, judge_claims
 from repro.report.files import save_request
 from repro.spec import PipelinedCells, RunSpec, Scale
@@ -53,21 +57,14 @@ def store_wirings(
     [
         # read off the papers' tables by hand
         ("resadapters-bold-attention", ["ALL EM", "42.6 against 45.0"]),
-        ("resadapters-noans-high", ["ResNeXt, NoAns F1", "42.8 against 60.0"]),
         ("resadapters-similar-to-bert", ["73.0 against 59.8"]),
-        ("3-shared-almost-same-tasks", ["6 of 9", "CoLA", "SST-2", "STS-B"]),
-        ("3-shared-outperforms-glue", ["0 of 4", "79.2 against 79.7"]),
+        ("3-shared-outperforms-glue", ["0 of 2", "79.2 against 79.7"]),
         ("3-shared-adapters-outperform", ["0 of 3"]),
-        ("peters-bert-fine-tuning", ["6 of 7", "MNLI", "a tie, 84.6 against 84.6"]),
-        ("peters-elmo-behind", ["SICK-E", "85.8 against 86.3"]),
-        ("hyperformer-few-shot-adapters", ["25 of 26", "Yelp polarity / 16", "90.36"]),
-        ("hyperformer-few-shot-fine-tuning", ["25 of 26", "CB / 16", "77.04"]),
         (
             "adaptable-focused-every-task",
             ["19 of 27", "spec, WNLI", "uni, WNLI", "sim, WNLI", "uni, CoLA", "uni, SST-2",
              "spec, SST-2", "sim, MRPC", "spec, MRPC > Baseline, MRPC (a tie"],
         ),
-        ("adaptable-fewest", ["RTE", "a tie, 13 against 13"]),
     ],
 )  # fmt: skip
 def test_claims_that_the_papers_own_numbers_do_not_bear_out(
@@ -82,10 +79,12 @@ def test_claims_that_the_papers_own_numbers_do_not_bear_out(
     "id",
     [
         NONLINEAR, "resadapters-residual-attention", "resadapters-resnext-hasans",
-        "resadapters-nonlinear-below-bert", "houlsby-glue-within", "houlsby-further-within",
+        "resadapters-noans-high", "houlsby-glue-within", "houlsby-further-within",
         "houlsby-lower-layers", "3-shared-third", "3-shared-almost-same", "3-shared-single-layers",
-        "peters-elmo-pairs", "hyperformer-glue-adapters", "hyperformer-ablation-each",
-        "adaptable-layers", "adaptable-gains", "adaptable-thirteen",
+        "peters-elmo-pairs", "peters-bert-fine-tuning", "peters-elmo-behind",
+        "hyperformer-glue-adapters", "hyperformer-few-shot-adapters",
+        "hyperformer-few-shot-fine-tuning", "hyperformer-low-resource", "hyperformer-ablation-each",
+        "adaptable-fewest", "adaptable-layers", "adaptable-gains", "adaptable-thirteen",
     ],
 )  # fmt: skip
 def test_claims_that_the_papers_own_numbers_bear_out(store: Store, id: str) -> None:
@@ -131,9 +130,39 @@ def test_three_seeds_at_the_papers_scale_give_a_verdict(
     one = judged(store, NONLINEAR)
     assert one.ours == verdict
     assert one.gap == pytest.approx(gain)
-    # Welch with sd 1 and n = 3 on both sides: t(4) at 97.5 % times sqrt(2/3)
-    assert one.interval == pytest.approx((gain - 2.26696, gain + 2.26696), abs=1e-4)
+    # sd 1 and n = 3 on both sides: t(2) at 95 %, 2.91999, times sqrt(2/3)
+    assert one.interval == pytest.approx((gain - 2.38416, gain + 2.38416), abs=1e-4)
     assert one.artefacts == ("ResAdapters-1.paper.epochs-1",)
+
+
+def test_one_of_two_statements_is_reversed_at_half_the_level(store: Store) -> None:
+    """t(2) at 95 % is 2.92 and at 97.5 % 4.30: times sqrt(2/3), 3 lies between them."""
+    store_wirings(store, gain=-3.0)
+    one = judged(store, NONLINEAR)
+    assert one.ours == "open"
+    assert "against the claim only before the correction for 2 statements" in one.ours_detail
+    assert one.statements[0].ours.gap is not None
+    assert one.statements[0].ours.gap.adjusted == pytest.approx((-6.51318, 0.51318), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("apart", "outcome"),
+    [(0.42, "confirmed"), (0.52, "open"), (1.68, "open"), (1.80, "reversed")],
+)
+def test_rounding_is_allowed_beyond_a_bound_on_our_runs_too(apart: float, outcome: str) -> None:
+    """Within 1 point of numbers with one decimal is within 1.1: half a digit on either side.
+
+    Two runs a side that score the same deviate by one digit: t(1) at 95 %, 6.314, times 0.1.
+    """
+    (statement,) = next(one for one in CLAIMS if one.id == "3-shared-almost-same").statements
+    left, right = statement.left, statement.right
+    assert isinstance(right, Quantity)
+    cells = {
+        (side.ours[0].row, side.ours[0].column): Known((value, value), (f"{value} a", f"{value} b"))
+        for side, value in ((left, 80.0 + apart), (right, 80.0))
+    }
+    source = Source(fake_glue.request(scale="paper"), cells)
+    assert on_ours(statement, {"3-shared-2": source}).outcome == outcome
 
 
 def test_probability_counts_pairs_of_runs(store: Store) -> None:
@@ -211,6 +240,23 @@ def test_a_missing_run_is_named(store: Store) -> None:
     assert judged(store, NONLINEAR).ours_detail.endswith("Adapter ResNet, ALL EM: not run")
 
 
+def test_a_missing_seed_leaves_a_claim_open_and_is_said(store: Store) -> None:
+    """The two seeds that are left would confirm it, but the third may have failed for its score."""
+
+    def value(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
+        residual = isinstance(spec.method, PipelinedCells) and spec.method.wiring != "plain"
+        return 40.0 + 30 * residual
+
+    asked = request(scale="paper", seeds=3, epochs=1)
+    _, *others = runs_of(asked)  # the first is a seed of the adapter without residual paths
+    for spec in others:
+        store_result(store, spec, value)
+    save_request(store, asked)
+    one = judged(store, NONLINEAR)
+    assert one.ours == "open"
+    assert "2 of 3 seeds" in one.ours_detail or "1 of 3 seeds" in one.ours_detail
+
+
 def test_the_halves_of_a_heat_map_are_compared_within_each_run(store: Store) -> None:
     """A span loses its last layer, and seed 1 twice that: far apart, but the same contrast."""
 
@@ -255,7 +301,10 @@ def test_a_claim_of_ones_own(store: Store) -> None:
         Statement(sizes[1], sizes[0], plus=700_000),
         Statement(sizes[1], sizes[0], plus=800_000),
     )
-    claims = [Claim(str(n), "three_shared", ".", "", (one,)) for n, one in enumerate(statements)]
+    claims = [
+        Claim(str(n), "three_shared", "reading", ".", "", (one,))
+        for n, one in enumerate(statements)
+    ]
     found = judge_claims(claims, store)
     assert [one.published for one in found] == ["holds", "holds", "does not hold"]
     assert found[1].statements[0].says == "Houlsby > Ours (3-shared) + 700000"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 
+import fake_glue
 import numpy as np
 import pytest
 from fake_results import request, store_all
 from scipy.stats import bootstrap, kendalltau
 
 from repro.papers.registry import TABLES
-from repro.report.offsets import over_cells, table_level
+from repro.report.offsets import over_groups, table_level
 from repro.report.view import TableView, view_table
 from repro.spec import AlwaysNull, RunSpec, run_key
 from repro.store import Store
@@ -50,7 +51,7 @@ def view(store: Store, scale: str, shift: float) -> TableView:
 def test_the_mean_difference_and_the_columns_that_are_off_together(store: Store) -> None:
     offset, order = table_level(view(store, "reduced", 20.0))
     # Two rows change places, so the mean of all differences is the shift alone.
-    assert offset.startswith("Mean difference of 30 cells +20.0 (95 % over cells ")
+    assert offset.startswith("Mean difference of 30 cells +20.0 (95 % over 5 sets of runs ")
     assert "every model on one side in ALL EM +20.0" in offset
     tau = kendalltau(PRINTED_F1, [40.0, 46.1, 31.6, 49.0, 51.4]).statistic
     assert f"ALL F1 {tau:.2f}" in order
@@ -67,10 +68,39 @@ def test_an_empty_table_says_nothing(store: Store) -> None:
 
 def test_the_interval_over_cells_is_the_percentile_bootstrap() -> None:
     found = [-8.1, -3.0, -2.2, 0.4, -5.5, -4.1, 1.2, -6.3]
-    low, high = over_cells(found, "a table")
+    low, high = over_groups([[value] for value in found], "a table")
     theirs = bootstrap(
         (found,), np.mean, method="percentile", n_resamples=9_999, rng=np.random.default_rng(0)
     ).confidence_interval
     assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.15)
     assert low < statistics.fmean(found) < high
-    assert over_cells(found, "a table") == (low, high)
+    assert over_groups([[value] for value in found], "a table") == (low, high)
+
+
+def test_cells_of_the_same_runs_are_drawn_together() -> None:
+    """Six copies of each number are no more numbers than one."""
+    found = [-8.1, -3.0, -2.2, 0.4, -5.5]
+    alone = over_groups([[value] for value in found], "a table")
+    assert over_groups([[value] * 6 for value in found], "a table") == pytest.approx(alone)
+
+
+def test_a_means_cell_is_no_further_number_beside_its_scores(store: Store) -> None:
+    """3-shared-2 prints nine scores a row and their mean."""
+    asked = fake_glue.request(scale="reduced", seeds=2)
+    fake_glue.store_table(store, asked)
+    offset, *_ = table_level(view_table(TABLES["3-shared-2"], asked, store))
+    rows = [row for row in TABLES["3-shared-2"].rows if row.scored]
+    assert offset.startswith(f"Mean difference of {9 * len(rows)} cells ")
+
+
+def test_epochs_of_the_same_runs_are_no_separate_evidence(store: Store) -> None:
+    """ResAdapters-2: eight epochs of one model and a fine-tuned one, so 54 cells of two models.
+
+    Every score lies 100 points above any printed one.
+    """
+    asked = request(table="ResAdapters-2", scale="reduced", seeds=2)
+    store_all(store, asked, lambda *_: 200.0)
+    found = table_level(view_table(TABLES["ResAdapters-2"], asked, store))
+    assert found[0].startswith("Mean difference of 54 cells +")
+    assert "(95 %" not in found[0]
+    assert "every model" not in found[0]

@@ -278,13 +278,24 @@ def test_the_first_screen_says_what_holds(store: Store) -> None:
 
 
 def test_the_first_screen_names_the_claims_that_our_runs_decide(store: Store) -> None:
-    held, reversed_, undecided = judge_all(store)[:3]
-    held = replace(held, ours="direction holds (one seed)")
-    reversed_ = replace(reversed_, ours="reversed")
-    lines = what_holds([], [held, reversed_, undecided], [], store)
-    said = [line for line in lines if " here, " in line]
-    assert [line.split(",")[0] for line in said] == ["  - Borne out here", "  - Reversed here"]
-    for line, claim in zip(said, (held, reversed_), strict=True):
+    """What only the sign of single runs says is not listed as borne out or reversed."""
+    titles = {
+        "direction holds": "Borne out here",
+        "reversed": "Reversed here",
+        "direction holds (one seed)": "Single runs point as claimed",
+        "direction reversed (one seed)": "Single runs point the other way",
+    }
+    undecided, *claims = judge_all(store)[: len(titles) + 1]
+    found = [
+        replace(claim, ours=verdict)  # type: ignore[arg-type]
+        for claim, verdict in zip(claims, titles, strict=True)
+    ]
+    lines = what_holds([], [undecided, *found], [], store)
+    said = [line for line in lines if line.startswith("  - ")]
+    assert [line.removeprefix("  - ").split(",")[0] for line in said[: len(titles)]] == [
+        *titles.values()
+    ]
+    for line, claim in zip(said, found, strict=False):
         assert line.endswith(f": {claim.claim.says}")
 
 

@@ -55,3 +55,13 @@ def test_single_runs_have_an_order_but_no_interval() -> None:
 
 def test_one_method_has_no_order() -> None:
     assert ranking(PUBLISHED, {"A": [1.0, 2.0]}, "table, column") == (None, None)
+
+
+def test_epochs_of_the_same_runs_are_drawn_together() -> None:
+    """Every run improves by a point an epoch, so no draw of runs can change the order."""
+    epochs = {"A": [60.0, 66.0, 63.0], "B": [61.0, 67.0, 64.0], "C": [62.0, 68.0, 65.0]}
+    same = dict.fromkeys(epochs, ("run 1", "run 2", "run 3"))
+    assert ranking(PUBLISHED, epochs, "table, column", same) == (1.0, (1.0, 1.0))
+    _, apart = ranking(PUBLISHED, epochs, "table, column")
+    assert apart is not None
+    assert apart[0] < 1

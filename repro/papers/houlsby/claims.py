@@ -6,7 +6,7 @@ from repro.papers.claims import SIMILAR, Claim, Ours, Printed, Quantity, Stateme
 from repro.papers.glue import PRINTED as GLUE_TASKS
 from repro.papers.houlsby.tables import ONE
 
-PAPER = "Houlsby et al. 2019"
+PAPER = "Houlsby et al. 2019, as on arXiv (1902.00751)"
 SCORE, SHARE = "test accuracy %", "percent of BERT_BASE"
 GRID = "drop in CoLA validation Matthews corr = 0.608 - score after ablation (figure prints x100)"
 LAYERS = 12
@@ -114,6 +114,7 @@ CLAIMS = (
     Claim(
         "houlsby-glue-within",
         "houlsby",
+        "sentence",
         "On GLUE adapters come within 0.4 points of full fine-tuning, and train 3.6 % of its "
         "parameters a task.",
         f"{PAPER}, abstract; section 3.2, Table 1",
@@ -131,9 +132,10 @@ CLAIMS = (
     Claim(
         "houlsby-glue-total-parameters",
         "houlsby",
+        "sentence",
         "For all tasks of GLUE adapters take 1.3 times the parameters of one BERT, fine-tuning 9 "
         "times.",
-        f"{PAPER}, section 3.2, Table 1",
+        f"{PAPER}, section 3.2, last paragraph; Table 1",
         (
             Statement(glue_total_parameters(SIZES), 1.3, "within"),
             Statement(glue_total_parameters(BERT), 9.0, "within"),
@@ -142,8 +144,9 @@ CLAIMS = (
     Claim(
         "houlsby-glue-one-size",
         "houlsby",
+        "sentence",
         "One adapter size for all tasks of GLUE scores slightly lower than the best size for each.",
-        f"{PAPER}, section 3.2 and caption of Table 1",
+        f"{PAPER}, section 3.2, last paragraph; caption of Table 1",
         (
             Statement(glue_total(SIZES), glue_total(ONE_SIZE)),
             Statement(glue_total(SIZES), glue_total(ONE_SIZE), "within", SIMILAR),
@@ -153,40 +156,47 @@ CLAIMS = (
     Claim(
         "houlsby-further-within",
         "houlsby",
-        "On 17 further tasks adapters are within 0.4 points of full fine-tuning on average.",
-        f"{PAPER}, section 3.3, Table 2",
+        "sentence",
+        "On 17 further tasks adapters are close to full fine-tuning, 0.4 points behind.",
+        f"{PAPER}, section 3.3, last paragraph; Table 2",
         (Statement(average(TUNED), average(ADAPTED), "within", 0.4),),
+        note="Read as: within so much of it on average.",
     ),
     Claim(
         "houlsby-further-similar",
         "houlsby",
-        "On 17 further tasks adapters, full and variable fine-tuning and a search without BERT "
-        "perform alike.",
-        f"{PAPER}, section 3.3, Table 2, as the Adapters blog post sums it up (Experiments)",
+        "sentence",
+        "On the further tasks adapters perform similarly to full and variable fine-tuning and to a "
+        "search without BERT.",
+        f"{PAPER}, Table 2, as the Adapters blog post sums it up, section Experiments",
         tuple(
             Statement(average(row), average(ADAPTED), "within", SIMILAR)
             for row in (TUNED, VARIABLE, "No BERT (AutoML)")
         ),
-        note="Alike is read as within a point on average; the search is not rebuilt here.",
+        note="The blog post's sentence, not the paper's. Similarly is read as within a point on "
+        "average; the search is not rebuilt here.",
     ),
     Claim(
         "houlsby-further-parameters",
         "houlsby",
-        "On the further tasks adapters train 1.14 % of BERT a task, far less than variable "
-        "fine-tuning, which trains far less than all.",
-        f"{PAPER}, section 3.3, Table 2",
+        "sentence",
+        "On the further tasks adapters add 1.14 % new parameters a task, and are much more compact "
+        "than variable fine-tuning, which trains about half of the network.",
+        f"{PAPER}, section 3.3, last paragraph; Table 2",
         (
             Statement(trained(ADAPTED), 1.14, "within"),
             Statement(trained(VARIABLE), trained(ADAPTED)),
             Statement(trained(TUNED), trained(VARIABLE)),
         ),
+        note="Read as: variable fine-tuning trains more than adapters, and less than all.",
     ),
     Claim(
         "houlsby-mnli-top-layer",
         "houlsby",
-        "On MNLI adapters of size 64 are far better than a fine-tuned top layer, which trains more "
-        "parameters, and close to full fine-tuning.",
-        f"{PAPER}, section 3.4, Figure 4",
+        "sentence",
+        "On MNLI a fine-tuned top layer is substantially worse than adapters of size 64, which "
+        "train fewer parameters and are comparable with full fine-tuning.",
+        f"{PAPER}, section 3.4, on Figure 4 and last paragraph",
         (
             Statement(
                 mnli("adapters size 64 (approx. 2M params)", "Adapters, size 64"),
@@ -199,34 +209,38 @@ CLAIMS = (
                 SIMILAR,
             ),
         ),
-        note="Close is read as within a point.",
+        note="The last paragraph says comparable of adapters in general; read as within a point.",
     ),
     Claim(
         "houlsby-fewer-layers",
         "houlsby",
-        "On GLUE fine-tuning loses much when only few top layers are trained; adapters lose little "
-        "at far fewer parameters.",
-        f"{PAPER}, section 3.4, Figure 3; Adapters blog post, Experiments",
+        "sentence",
+        "On GLUE performance falls dramatically when fewer layers are fine-tuned; adapters perform "
+        "well at far fewer parameters.",
+        f"{PAPER}, section 3.4, on Figure 3",
         (
             Statement(over_glue(FULL), over_glue(TOP)),
             Statement(over_glue("Adapters, size 2"), over_glue(TOP)),
         ),
-        note="The curves are not printed as numbers. Read as: the mean over eight tasks, of "
-        "adapters at their smallest.",
+        note="The curves are not printed as numbers. Read as: in the mean over eight tasks one "
+        "layer is worse than all, and than adapters at their smallest.",
     ),
     Claim(
         "houlsby-layer-norms",
         "houlsby",
-        "Layer norms trained alone are well behind full fine-tuning, on CoLA and on MNLI.",
-        f"{PAPER}, section 3.4, last paragraph",
+        "sentence",
+        "Layer norms trained alone perform poorly, on CoLA and on MNLI.",
+        f"{PAPER}, section 3.4, on layer normalization",
         (without_norms("cola"), without_norms("mnli")),
-        note="Only the losses are printed, not the scores.",
+        note="Read as: worse than full fine-tuning. Only the losses are printed, not the scores.",
     ),
     Claim(
         "houlsby-squad",
         "houlsby",
-        "On SQuAD 1.1 adapters are comparable with full fine-tuning at size 64, and still at 2.",
-        f"{PAPER}, section 3.5, Figure 5",
+        "sentence",
+        "On SQuAD 1.1 adapters are comparable with full fine-tuning, and perform well even at size "
+        "2.",
+        f"{PAPER}, section 3.5; Figure 5",
         tuple(
             Statement(squad("full fine-tuning", FULL), squad(printed, point), "within", SIMILAR)
             for printed, point in (
@@ -234,13 +248,14 @@ CLAIMS = (
                 ("adapters size 2 (0.1% params)", "Adapters, size 2"),
             )
         ),
-        note="Comparable is read as within a point.",
+        note="Both are read as within a point, at sizes 64 and 2, which the text quotes.",
     ),
     Claim(
         "houlsby-lower-layers",
         "houlsby",
+        "sentence",
         "Adapters of the lower layers matter less than those of the higher ones.",
-        f"{PAPER}, section 3.6, Figure 6",
+        f"{PAPER}, section 3.6, on Figure 6",
         (Statement(spans(LAYERS // 2, LAYERS - 1), spans(0, LAYERS // 2 - 1)),),
         note="Read as: the mean drop over the spans within either half of the layers. The only "
         "printed grid is that of the 3-shared report, Figure 8.",
@@ -248,8 +263,10 @@ CLAIMS = (
     Claim(
         "houlsby-initialisation",
         "houlsby",
-        "Adapters are robust to a start with a standard deviation up to 1e-2; a larger one hurts.",
-        f"{PAPER}, section 3.6, Figure 6, right",
+        "sentence",
+        "Adapters are robust to a start with a standard deviation below 1e-2; a too large one "
+        "hurts.",
+        f"{PAPER}, section 3.6, on Figure 6, right",
         tuple(
             statement
             for task in ("mnli", "cola")
@@ -263,13 +280,14 @@ CLAIMS = (
     Claim(
         "houlsby-size-robust",
         "houlsby",
-        "The size of the adapters changes the mean over GLUE little, from 8 to 256.",
-        f"{PAPER}, section 3.6, last paragraph",
+        "sentence",
+        "The quality is stable across adapter sizes: 8, 64 and 256 in the mean over eight tasks.",
+        f"{PAPER}, section 3.6, on adapter sizes",
         (
             Statement(sized(8), sized(64), "within", SIMILAR),
             Statement(sized(64), sized(256), "within", SIMILAR),
             Statement(sized(8), sized(256), "within", SIMILAR),
         ),
-        note="Little is read as at most a point.",
+        note="Stable is read as within a point.",
     ),
 )  # fmt: skip
