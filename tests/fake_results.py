@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
+
+from fake_contents import environment
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
@@ -26,7 +27,8 @@ def by_epoch(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
 
 def request(table: str = "ResAdapters-1", scale: Scale = "smoke", **asked: object) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields = {"table": table, "scale": scale, "seeds": 1, "data_revision": "made by hand"}
+    revision = None if scale == "paper" else "made by hand"
+    fields = {"table": table, "scale": scale, "seeds": 1, "data_revision": revision}
     return Request(**(fields | asked))  # type: ignore[arg-type]
 
 
@@ -80,16 +82,16 @@ def store_result(
         collapsed=collapsed,
         scores=scores,
     )
-    environment = {
-        "seconds": seconds,
-        "members": sorted(members or [key]),
-        "device": "cpu",
-        "device_name": "a made-up CPU, 1 threads",
-        "resumes": 0,
-    }
+    machine = environment(
+        spec,
+        seconds=seconds,
+        members=sorted(members or [key]),
+        device_name="a made-up CPU, 1 threads",
+        resumes=0,
+    )
     files = {
         "result.json": render(result),
-        "environment.json": json.dumps(environment).encode(),
+        "environment.json": machine,
         "history.jsonl": b'{"epoch":1,"step":1,"loss":2.5}\n',
         "predictions.json": b"{}",
     }

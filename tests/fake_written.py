@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
+
+from fake_contents import environment
 
 from repro.papers.hyperformer.scores import PRINTED
 from repro.papers.registry import ARTEFACTS
@@ -55,11 +56,10 @@ def store_run(store: Store, spec: RunSpec, value: Value, *, collapsed: bool = Fa
         parents={role: parent.digest for role, parent in parents.items()},
         scores=scores,
     )
-    machine = {"seconds": 12.0, "members": [key], "device": "cpu", "device_name": "a made-up CPU"}
     store.write(
         key,
         spec,
-        {"result.json": render(result), "environment.json": json.dumps(machine).encode()},
+        {"result.json": render(result), "environment.json": environment(spec)},
     )
     return key
 

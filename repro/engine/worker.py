@@ -167,14 +167,15 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
     if isinstance(lead.method, EVALUATING):
         began = time.monotonic()
         result, predictions = evaluate_parent(store, lead, encoder, data, device, report)
-        keep_evaluation(store, lead, result, predictions, time.monotonic() - began, device)
+        seconds = time.monotonic() - began
+        keep_evaluation(store, lead, result, predictions, seconds, device, loaded.read)
         report({"event": "stored", "run": result.key})
         return
     members = [built(spec, parents) for spec in file.specs]
     start = start_of(parents)
     group = Group(file.specs, encoder, data, settings, folder, report, built=members, start=start)
     group.train()
-    keep_group(store, group, parents, execution, report)
+    keep_group(store, group, parents, execution, report, loaded.read)
 
 
 def report(event: dict[str, Any]) -> None:

@@ -145,7 +145,7 @@ def _verdict(judged: Sequence[JudgedStatement]) -> OursVerdict:
     outcomes = [one.ours.outcome for one in judged]
     reversed_ = [one for one in judged if one.ours.outcome == "reversed"]
     one_seed = [one for one in judged if one.ours.one]
-    reduced = any(one.ours.scale == "reduced" for one in judged)
+    reduced = any(one.ours.differs for one in judged)
     if all(outcome == "confirmed" for outcome in outcomes):
         if one_seed:
             return "direction holds (one seed)"

@@ -90,14 +90,16 @@ def _read(task: SquadTask, split: str) -> list[Question]:
     paths = files.local_paths(data, splits)
     if not paths:
         files.check_hub_revision(data, splits, task.revision)
-        return hub_questions(task.name, split, task.revision)
+        found = hub_questions(task.name, split, task.revision)
+        files.note_rows(data, {split: found}, files.hub_commit(data, split, task.revision))
+        return found
     contents = {name: files.local_content(data, path) for name, path in paths.items()}
     questions = parse_lines(contents[split], str(paths[split]), task.name)
     if files.is_digest(task.revision):
         files.check_digest(contents, paths, task.revision)
     else:
-        found, file = size(questions), str(paths[split])
-        check_published(found, task.name, split, file, _other(task.name))
+        check_published(size(questions), task.name, split, str(paths[split]), _other(task.name))
+    files.note_rows(data, {split: questions})
     return questions
 
 

@@ -97,7 +97,9 @@ def task_rows(task: TextToText, name: WrittenName) -> dict[str, list[Row]]:
     paths = files.local_paths(data, splits)
     if not paths:
         files.check_hub_revision(data, splits, revision)
-        return {split: _hub(name, split, revision) for split in splits}
+        found = {split: _hub(name, split, revision) for split in splits}
+        files.note_rows(data, found, files.hub_commit(data, splits[0], revision))
+        return found
     return _local(name, paths, revision)
 
 
@@ -129,6 +131,7 @@ def _local(name: WrittenName, paths: dict[str, Path], revision: str | None) -> d
     }
     for split, rows in found.items() if whole else ():
         check_published(len(rows), TEXT_TO_TEXT[name].facts, split, str(paths[split]), _other(data))
+    files.note_rows(data, found)
     return found
 
 
