@@ -1,4 +1,4 @@
-"""What runs that no training made say of the files and rows that they read."""
+"""What runs that no training made say of the machine, and of the files and rows that they read."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ COMMIT = "c" * 40
 FROM_HUB = Content(revision=COMMIT, digests={"what": "0" * 64})
 
 
-def read_from_hub(spec: RunSpec) -> dict[str, Any]:
-    """The line of environment.json of a run that took weights and rows from the hub."""
+def read_from_hub(spec: RunSpec) -> Contents:
+    """Weights and rows that were downloaded from the hub at a commit."""
     name = spec.task.name
-    found = Contents(models={spec.backbone.id: FROM_HUB}, data={f"rows-of-{name}": FROM_HUB})
-    return {"read": found.model_dump(mode="json", exclude_defaults=True)}
+    return Contents(models={spec.backbone.id: FROM_HUB}, data={f"rows-of-{name}": FROM_HUB})
 
 
-def environment(spec: RunSpec, **more: Any) -> bytes:
-    """environment.json of such a run, trained on a machine that nobody has."""
+def environment(spec: RunSpec, read: Contents | None = None, **more: Any) -> bytes:
+    """environment.json of a run, trained on a machine that nobody has; `read` from the hub."""
     machine = {
         "seconds": 12.0,
         "members": [run_key(spec)],
         "device": "cpu",
         "device_name": "a made-up CPU",
+        "read": (read or read_from_hub(spec)).model_dump(mode="json"),
     }
-    return json.dumps(machine | read_from_hub(spec) | more).encode()
+    return json.dumps(machine | more).encode()

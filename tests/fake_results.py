@@ -9,6 +9,7 @@ from fake_contents import environment
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale, run_key
+from repro.spec.contents import Contents
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.store import Result, Score, Store, render
 
@@ -47,6 +48,7 @@ def store_result(
     span_f1: float | None = None,
     seconds: float = 12.0,
     members: Iterable[str] | None = None,
+    read: Contents | None = None,
 ) -> str:
     """Stores a finished run; returns its key."""
     key = run_key(spec)
@@ -84,6 +86,7 @@ def store_result(
     )
     machine = environment(
         spec,
+        read,
         seconds=seconds,
         members=sorted(members or [key]),
         device_name="a made-up CPU, 1 threads",

@@ -11,6 +11,7 @@ from repro.papers.hyperformer.scores import PRINTED
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale, TextToText, run_key
+from repro.spec.contents import Contents
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.store import Result, Score, Store, render
@@ -27,7 +28,14 @@ def request(table: str = "Hyperformer-1", scale: Scale = "paper", **asked: Any) 
     return Request(**(fields | revisions | asked))
 
 
-def store_run(store: Store, spec: RunSpec, value: Value, *, collapsed: bool = False) -> str:
+def store_run(
+    store: Store,
+    spec: RunSpec,
+    value: Value,
+    *,
+    collapsed: bool = False,
+    read: Contents | None = None,
+) -> str:
     """Stores a finished run that kept its second look; returns its key."""
     key, task = run_key(spec), spec.task
     assert isinstance(task, TextToText)
@@ -59,7 +67,7 @@ def store_run(store: Store, spec: RunSpec, value: Value, *, collapsed: bool = Fa
     store.write(
         key,
         spec,
-        {"result.json": render(result), "environment.json": environment(spec)},
+        {"result.json": render(result), "environment.json": environment(spec, read)},
     )
     return key
 
