@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from repro.backbones.describe import LOCAL, LOCAL_FILES, TOKENIZER_OPTIONS, locate
+from repro.errors import MissingModel
 from repro.spec.backbones import MINILM, TINY_T5
 from repro.spec.contents import Content
 from repro.spec.types import Backbone
@@ -16,6 +18,7 @@ NAMED_OTHERWISE = (LOCAL, MINILM, TINY_T5)
 CONFIG, WEIGHTS, TOKENIZER = LOCAL_FILES
 OLDER = {WEIGHTS: ("pytorch_model.bin",), TOKENIZER: ("vocab.txt", "spiece.model")}
 """What is read where a repository lacks the file of today's form."""
+SHA256 = re.compile(r"[0-9a-f]{64}")
 OPTIONAL = (*TOKENIZER_OPTIONS, "added_tokens.json")
 
 
@@ -38,6 +41,44 @@ def model_content(backbone: Backbone, folders: dict[str, str]) -> Content | None
     return Content(revision=snapshot.name, digests=_digests(snapshot))
 
 
+def hub_content(id: str) -> Content:
+    """What the hub holds for a model today: its commit, and the digests of what decides outputs.
+
+    Weights are not downloaded: the hub names their SHA-256. Raises MissingModel.
+    """
+    import huggingface_hub
+    from huggingface_hub.errors import EntryNotFoundError
+
+    revision: str | None = None
+    etags: dict[str, str] = {}
+    try:
+        for name in (
+            CONFIG,
+            *OPTIONAL,
+            *(n for pair in OLDER.items() for n in (pair[0], *pair[1])),
+        ):
+            try:
+                url = huggingface_hub.hf_hub_url(id, name, revision=revision)
+                found = huggingface_hub.get_hf_file_metadata(url)
+            except EntryNotFoundError:
+                continue
+            revision, etags[name] = found.commit_hash, found.etag or ""
+        digests = {
+            name: etags[name]
+            if SHA256.fullmatch(etags[name])
+            else _digest(Path(huggingface_hub.hf_hub_download(id, name, revision=revision)))
+            for name in files_read(etags)
+        }
+    except Exception as problem:  # network, HTTP, cache and disk errors share no base class
+        raise MissingModel(
+            f"{id} cannot be looked up on the hub: {problem}. Give the command where the hub can "
+            "be reached (HF_ENDPOINT names a mirror)."
+        ) from problem
+    if not digests:
+        raise MissingModel(f"The hub's {id} has no file of a model: {CONFIG} or {WEIGHTS}.")
+    return Content(revision=revision, digests=digests)
+
+
 def files_read(present: Iterable[str]) -> list[str]:
     """Of the files of a model, those that decide its outputs."""
     names = set(present)
@@ -52,8 +93,10 @@ def files_read(present: Iterable[str]) -> list[str]:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    found = {}
-    for name in files_read(path.name for path in folder.iterdir()):
-        with (folder / name).open("rb") as stream:
-            found[name] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return found
+    names = files_read(path.name for path in folder.iterdir())
+    return {name: _digest(folder / name) for name in names}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

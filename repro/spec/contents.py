@@ -32,7 +32,7 @@ class Content(BaseModel):
 
     revision: str | None = Field(None, description="commit of the hub that it was read at")
     digests: dict[str, Digest] = Field(description="file or split -> SHA-256")
-    source: str = Field("", description="of a locked one: where the digests come from")
+    source: str = Field("", description="of a locked one that is not from the hub: where from")
 
 
 class Contents(BaseModel):
@@ -75,15 +75,15 @@ def rows_digest(rows: Iterable[Any]) -> str:
 def unknown(read: Content | None, known: Content | None, *, whole: bool) -> str:
     """Why what was read is not known to be the published content; "" where it is known.
 
-    It is known if it came from the hub at a commit, which names its content, unless the lock has
-    other digests; or if its digests are locked ones. `whole`: nothing locked may be absent.
+    It is known if it came from the hub at a commit, which names its content, unless another commit
+    is locked; or if its digests are the locked ones. `whole`: nothing locked may be absent.
     """
     if read is None or not read.digests:
         return "no digest was stored"
-    if known is None:
-        return "" if read.revision is not None else "not in the lock file"
-    if read.revision is not None and read.revision == known.revision:
+    if read.revision is not None and (known is None or known.revision in (None, read.revision)):
         return ""
+    if known is None:
+        return "not in the lock file"
     names = read.digests.keys() | (known.digests.keys() if whole else set())
     for name in sorted(names):
         if read.digests.get(name) != known.digests.get(name):

@@ -116,7 +116,7 @@ def _published(task: GlueTask) -> dict[str, list[Row]]:
     paths = files.local_paths(data, splits)
     if not paths:
         files.check_hub_revision(data, splits, task.revision)
-        return _hub_splits(name, splits, task.revision)
+        return hub_splits(name, splits, task.revision)
     contents = {split: files.local_content(data, path) for split, path in paths.items()}
     if files.is_digest(task.revision):
         files.check_digest(contents, paths, task.revision)
@@ -128,7 +128,11 @@ def _published(task: GlueTask) -> dict[str, list[Row]]:
     return found
 
 
-def _hub_splits(name: str, splits: Sequence[str], revision: str | None) -> dict[str, list[Row]]:
+def hub_splits(name: str, splits: Sequence[str], revision: str | None) -> dict[str, list[Row]]:
+    """Splits whole from the hub, or its cache, at a revision (None: the newest).
+
+    Raises MissingData where they cannot be had, or are not as many rows as published.
+    """
     found = {split: _hub(name, split, revision) for split in splits}
     data = data_set(name)
     files.note_rows(data, found, files.hub_commit(data, splits[0], revision))

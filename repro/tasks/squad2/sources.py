@@ -90,9 +90,7 @@ def _read(task: SquadTask, split: str) -> list[Question]:
     paths = files.local_paths(data, splits)
     if not paths:
         files.check_hub_revision(data, splits, task.revision)
-        found = hub_questions(task.name, split, task.revision)
-        files.note_rows(data, {split: found}, files.hub_commit(data, split, task.revision))
-        return found
+        return hub_split(task.name, split, task.revision)
     contents = {name: files.local_content(data, path) for name, path in paths.items()}
     questions = parse_lines(contents[split], str(paths[split]), task.name)
     if files.is_digest(task.revision):
@@ -101,6 +99,16 @@ def _read(task: SquadTask, split: str) -> list[Question]:
         check_published(size(questions), task.name, split, str(paths[split]), _other(task.name))
     files.note_rows(data, {split: questions})
     return questions
+
+
+def hub_split(name: str, split: str, revision: str | None) -> list[Question]:
+    """A split whole from the hub, or its cache, at a revision (None: the newest).
+
+    Raises MissingData where it cannot be had, or is not the published set.
+    """
+    found = hub_questions(name, split, revision)
+    files.note_rows(DATA[name], {split: found}, files.hub_commit(DATA[name], split, revision))
+    return found
 
 
 def _generated(task: SquadTask, split: str) -> list[Question]:
