@@ -114,13 +114,15 @@ def _of_sentences(view: TableView) -> list[str]:
     counted = any(row.parameters for row in view.rows)
     named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
     repaired = "repaired" if isinstance(task, TextToText) else "as published"
+    reading = "as released" if request.as_released else repaired
+    reading += ", with the printed layers" * request.published_layers
     return [
         _scale(view),
         _backbones(view),
         f"Training: {cap} {kind}training rows{divided}; {settings(view)}.",
         *asked,
         f"Scored: {_rows(view, columns)}, {named}{_others(columns, named)}".rstrip(", ") + ".",
-        f"Reading: {'as released' if request.as_released else repaired}.",
+        f"Reading: {reading}.",
         f"Seeds: {request.seeds}.",
         *[f"Trained parameters: of the model of {columns[0].name}."] * counted,
     ]

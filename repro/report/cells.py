@@ -81,7 +81,7 @@ class Place:
 
     def behind(self, column: Column, request: Request) -> Behind:
         """The runs of that cell for a request, and those that they need first."""
-        parents = self.table.parents
+        parents = self.table.parents if isinstance(column, Score) else None
         needed = [] if parents is None else parents(self.row, column, request)
         return Behind(self.table.behind(self.row, column, request), needed)
 

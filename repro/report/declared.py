@@ -19,6 +19,7 @@ from repro.report.runs_found import Lookup
 from repro.report.verified import unverified
 from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import flatten, identity_fields
+from repro.store.entry import StoredRun
 
 MOST_NAMED = 3
 """Differing fields that a reason names; the others are counted."""
@@ -46,9 +47,20 @@ def runs_differ(request: Request, behind: Callable[[Request], Behind], lookup: L
     if request.scale != "paper":
         return f"{request.scale} scale"
     ours = behind(request)
-    return settings_differ(ours, behind(request.declared())) or unverified(
-        [one.run for one in lookup.find([*ours.runs, *ours.needed]) if one.run is not None]
-    )
+    return settings_differ(ours, behind(request.declared())) or _unverified(ours, lookup)
+
+
+def _unverified(ours: Behind, lookup: Lookup) -> str:
+    """What the stored runs, and those that they were made from, read that is not known."""
+    found = {one.key: one.run for one in lookup.find(ours.runs) if one.run is not None}
+    known: dict[str, StoredRun | None] = dict(found)
+    todo = [key for run in found.values() for key in run.spec.parents.values()]
+    while todo:
+        key = todo.pop()
+        if key not in known:
+            known[key] = parent = lookup.store.read(key)
+            todo += parent.spec.parents.values() if parent is not None else ()
+    return unverified(known)
 
 
 def settings_differ(ours: Behind, declared: Behind, only: Sequence[str] = ()) -> str:
@@ -60,7 +72,7 @@ def settings_differ(ours: Behind, declared: Behind, only: Sequence[str] = ()) ->
     if _settings(ours.runs, only) == _settings(declared.runs, only):
         return ""
     found = _differing(ours.runs, declared.runs, only)
-    if set(found) <= {name for name in found if name.startswith("parents.")}:
+    if all(name.startswith("parents.") for name in found):
         found = _of_parents(ours, declared) or found
     if not found:
         return "other combinations of settings than declared"

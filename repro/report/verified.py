@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 
@@ -14,10 +14,15 @@ READ = "read"
 MODEL, DATA = "weights and tokenizer of", "rows of"
 
 
-def unverified(runs: Sequence[StoredRun]) -> str:
-    """What these runs read that is not known by digest, and what to do; "" where all is known."""
+def unverified(runs: Mapping[str, StoredRun | None]) -> str:
+    """What these runs read that is not known by digest, and what to do; "" where all is known.
+
+    `runs`: key -> the run; None where one that another was made from is not stored here.
+    """
     found: dict[str, str] = {}
-    for run in runs:
+    for key, run in runs.items():
+        if run is None:
+            return f"unverified: the run {key[:12]}, which it was made from, is not stored here"
         found |= _unknown(run)
     if not found:
         return ""

@@ -24,7 +24,7 @@ MEANINGS: dict[Verdict, str] = {
     "DIFFERS": "another word or number than published, where nothing is measured",
     "UNDECIDED": "the runs show neither",
     "SINGLE": "one run: shown, never confirmed",
-    "NOT COMPARABLE": "of other settings, other rows or an unverified model than the paper's",
+    "NOT COMPARABLE": "other runs or rows than the paper's, or unverified weights or data",
     "GAP": "no finished run",
 }
 

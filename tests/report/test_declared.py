@@ -111,6 +111,17 @@ def test_an_option_that_changes_runs_leaves_nothing_to_compare(store: Store, opt
     assert f"(not comparable with the published numbers: {reason})" in caption(table)
 
 
+def test_printed_layers_are_a_reading_that_the_caption_names(store: Store) -> None:
+    (row,) = [row for row in TABLES["AA-2"].rows if row.name == "Low-data-100 / AA-focused^uni"]
+    table = replace(TABLES["AA-2"], rows=(row,))
+    asked = fake_glue.request("AA-2", "paper", tasks=("rte",), published_layers=True)
+    for spec in table.runs(asked):
+        fake_glue.store_run(store, spec)
+    found = view_table(table, asked, store)
+    assert cell(found, row.name, "RTE").verdict == "SINGLE"
+    assert "Reading: as published, with the printed layers." in caption(found)
+
+
 @pytest.mark.usefixtures("_no_data")
 def test_the_released_reading_is_judged_and_named(store: Store) -> None:
     asked = make_request(ONE_ROW, "paper", Asked(seeds=SEEDS, as_released=True))
@@ -271,7 +282,7 @@ def test_a_mean_over_columns_is_of_the_runs_of_all(store: Store) -> None:
             fake_glue.store_run(store, spec)
         found = cell(view_table(table, asked, store), row.name, "Avg")
         assert found.verdict == verdict
-        assert found.reason.startswith("recipe.epochs 1, declared 20") == (epochs == 1)
+        assert found.reason.startswith("recipe.epochs 1, declared ") == (epochs == 1)
 
 
 def test_a_word_about_a_model_set_by_hand_is_not_compared(store: Store) -> None:
@@ -400,4 +411,10 @@ def test_the_parents_of_a_run_are_verified_too(store: Store) -> None:
     for spec in [*parents, *runs]:
         read = None if spec in runs else Contents()
         fake_written.store_run(other, spec, lambda *_: 80.0, read=read)
-    assert view_table(one, asked, other).rows[0].cells[0].reason.startswith("unverified: ")
+    assert view_table(one, asked, other).rows[0].cells[0].reason.startswith("unverified: weights")
+    alone = Store(store.root.parent / "alone")
+    for spec in runs:
+        fake_written.store_run(alone, spec, lambda *_: 80.0)
+    reason = view_table(one, asked, alone).rows[0].cells[0].reason
+    parent = run_key(parents[0])[:12]
+    assert reason == f"unverified: the run {parent}, which it was made from, is not stored here"
