@@ -153,7 +153,7 @@ def _mean_of_seeds(
         column,
         [value for _, value in values],
         why,
-        differs=at.differs(column),
+        differs=at.differs(column) if values else "",
         runs=tuple(one.key for one, _ in values),
         behind=tuple(run.key for run in stored),
         complete=not rest,

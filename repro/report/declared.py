@@ -148,7 +148,7 @@ def _value(run: RunSpec, path: str) -> Any:
 
 def _shown(value: Any) -> str:
     if value is None:
-        return "none"
+        return "unset"
     if isinstance(value, float):
         return f"{value:g}"
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -158,5 +158,5 @@ def _listed(values: Sequence[str]) -> str:
     """1e-05, 3e-05 or 0.0001; of many the first and a count."""
     if len(values) > MOST_VALUES:
         return f"{', '.join(values[:MOST_VALUES])} or {len(values) - MOST_VALUES} others"
-    *most, last = values or ["none"]
+    *most, last = values or ["unset"]
     return f"{', '.join(most)} or {last}" if most else last

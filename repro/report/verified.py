@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from repro.spec.contents import Contents, locked, unknown
+from repro.spec.contents import Content, Contents, locked, unknown
 from repro.store.entry import StoredRun
 
 READ = "read"
@@ -44,7 +44,7 @@ def _unknown(run: StoredRun) -> dict[str, str]:
             read.models.get(backbone), lock.models.get(backbone), whole=True
         )
     }
-    data = read.data or {run.spec.task.name: None}
+    data: Mapping[str, Content | None] = read.data or {run.spec.task.name: None}
     for name, content in data.items():
         found[f"{DATA} {name}"] = unknown(content, lock.data.get(name), whole=False)
     return {what: why for what, why in found.items() if why}

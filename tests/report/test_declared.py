@@ -68,7 +68,7 @@ def reasons(table: TableView) -> set[str]:
 CHANGES: dict[str, tuple[Any, str]] = {
     "backbone": (MINILM, "backbone.id minilm-l6, declared google-bert/bert-base-uncased"),
     "train_rows": (1_000, "task.train_rows 1000, declared"),
-    "evaluation_rows": (100, "task.evaluation_rows 100, declared none"),
+    "evaluation_rows": (100, "task.evaluation_rows 100, declared unset"),
     "epochs": (1, "recipe.epochs 1, declared"),
     "learning_rate": (3.3e-4, "recipe.learning_rate 0.00033, declared"),
     "bottleneck": (80, "method.bottleneck 80, declared 200"),
