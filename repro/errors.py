@@ -44,3 +44,9 @@ class StoreError(ReproError):
     """A store that cannot be written: permissions, a full disk."""
 
     exit_code = RUN_FAILED
+
+
+class ChangedProgram(ReproError):
+    """The project's own files changed while a command ran: the rest would be another program's."""
+
+    exit_code = RUN_FAILED

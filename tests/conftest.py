@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # Before torch is imported: tests' tensors are too small to share among threads.
@@ -11,3 +17,36 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("repro", derandomize=True, deadline=None)
 settings.load_profile("repro")
+
+
+@pytest.fixture
+def strange_name() -> Iterator[None]:
+    """This process is called by bytes that are no UTF-8, and by a parenthesis."""
+    comm = Path("/proc/self/comm")
+    if not comm.exists():
+        pytest.skip("this system has no /proc/self/comm")
+    before = comm.read_bytes()
+    comm.write_bytes(b"\xff) \xfe")
+    yield
+    comm.write_bytes(before.strip())
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _refuse_version_dependent_sums() -> Iterator[None]:
+    """Fails the test in which the package adds floats with the builtin `sum`.
+
+    Its last digits depend on the Python version (3.12 compensates rounding errors, 3.11 does not);
+    `math.fsum` and `statistics.fmean` are exact on every version.
+    """
+    plain = builtins.sum
+
+    def checked(iterable: Iterable[Any], /, start: Any = 0) -> Any:
+        total = plain(iterable, start)
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if isinstance(total, float) and caller.split(".")[0] == "repro":
+            raise TypeError(f"{caller} adds floats with sum(); use math.fsum or statistics.fmean")
+        return total
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(builtins, "sum", checked)
+        yield

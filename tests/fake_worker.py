@@ -24,7 +24,7 @@ def starter(folder: Path) -> Path:
 def main() -> int:
     for line in sys.stdin:
         job = line.strip()
-        code = execute(Path(sys.argv[3]), job)  # after -m and the module
+        code = execute(Path(sys.argv[3]), job)  # after -P and the file that starts workers
         say("ended", job=job, code=code)
         if code not in (0, 11):
             return code

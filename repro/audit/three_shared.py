@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 
 from repro.audit.finding import Finding
 from repro.audit.means import Averaged, averages
@@ -61,7 +63,7 @@ def _gain(cells: Cells) -> list[Finding]:
         for row in rows(cells)
         if row != "Average" and (a := at(cells, row, tuned)) and (b := at(cells, row, ours))
     }
-    total, carried = sum(gains.values()), []
+    total, carried = math.fsum(gains.values()), []
     for row in sorted(gains, key=lambda row: -gains[row]):
         if total <= 0:
             break
@@ -76,8 +78,8 @@ def _gain(cells: Cells) -> list[Finding]:
             "three-shared-gain-of-few", PAPER, "doubt",
             f"The gain of Table 3 rests on {len(carried)} of {len(gains)} tasks: on the others "
             "together the adapters are not ahead.",
-            f"({sum(gains.values()):+.1f}) / {len(gains)} = "
-            f"{sum(gains.values()) / len(gains):+.2f} on average; {said}; the other {rest}: "
+            f"({math.fsum(gains.values()):+.1f}) / {len(gains)} = "
+            f"{statistics.fmean(gains.values()):+.2f} on average; {said}; the other {rest}: "
             f"({total:+.1f}) / {rest} = {total / rest:+.2f}", next(iter(cells.values())).source,
         )
     ]  # fmt: skip

@@ -9,21 +9,19 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
-import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from repro.errors import MissingModel, ReproError, UnknownName
+from repro.backbones.checks import check_folder
+from repro.backbones.weight_files import NEEDED, weight_names
+from repro.errors import MissingModel, UnknownName
 from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION
 from repro.spec.counts import bert_parameters, t5_parameters
 from repro.spec.types import Backbone
 
 LOCAL = "local"
-WEIGHTS = "model.safetensors"
-LOCAL_FILES = ("config.json", WEIGHTS, "tokenizer.json")
 TOKENIZER_OPTIONS = ("special_tokens_map.json", "tokenizer_config.json")
 """Files that a folder may lack; where they stand, they change the tokens (do_lower_case, [CLS])."""
 
@@ -47,52 +45,14 @@ def find_folder(given: str) -> Path | None:
 
 
 def describe_folder(folder: Path) -> Backbone:
-    """Reads config.json and hashes weights, configuration and tokenizer."""
-    for name in LOCAL_FILES:
-        if not (folder / name).is_file():
-            raise MissingModel(
-                f"{folder} holds no {name}. A model folder needs {', '.join(LOCAL_FILES)}."
-            )
-    config: Any = None
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        shape = _shape(folder, config)
-        revision = f"sha256:{folder_digest(folder)}"
-        return Backbone(id=LOCAL, revision=revision, name=folder.resolve().name, **shape)
-    except ValidationError as problem:
-        wrong = problem.errors()[0]
-        raise ReproError(
-            f"{folder / 'config.json'} is no configuration of a {kind_of(config)}: "
-            f"{wrong['loc'][0]} is {wrong['input']!r}. {wrong['msg']}."
-        ) from problem
-    except (ValueError, KeyError, TypeError) as problem:
-        raise ReproError(
-            f"{folder / 'config.json'} is no configuration of a {kind_of(config)}: {problem}."
-        ) from problem
+    """Reads a folder's configuration, checks that its files fit, and hashes what they hold.
 
-
-def kind_of(config: Any) -> str:
-    """What a configuration claims to be of, for an error."""
-    named = config.get("model_type") if isinstance(config, dict) else None
-    return "T5" if named == "t5" else "BERT"
-
-
-def _shape(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
-    """The shape of a BERT or of a T5 v1.0; raises ReproError for any other model."""
-    if config["model_type"] == "bert":
-        return _bert(config)
-    if config["model_type"] != "t5":
-        raise ReproError(
-            f"{folder} holds a '{config['model_type']}' model; backbones are of the BERT family, "
-            "or T5."
-        )
-    gated = config.get("feed_forward_proj", "relu") != "relu"
-    if gated or not config.get("tie_word_embeddings", True):
-        raise ReproError(
-            f"{folder} holds a T5 v1.1: the published numbers are of T5 v1.0, whose pre-training "
-            "had seen GLUE. Choose one of v1.0 (google-t5/t5-small, google-t5/t5-base)."
-        )
-    return _t5(config)
+    Raises MissingModel, which names the folder and the mend, for one that cannot be trained.
+    """
+    config = check_folder(folder)
+    shape = _bert(config) if config["model_type"] == "bert" else _t5(config)
+    revision = f"sha256:{folder_digest(folder)}"
+    return Backbone(id=LOCAL, revision=revision, name=folder.resolve().name, **shape)
 
 
 def _bert(config: dict[str, Any]) -> dict[str, Any]:
@@ -105,14 +65,12 @@ def _bert(config: dict[str, Any]) -> dict[str, Any]:
         "hidden_size": hidden,
         "intermediate_size": intermediate,
         "parameters": bert_parameters(hidden, layers, intermediate, *rest),
+        "positions": config["max_position_embeddings"],
     }
 
 
 def _t5(config: dict[str, Any]) -> dict[str, Any]:
     hidden, layers, intermediate = config["d_model"], config["num_layers"], config["d_ff"]
-    inner = config["num_heads"] * config["d_kv"]
-    if inner != hidden or config.get("num_decoder_layers", layers) != layers:
-        raise ValueError("heads must have its width together, and decoder and encoder its depth")
     parameters = t5_parameters(
         hidden, layers, intermediate, config["vocab_size"], config["num_heads"]
     )
@@ -129,7 +87,7 @@ def folder_digest(folder: Path) -> str:
     """One digest over the files that decide the model's outputs."""
     digest = hashlib.sha256()
     present = [name for name in TOKENIZER_OPTIONS if (folder / name).is_file()]
-    for name in (*LOCAL_FILES, *present):
+    for name in ("config.json", *weight_names(folder), "tokenizer.json", *present):
         digest.update(name.encode())
         with (folder / name).open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
@@ -152,9 +110,26 @@ def locate(backbone: Backbone, folders: dict[str, str]) -> str:
                 "has changed; name it with --backbone PATH."
             )
         return folder
+    mirror = mirror_of(backbone)
+    return backbone.id if mirror is None else str(mirror)
+
+
+def mirror_of(backbone: Backbone) -> Path | None:
+    """The folder of a hub model below REPRO_MODELS, if there is one."""
     root = os.environ.get("REPRO_MODELS")
-    mirror = Path(root) / backbone.id if root else None
-    return str(mirror) if mirror is not None and mirror.is_dir() else backbone.id
+    mirror = Path(root) / backbone.id if root and "/" in backbone.id else None
+    return mirror if mirror is not None and mirror.is_dir() else None
+
+
+def check_mirrors(backbones: Iterable[Backbone]) -> None:
+    """Raises MissingModel for a hub model below REPRO_MODELS whose files do not fit each other.
+
+    Otherwise every job would meet that anew when it loads the model. A mirror may hold other files
+    than a folder of the user's (pickled weights, a vocabulary): those are checked only then.
+    """
+    for mirror in {backbone.id: mirror_of(backbone) for backbone in backbones}.values():
+        if mirror is not None and all((mirror / name).is_file() for name in NEEDED):
+            check_folder(mirror)
 
 
 def package_folder() -> Path:

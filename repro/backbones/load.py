@@ -11,12 +11,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from repro.backbones.checks import (
+    TIED,
+    Tokens,
+    check_configuration,
+    check_names,
+    check_tokens,
+    misshapen,
+    not_finite,
+    refusal,
+)
 from repro.backbones.describe import locate
 from repro.errors import MissingModel
 from repro.spec.backbones import TINY_T5
 from repro.spec.types import Backbone
 
-POOLER = "pooler."
 TRAINED = "model."
 """Stands before the names of a fine-tuned model's weights in an artefact."""
 
@@ -106,35 +115,59 @@ def _take_weights(model: nn.Module, artefact: Path) -> None:
 
 
 def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> Encoder:
-    """The encoder of a hub id, a package or a local folder."""
+    """The encoder of a hub id, a package or a local folder.
+
+    Raises MissingModel for one that cannot be loaded, is not the one described, or whose
+    configuration, weights and tokenizer do not fit each other.
+    """
     from safetensors import SafetensorError
-    from transformers import AutoModel, T5ForConditionalGeneration
+    from transformers import AutoModel, PreTrainedConfig, T5ForConditionalGeneration
 
     where = locate(backbone, folders)
     options = {} if where != backbone.id else {"revision": backbone.revision}
     kind = AutoModel if backbone.family == "bert" else T5ForConditionalGeneration
     try:
+        written, _ = PreTrainedConfig.get_config_dict(where, **options)
+        config = {"model_type": backbone.family} | written
+        check_configuration(config, where)
         tokenizer = _tokenizer(backbone, where, options)
         model, loaded = kind.from_pretrained(
             where,
             dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
             attn_implementation="sdpa",
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # refused below, by name
             **options,
         )
     except (OSError, ValueError, SafetensorError) as problem:
-        raise MissingModel(
-            f"The backbone {backbone.id} could not be loaded: {str(problem).splitlines()[0]} "
-            f"Connect to the hub once, or put its files at $REPRO_MODELS/{backbone.id}, "
-            "or choose another with --backbone."
-        ) from problem
-    missing = sorted(loaded["missing_keys"])
-    _check_loaded(backbone, where, model.config, [n for n in missing if not n.startswith(POOLER)])
+        raise _not_loaded(backbone, where, problem) from problem
+    _check_size(backbone, where, model.config)
+    # the library fills a tensor that the files lack with random numbers and only warns
+    check_names(loaded["missing_keys"], loaded["unexpected_keys"], backbone.family, where)
+    for name, found, expected in sorted(loaded["mismatched_keys"]):
+        raise misshapen(where, name, found, expected)
+    for name, parameter in model.named_parameters():
+        if not torch.isfinite(parameter).all():
+            raise not_finite(where, name)
+    check_tokens(_tokens_of(tokenizer), config, where)
     if backbone.family == "t5":
+        _check_tied(model, where)
         return Encoder(model, tokenizer)
-    pooler = None if missing else _dense_of(model)
+    pooler = None if loaded["missing_keys"] else _dense_of(model)
     model.pooler = None
     return Encoder(model, tokenizer, pooler)
+
+
+def _not_loaded(backbone: Backbone, where: str, problem: Exception) -> MissingModel:
+    """The error of a model that the library cannot load; a folder's mend is not the hub."""
+    said = str(problem).splitlines()[0].removesuffix(".")
+    if where != backbone.id:
+        mend = "Replace its files by complete ones, or choose another model with --backbone."
+        return refusal(where, f"it could not be loaded ({said})", mend)
+    return MissingModel(
+        f"The backbone {backbone.id} could not be loaded: {said}. Connect to the hub once, or put "
+        f"its files at $REPRO_MODELS/{backbone.id}, or choose another with --backbone."
+    )
 
 
 def _tokenizer(backbone: Backbone, where: str, options: dict[str, Any]) -> Any:
@@ -145,12 +178,26 @@ def _tokenizer(backbone: Backbone, where: str, options: dict[str, Any]) -> Any:
 
     try:
         return AutoTokenizer.from_pretrained(where, use_fast=True, **options)
-    except (KeyError, TypeError, AttributeError) as problem:  # inside, at what another kind lacks
+    except (OSError, ValueError):
+        raise
+    except Exception as problem:  # inside, of any class, at what another kind lacks
         kind = "BERT" if backbone.family == "bert" else "T5"
-        raise MissingModel(
-            f"The tokenizer of {where} is none of a {kind}. Put the tokenizer.json there that "
-            f"belongs to its weights, or choose another model with --backbone."
+        raise refusal(
+            where,
+            f"its tokenizer is none of a {kind}",
+            "Put the tokenizer.json there that belongs to its weights, or choose another model "
+            "with --backbone.",
         ) from problem
+
+
+def _tokens_of(tokenizer: Any) -> Tokens:
+    pair = tokenizer("a", "b", return_special_tokens_mask=True)
+    return Tokens(
+        largest=max(tokenizer.get_vocab().values()),
+        pad=tokenizer.pad_token_id,
+        special=pair["special_tokens_mask"],
+        types=pair.get("token_type_ids") or [],
+    )
 
 
 def _dense_of(model: Any) -> nn.Linear | None:
@@ -159,19 +206,23 @@ def _dense_of(model: Any) -> nn.Linear | None:
     return None if pooler is None else pooler.dense
 
 
-def _check_loaded(backbone: Backbone, where: str, config: Any, missing: list[str]) -> None:
-    """Refuses another model than the one described, and weights that the library made up.
-
-    The library fills a tensor that the files lack with random numbers and only warns.
-    """
+def _check_size(backbone: Backbone, where: str, config: Any) -> None:
+    """Refuses another model than the one described."""
     if (config.num_hidden_layers, config.hidden_size) != (backbone.layers, backbone.hidden_size):
         raise MissingModel(
             f"{where} holds {config.num_hidden_layers} layers of width {config.hidden_size}, but "
             f"{backbone.id} has {backbone.layers} layers of width {backbone.hidden_size}. Put the "
             "right files there, or remove them to use the hub's."
         )
-    if missing:
-        raise MissingModel(
-            f"The weights of {where} lack {missing[0]} and {len(missing) - 1} other tensors. "
-            "Replace them by complete ones."
+
+
+def _check_tied(model: Any, where: str) -> None:
+    """Refuses a T5 with embeddings of its own at the output or in a stack."""
+    shared = model.shared.weight
+    others = (model.lm_head, model.encoder.embed_tokens, model.decoder.embed_tokens)
+    if any(module.weight is not shared for module in others):
+        raise refusal(
+            where,
+            f"its weights hold several embeddings ({', '.join(TIED)} differ), and T5 v1.0 has one",
+            "Choose another T5 with --backbone.",
         )

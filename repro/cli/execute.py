@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from repro.backbones.describe import check_mirrors
 from repro.cli.options import device_kind
 from repro.engine.cost import calibrated, store_speed, stored_speed
 from repro.engine.jobs import Execution, Job
@@ -43,7 +44,9 @@ def train_missing(
     plan = make_plan(requests, store, speed, retry_failed=retry)
     if not plan.jobs:
         return []
+    check_mirrors(job.lead.backbone for job in plan.jobs)
     store.check_writable(needed_bytes=disk_needed(plan))
+    store.check_replaceable(key for job in plan.jobs for key in job.keys)
     store.sweep()
     announce(plan)
     try:
@@ -168,6 +171,8 @@ class JobProgress:
             self._say(f"{kept}epoch {event['epoch']}: {name}: {values}")
         elif kind == "resumed":
             self._say(f"continues at step {event['step']}/{event['steps']}")
+        elif kind == "damaged":
+            self._say(f"{event['message']} Moved to {event['place']}; training begins anew.")
         elif kind == "diverged" and event["run"] not in self.diverged:
             self.diverged.add(event["run"])  # told when it happens and when it is recorded
             name = self.names.get(event["run"], event["run"][:12])

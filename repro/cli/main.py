@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import sys
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -72,6 +74,18 @@ def version(
         raise typer.Exit
 
 
+def _escaped(problem: UnicodeError) -> tuple[str, int]:
+    """What the output's encoding lacks, as `\\uXXXX`: Python's `\\xXX` would not be JSON."""
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    lacking = problem.object[problem.start : problem.end]
+    return json.dumps(lacking)[1:-1], problem.end
+
+
+ESCAPED = "repro.escaped"
+codecs.register_error(ESCAPED, _escaped)
+
+
 def main() -> None:
     """Runs a verb; a ReproError is printed without a traceback and gives the exit code.
 
@@ -79,7 +93,7 @@ def main() -> None:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal may have no sign for a dash
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=ESCAPED)
     try:
         app(standalone_mode=True)
     except ReproError as problem:

@@ -20,6 +20,7 @@ from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.tables import Artefact, Request
 from repro.spec import Backbone, Method, Recipe, Scale, Task
 from repro.store.store import Store
+from repro.strict import is_misread
 from repro.tasks.catalogue import SQUAD2, TITLES, data_revision, pool, unavailable
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
@@ -223,6 +224,10 @@ def split_settings(given: Sequence[str]) -> dict[str, Any]:
         try:
             found[path.strip()] = json.loads("null" if value == "None" else value)
         except ValueError:
+            if is_misread(value):
+                raise ReproError(
+                    f"--set {text}: write a number with the digits 0 to 9, like 0.001."
+                ) from None
             found[path.strip()] = value
     return found
 

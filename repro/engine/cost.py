@@ -10,6 +10,7 @@ are frozen (forward, and the gradient of the states), three where they train. Sp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -191,7 +192,7 @@ def _written_tokens(task: TextToText) -> float:
         return GENERATED_INPUT
     lengths = [min(task.max_length, SENTENCE_TOKENS.get(name, TEXT_TOKENS)) for name in task.tasks]
     shares = probabilities(tuple(training_rows_of(task).values()), task.temperature)
-    return sum(share * length for share, length in zip(shares, lengths, strict=True))
+    return math.fsum(share * length for share, length in zip(shares, lengths, strict=True))
 
 
 def estimate(job: Job, speed: Speed) -> Estimate:
@@ -245,7 +246,7 @@ def training_passes(spec: RunSpec) -> float:
 
 def _span_passes(layers: int) -> float:
     """Passes of the whole encoder that an evaluation of all spans costs, intact states reused."""
-    return 1 + sum((last + 1) * (layers - last) for last in range(layers)) / layers
+    return 1 + math.fsum((last + 1) * (layers - last) for last in range(layers)) / layers
 
 
 def encoder_flops(spec: RunSpec, length: float) -> float:
@@ -309,7 +310,7 @@ def memory(job: Job, length: float) -> float:
     tokens = spec.recipe.batch_size * length
     states = spec.backbone.layers * tokens * spec.backbone.hidden_size * 4
     weights = (spec.backbone.parameters - pooler_parameters(spec.backbone)) * 4
-    optimizers = sum(16.0 * trained_parameters(s) for s in job.specs)
+    optimizers = math.fsum(16.0 * trained_parameters(s) for s in job.specs)
     activations = max(method_cost(s, length)[1] * tokens for s in job.specs)
     if any(has_own_rows(s.method) for s in job.specs):
         activations += spec.backbone.layers * tokens * spec.backbone.hidden_size * 4 * 34
@@ -348,9 +349,9 @@ def _is_speed(document: dict[str, Any]) -> bool:
 def calibrated(jobs: list[tuple[Job, float]], speed: Speed, device_name: str) -> Speed:
     """The speed at which the model's estimate meets the seconds that these jobs trained."""
     beside, speed = speed, replace(speed, start=0.0, job=0.0)
-    taken = sum(seconds for _, seconds in jobs)
-    launched = sum(launching(job, speed) for job, _ in jobs)
-    predicted = sum(estimate(job, speed).seconds for job, _ in jobs)
+    taken = math.fsum(seconds for _, seconds in jobs)
+    launched = math.fsum(launching(job, speed) for job, _ in jobs)
+    predicted = math.fsum(estimate(job, speed).seconds for job, _ in jobs)
     computed = predicted - launched
     if predicted <= 0 or taken <= 0:  # runs that train nothing say nothing about the machine
         return beside

@@ -172,7 +172,7 @@ def read_job(folder: Path) -> JobFile | None:
     """The job in a work folder; None where there is none that can be read."""
     try:
         return JobFile.model_validate_json((folder / FILE).read_bytes())
-    except (FileNotFoundError, NotADirectoryError, ValidationError):
+    except (OSError, ValidationError):
         return None
 
 

@@ -13,7 +13,7 @@ from repro.engine.jobs import Execution, Job, is_stored, needed_weights, split_j
 from repro.engine.parents import EVALUATING
 from repro.engine.process import Worker
 from repro.engine.worker import LOG, Exit
-from repro.errors import StoreError
+from repro.errors import ChangedProgram, StoreError
 from repro.spec import PipelinedCells, RunSpec, run_key
 from repro.store.blocked import blocker, lacking
 from repro.store.result import FailureKind
@@ -53,7 +53,9 @@ class LocalExecutor:
     listen: Listener = lambda job, event: None
 
     def run(self, jobs: Sequence[Job], store: Store, execution: Execution) -> list[Outcome]:
-        """See `Executor`. Raises StoreError when the store refuses to be written."""
+        """See `Executor`. Raises StoreError when the store refuses to be written, ChangedProgram
+        when a process would not run the code that planned the jobs.
+        """
         outcomes: list[Outcome] = []
         waiting, known = list(jobs), {run_key(s): s for job in jobs for s in job.specs}
         needed = needed_weights(known.values())
@@ -87,6 +89,8 @@ class LocalExecutor:
                 return Outcome(job, "running", "another process is training these runs")
             if failed.get("kind") == "store":
                 raise StoreError(failed["message"])
+            if failed.get("kind") == "code":
+                raise ChangedProgram(failed["message"])
             if code == Exit.OUT_OF_MEMORY:
                 smaller = self._smaller(job, execution)
                 if isinstance(smaller, list):

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from repro.engine.worker import GOES_ON, LOG
+from repro.engine.worker import GOES_ON, LOG, PACKAGE, code_digest
 
 Event = dict[str, Any]
 
@@ -27,6 +27,7 @@ class Worker:
     def __init__(self, roots: Sequence[Path]) -> None:
         """`roots`: the store's folder and those behind it."""
         self.roots = roots
+        self.code = code_digest()
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Worker:
@@ -70,14 +71,15 @@ class Worker:
     def _started(self, log: IO[bytes]) -> subprocess.Popen[str]:
         """The process; one that starts says in the job's log what goes wrong before the job."""
         if self._process is None:
-            command = [sys.executable, "-m", "repro.engine.worker", *map(str, self.roots)]
+            command = [sys.executable, "-P", str(PACKAGE / "engine" / "start.py")]
             self._process = subprocess.Popen(
-                command,
+                [*command, *map(str, self.roots)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=os.environ | {"REPRO_PARENT": str(os.getpid())},
-                text=True,
+                env=os.environ | {"REPRO_PARENT": str(os.getpid()), "REPRO_CODE": self.code},
+                encoding="utf-8",
+                errors="backslashreplace",  # a library may print any bytes
             )
         return self._process
 

@@ -1,4 +1,4 @@
-"""Trains jobs in a process of its own: `python -m repro.engine.worker STORE`, their ids on stdin.
+"""Trains jobs in a process of its own, which `start.py` begins; their ids come on stdin.
 
 Progress goes to stdout as JSON lines, everything else to stderr, which is the log of the job at
 hand. A job that ends badly ends the process, so that the next one starts in a fresh one. The
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import hashlib
 import json
 import os
 import signal
@@ -21,7 +22,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from repro.engine.jobs import JobFile, holds, read_job
+from repro.engine.jobs import FILE, JobFile, holds, read_job
 from repro.engine.loaded import Loaded
 from repro.engine.parents import (
     EVALUATING,
@@ -35,8 +36,9 @@ from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError
 from repro.spec import run_key
 from repro.spec.kinds import PRETRAINED, reads_states
-from repro.store.atomic import store_errors
+from repro.store.atomic import move_aside, store_errors
 from repro.store.store import Store
+from repro.store.temporary import is_unfinished
 from repro.training.environment import (
     device_name,
     forget_memory,
@@ -46,6 +48,11 @@ from repro.training.environment import (
 
 PR_SET_PDEATHSIG = 1
 LOG = "log.txt"
+PACKAGE = Path(__file__).absolute().parents[1]
+CHANGED = (
+    f"The program in {PACKAGE} was changed while this command ran. Give the same command again: it "
+    "continues with the program as it is now."
+)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -69,6 +76,9 @@ def main(arguments: list[str]) -> int:
     `arguments`: the store's folder, and those that it reads beside it.
     """
     die_with_parent()
+    if os.environ.get("REPRO_CODE") not in (None, code_digest()):
+        report({"event": "failed", "kind": "code", "message": CHANGED})
+        return Exit.ERROR
     store, loaded = Store(arguments[0], arguments[1:]), Loaded()
     for line in sys.stdin:
         folder = store.work_dir(line.strip())
@@ -88,12 +98,16 @@ def execute(store: Store, folder: Path, loaded: Loaded) -> int:
         report({"event": "failed", "kind": "error", "message": f"{folder} holds no job."})
         return Exit.ERROR
     prepare_process(deterministic=file.execution.deterministic)
-    with store.claim([run_key(spec) for spec in file.specs]) as held:
-        if len(held) < len(file.specs):
-            return Exit.CLAIMED_ELSEWHERE
-        if all(holds(store, spec, file.execution) for spec in file.specs):  # by another, just now
-            return Exit.DONE
-        return guarded(store, folder, file, loaded)
+    try:
+        with store.claim([run_key(spec) for spec in file.specs]) as held:
+            if len(held) < len(file.specs):
+                return Exit.CLAIMED_ELSEWHERE
+            if all(holds(store, spec, file.execution) for spec in file.specs):
+                return Exit.DONE  # another process has just stored them
+            return guarded(store, folder, file, loaded)
+    except StoreError as problem:
+        report({"event": "failed", "kind": "store", "message": str(problem)})
+        return Exit.ERROR
 
 
 def send_errors_to(log: Path) -> None:
@@ -105,7 +119,7 @@ def send_errors_to(log: Path) -> None:
 
 
 def guarded(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> int:
-    """Runs the job and says which kind of failure ended it, if one did."""
+    """Runs the job and says which kind of failure ended it, if one did. Raises StoreError."""
     import torch
 
     try:
@@ -115,9 +129,8 @@ def guarded(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> int:
         kind = "missing-data" if isinstance(problem, MissingData) else "missing-model"
         report({"event": "failed", "kind": kind, "message": str(problem)})
         return Exit.MISSING
-    except StoreError as problem:
-        report({"event": "failed", "kind": "store", "message": str(problem)})
-        return Exit.ERROR
+    except StoreError:
+        raise  # no failure of these runs; `execute` reports it
     except ReproError as problem:
         report({"event": "failed", "kind": "error", "message": str(problem)})
         return Exit.ERROR
@@ -140,7 +153,11 @@ def full_disks(folder: Path) -> Iterator[None]:
 
 
 def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
-    """Loads, trains, evaluates and stores every member of the job."""
+    """Loads, trains, evaluates and stores every member of the job.
+
+    A work folder that it cannot continue from is set aside, and the job begins anew.
+    """
+    from repro.training.checkpoint import Damaged
     from repro.training.group import Group
     from repro.training.member import Settings
 
@@ -173,9 +190,33 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
         return
     members = [built(spec, parents) for spec in file.specs]
     start = start_of(parents)
-    group = Group(file.specs, encoder, data, settings, folder, report, built=members, start=start)
-    group.train()
-    keep_group(store, group, parents, execution, report, loaded.read)
+
+    def trained() -> Group:
+        group = Group(
+            file.specs, encoder, data, settings, folder, report, built=members, start=start
+        )
+        group.train()
+        return group
+
+    group = None
+    try:
+        group = trained()
+    except Damaged as problem:
+        place = set_aside(store, folder)
+        report({"event": "damaged", "message": str(problem), "place": str(place)})
+        print(f"{problem} Moved to {place}.", file=sys.stderr)
+    keep_group(store, group or trained(), parents, execution, report, loaded.read)
+
+
+def set_aside(store: Store, folder: Path) -> Path:
+    """Moves what training left in a work folder to the quarantine; returns where it lies now."""
+    apart = folder / "damaged"
+    with store_errors(apart):
+        apart.mkdir(exist_ok=True)
+        for path in folder.iterdir():
+            if path.name not in (FILE, LOG, apart.name) and not is_unfinished(path.name):
+                path.rename(apart / path.name)
+    return move_aside(apart, store.root / "quarantine", folder.name)
 
 
 def report(event: dict[str, Any]) -> None:
@@ -198,5 +239,11 @@ def die_with_parent() -> None:
         sys.exit(Exit.ERROR)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def code_digest() -> str:
+    """SHA-256 of this package's source files as they lie on the disk."""
+    found = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(PACKAGE)} {len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()

@@ -45,7 +45,7 @@ FINE_TUNING: Setting = {
     "recipe.batch_size": (32, assumed("Devlin et al., section 4.1")),
     "recipe.epochs": (3, assumed("Devlin et al., section 4.1")),
     "recipe.learning_rate": (3e-5, assumed("Devlin et al., section 4.1: 2e-5 to 5e-5")),
-    "recipe.schedule": ("linear", assumed("BERT's released code")),
+    "recipe.schedule": ("bert", assumed("BERT's released code: optimization.py")),
     "recipe.warmup": (0.1, assumed("BERT's released code")),
     "recipe.adam_beta1": (0.9, assumed("BERT's released code")),
     "recipe.adam_beta2": (0.999, assumed("BERT's released code")),
@@ -63,7 +63,7 @@ BATCHES: Setting = {
     "recipe.start_weight": (1.0, assumed("of spans, which GLUE has none of")),
     "recipe.end_weight": (1.0, assumed("of spans, which GLUE has none of")),
     "recipe.logit_clamp": (None, assumed("nothing is clamped")),
-    "recipe.precision": ("bf16", assumed("not stated; parameters and optimizer stay fp32")),
+    "recipe.precision": ("bf16", assumed("not stated; trained parameters stay fp32")),
 }
 SMALL_BATCHES: Setting = {"recipe.precision": ("fp32", assumed("a CPU, or few rows"))}
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from repro.errors import ReproError
+from repro.strict import number_of
 
 COLUMNS = ["table", "row", "column", "metric", "value", "std", "n_seeds", "source"]
 
@@ -77,7 +77,7 @@ def parse_published(text: str, table: str, name: str) -> Cells:
             value=_value(record["value"], record["metric"], where),
             text=record["value"],
             sd=_number(record["std"], where),
-            n=None if record["n_seeds"] == "" else int(_number(record["n_seeds"], where) or 0),
+            n=_count(record["n_seeds"], where),
             source=record["source"],
         )
         key = (cell.row, cell.column, cell.metric)
@@ -90,13 +90,17 @@ def parse_published(text: str, table: str, name: str) -> Cells:
 def _number(text: str, where: str) -> float | None:
     if text == "":
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        raise ReproError(f"{where}: '{text}' is no number.") from None
-    if not math.isfinite(value):
-        raise ReproError(f"{where}: '{text}' is not finite.")
+    value = number_of(text)
+    if value is None:
+        raise ReproError(f"{where}: '{text}' is no number.")
     return value
+
+
+def _count(text: str, where: str) -> int | None:
+    number = _number(text, where)
+    if number is not None and not number.is_integer():
+        raise ReproError(f"{where}: '{text}' is no number of runs.")
+    return None if number is None else int(number)
 
 
 def _value(text: str, metric: str, where: str) -> float | None:
@@ -127,14 +131,14 @@ def _leading_number(text: str, metric: str) -> float | None:
     parameters in k or M, a share may be a bound ("within 1", "about 50"). None of what begins
     otherwise ("above 5 (Table 2 shows 8)").
     """
-    summed = re.fullmatch(r"(\d+)\+(\d+)x(\d+\.\d+)", text.strip())
+    summed = re.fullmatch(r"(\d+)\+(\d+)x(\d+\.\d+)", text.strip(), re.ASCII)
     if metric.startswith("x ") and summed:
         base, times, each = summed.groups()
         return float(base) + float(times) * float(each)
     unit = "x?" if metric.startswith("x ") else "[kM]?" if metric == "parameters" else ""
     bound = "(?:within |about )?" if metric == "percent" else ""
     pattern = rf"{bound}([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)({unit})(?=$|\s|%)"
-    found = re.match(pattern, text.strip(), re.IGNORECASE)
+    found = re.match(pattern, text.strip(), re.IGNORECASE | re.ASCII)
     if found is None:
         return None
     return float(found[1]) * {"k": 1e3, "m": 1e6}.get(found[2].lower(), 1)

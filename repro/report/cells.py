@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -280,7 +281,7 @@ def _on_validation(at: Place, runs: Sequence[Found]) -> float | None:
         if score is None:
             return None
         values.append(score.value)
-    return sum(values) / len(values)
+    return statistics.fmean(values)
 
 
 def delta_cell(at: Place, column: Score | Mean, first: Cell, second: Cell) -> Cell:
@@ -317,7 +318,7 @@ def _mean_of_row(at: Place, column: Mean, scores: list[Cell]) -> Cell:
     if len(done) < len(scores):
         wanted = all(cell.wanted for cell in scores)
         return at.gap(column, f"{len(done)}/{len(scores)} columns", wanted=wanted)
-    totals = [sum(of_seed) / len(of_seed) for of_seed in zip(*done, strict=True)]
+    totals = [statistics.fmean(of_seed) for of_seed in zip(*done, strict=True)]
     keys = tuple(dict.fromkeys(key for cell in scores for key in cell.runs))
     differs = _of_cells(scores)
     return _judged(at, column, totals, "", runs=keys, complete=True, differs=differs)

@@ -37,8 +37,13 @@ SPECIAL = {
 }  # fmt: skip
 ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
-    "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c",
+    "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d",
+    "\u0327": "c", "\u0331": "b",
 }  # fmt: skip
+_LETTER = re.compile(r"(?s).[\u0300-\u036f]*")
+"""With the accents that follow it."""
+_LIGATURE = re.compile(r"--+|''+|,,+")
+"""What TeX's fonts print as another sign."""
 MOST_ROWS = 20
 """Rows that a page holds, three or four lines each."""
 READABLE = re.compile(r"[A-Za-z0-9_+. -]+")
@@ -47,18 +52,22 @@ READABLE = re.compile(r"[A-Za-z0-9_+. -]+")
 
 def escape(text: str) -> str:
     """Text that TeX prints as it stands; a letter that it has no sign for by its code."""
-    letters = " ".join(text.split())
-    return re.sub("--+", lambda found: "{-}" * len(found[0]), "".join(map(_letter, letters)))
+    letters = _LETTER.findall(unicodedata.normalize("NFC", " ".join(text.split())))
+    escaped = "".join(map(_letter, letters))
+    return _LIGATURE.sub(lambda found: f"{{{found[0][0]}}}" * len(found[0]), escaped)
 
 
 def _letter(letter: str) -> str:
+    """A letter with its accents, in their composed form where there is one."""
     if letter in SPECIAL:
         return SPECIAL[letter]
     if letter.isascii():
         return letter if letter.isprintable() else " "
     parts = unicodedata.normalize("NFD", letter)
-    if len(parts) == 2 and parts[0].isascii() and parts[1] in ACCENTS:
+    if len(parts) == 2 and re.match("[A-Za-z]", parts) and parts[1] in ACCENTS:
         return rf"\{ACCENTS[parts[1]]}{{{parts[0]}}}"
+    if len(letter) > 1:
+        return "".join(map(_letter, letter))
     return f"U+{ord(letter):04X}"
 
 

@@ -1,8 +1,36 @@
-"""Columns of text that line up, on a terminal and in a Markdown file."""
+"""Columns of text that line up, on a terminal and in a Markdown file; text escaped for Markdown."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+_MARKUP = re.compile(r"\\|\*|(?<![^\W_])_|_(?![^\W_])|~(?=~)|\](?=[(\[:])|`")
+"""What Markdown would take for an escape, emphasis, struck-out text, a link or code; of
+`snake_case` and an interval [0, 1] nothing.
+"""
+_BRACKETS = re.compile(_MARKUP.pattern + r"|[\[\]]")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+def prose(text: str) -> str:
+    """Text that a Markdown page shows as it stands; only code between backticks stays code."""
+    parts = re.split(r"(`[^`]+`)", text)
+    return "".join(part if i % 2 else _escaped(part, _MARKUP) for i, part in enumerate(parts))
+
+
+def alternative(text: str) -> str:
+    """The alternative text of a picture, whose brackets must not end it."""
+    return _escaped(text, _BRACKETS)
+
+
+def _escaped(text: str, markup: re.Pattern[str]) -> str:
+    return markup.sub(r"\\\g<0>", _ENTITY.sub("&amp;", text)).replace("<", "&lt;")
+
+
+def _cell(text: str) -> str:
+    """Text in a cell of a Markdown table: on one line, without a bar that would end the cell."""
+    return prose(" ".join(text.split())).replace("|", "\\|")
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -16,8 +44,11 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Lines of a Markdown table; the first `left` columns are left-aligned, the others right."""
-    widths = [max(3, *(len(row[i]) for row in [head, *rows])) for i in range(len(head))]
+    """Lines of a Markdown table of plain text; the first `left` columns are left-aligned, the
+    others right.
+    """
+    lines = [[_cell(cell) for cell in row] for row in [head, *rows]]
+    widths = [max(3, *(len(row[i]) for row in lines)) for i in range(len(head))]
     rule = ["-" * w if i < left else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
     return [
         "| "
@@ -26,5 +57,5 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         + " |"
-        for row in [head, rule, *rows]
+        for row in [lines[0], rule, *lines[1:]]
     ]

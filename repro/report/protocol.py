@@ -134,4 +134,4 @@ def _shown(value: Value | None) -> str:
         return "—"
     said = "none" if value.value is None else str(value.value)
     source = f" — {value.origin}: {value.citation}" if value.origin else ""
-    return (said + source).replace("|", "\\|")
+    return said + source

@@ -11,7 +11,7 @@ from typing import Any
 from repro.papers.tables import Column, Fact, Mean, Score
 from repro.report.captions import caption, many_tasks
 from repro.report.cells import Cell
-from repro.report.layout import markdown_table
+from repro.report.layout import markdown_table, prose
 from repro.report.notes import notes
 from repro.report.view import RowView, TableView
 from repro.server.layout import PROTOCOL
@@ -54,9 +54,9 @@ def markdown(view: TableView) -> str:
     """Three lines a row: published, reproduced (mean ± spread over seeds), difference; and the
     verdict, where there is one.
     """
-    lines = [f"**{view.table.id}.** {caption(view)}", "", *markdown_table(*grid(view), left=2)]
-    # An exception's message may hold <something>, which Markdown would take for a tag.
-    footnotes = [f"- {note.replace('<', '&lt;')}" for note in notes(view)]
+    said = f"**{view.table.id}.** {prose(caption(view))}"
+    lines = [said, "", *markdown_table(*grid(view), left=2)]
+    footnotes = [f"- {prose(note)}" for note in notes(view)]
     return "\n".join([*lines, "", *footnotes]) + "\n"
 
 

@@ -17,7 +17,7 @@ from repro.report.figures.files import markdown as figure_markdown
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.view import FigureView
 from repro.report.files import command_line, table_name
-from repro.report.layout import markdown_table
+from repro.report.layout import markdown_table, prose
 from repro.report.protocol import protocol_table
 from repro.report.render import markdown
 from repro.report.summary import (
@@ -55,7 +55,7 @@ def document(views: Sequence[View], store: Store) -> str:
     ]
     for view in views:
         lines += [
-            f"## {table_name(view.request)}",
+            f"## {prose(table_name(view.request))}",
             "",
             f"    {command_line(view.request)}",
             "",
@@ -124,10 +124,11 @@ def _folder(view: View) -> str:
     if view.lead.backbone.id != LOCAL:
         return ""
     return (
-        f" The encoder {view.lead.backbone.name} is a local folder: set REPRO_MODELS to its parent."
+        f" The encoder {prose(view.lead.backbone.name)} is a local folder: "
+        "set REPRO_MODELS to its parent."
     )
 
 
 def _ran(view: View, store: Store) -> str:
     """On what the runs were trained, and for how long; jobs are counted once."""
-    return f"Trained on {machines(view.runs, store)}." if view.runs else ""
+    return f"Trained on {prose(machines(view.runs, store))}." if view.runs else ""

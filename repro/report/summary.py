@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import shorten
@@ -13,7 +14,7 @@ from repro.papers.tables import Fact
 from repro.report.cells import Cell
 from repro.report.claims import JudgedClaim
 from repro.report.figures.view import FigureView
-from repro.report.layout import markdown_table
+from repro.report.layout import markdown_table, prose
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
 from repro.store.store import Store
@@ -56,7 +57,7 @@ def _ran(views: Sequence[View], store: Store) -> list[str]:
         far = "" if scale == "paper" else ", not comparable with the printed numbers"
         lines.append(
             f"**Run at {scale} scale**{far}: {counted(len(keys), 'run')} of "
-            f"{', '.join(encoders)} on {machines(keys, store)}."
+            f"{prose(', '.join(encoders))} on {prose(machines(keys, store))}."
         )
     return lines or ["**Run:** nothing yet."]
 
@@ -73,7 +74,7 @@ def machines(keys: Iterable[str], store: Store) -> str:
     for device, seconds in jobs.values():
         devices.setdefault(device, []).append(seconds)
     said = [
-        f"{device}, {duration(sum(taken))} in {counted(len(taken), 'job')}"
+        f"{device}, {duration(math.fsum(taken))} in {counted(len(taken), 'job')}"
         for device, taken in sorted(devices.items())
     ]
     return "; ".join(said) or "an unrecorded machine"
@@ -99,7 +100,7 @@ def _listed(title: str, claims: Sequence[JudgedClaim]) -> list[str]:
     for paper, name in PAPERS.items():
         said = [claim.claim.says for claim in claims if claim.claim.paper == paper]
         if said:
-            lines.append(f"  - {title}, {name}: {' '.join(said)}")
+            lines.append(f"  - {title}, {name}: {prose(' '.join(said))}")
     return lines
 
 
@@ -132,7 +133,7 @@ def _missing(views: Sequence[View]) -> str:
     absent = [name for name in ARTEFACTS if name not in asked]
     gaps = Counter(cell.reason for cell in cells_of(views) if cell.verdict == "GAP")
     said = [
-        f"{counted(number, 'cell')} ({_cell(shorten(reason, LONGEST))})"
+        f"{counted(number, 'cell')} ({prose(shorten(reason, LONGEST))})"
         for reason, number in sorted(gaps.items())
     ]
     if absent:
@@ -162,9 +163,9 @@ def claims_section(claims: Sequence[JudgedClaim]) -> list[str]:
             continue
         rows = [
             [
-                _cell(f"{claim.claim.says} ({claim.claim.source})"),
-                _cell(f"{claim.published}: {claim.published_detail}"),
-                _cell(f"{claim.ours}: {claim.ours_detail}"),
+                f"{claim.claim.says} ({claim.claim.source})",
+                f"{claim.published}: {claim.published_detail}",
+                f"{claim.ours}: {claim.ours_detail}",
             ]
             for claim in of_paper
         ]
@@ -180,15 +181,7 @@ def audit_section(findings: Sequence[Finding]) -> list[str]:
         of_paper = [found for found in findings if found.paper == paper]
         if not of_paper:
             continue
-        rows = [
-            [found.severity, _cell(found.says), _cell(found.arithmetic), _cell(found.source)]
-            for found in of_paper
-        ]
+        rows = [[found.severity, found.says, found.arithmetic, found.source] for found in of_paper]
         head = ["", "Finding", "Arithmetic", "Source"]
         lines += [f"### {name}", "", *markdown_table(head, rows, left=4), ""]
     return lines
-
-
-def _cell(text: str) -> str:
-    """Text within a cell of a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

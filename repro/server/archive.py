@@ -47,7 +47,7 @@ class Manifest(Stored):
 
 
 def tsv(predictions: Sequence[str]) -> bytes:
-    """A file of the archive: a header, then index and prediction, from 0 in the order given."""
+    """A file of the archive: a header, then idx and prediction; item n is of the row of idx n."""
     lines = [HEADER, *(f"{index}\t{said}" for index, said in enumerate(predictions))]
     return ("\n".join(lines) + "\n").encode()
 

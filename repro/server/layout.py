@@ -22,7 +22,7 @@ TestSet = GlueName | Literal["ax"]
 
 @dataclass(frozen=True, slots=True)
 class ServerFile:
-    """One file of a submission: the rows of `split` of a task, in their order.
+    """One file of a submission: the rows of `split` of a task, in the order of their idx.
 
     `words` is what stands for each class, in the order of `repro.spec.glue`; empty for a number.
     `constant` stands on every row where nothing is predicted. `column` is the task and split by

@@ -8,7 +8,6 @@ in percent, or a `.json` list of objects with these keys. `split` is needed for 
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from repro.errors import ReproError
 from repro.server.layout import BY_PLACE, FILES, ServerFile
 from repro.store.strict_json import parse_json
+from repro.strict import number_of
 
 COLUMNS = ("task", "metric", "value")
 ANY_SIGN = ("matthews", "pearson", "spearman")
@@ -66,7 +66,7 @@ def _of_csv(text: str, path: Path) -> list[Line]:
 
 def _of_json(text: str, path: Path) -> list[Line]:
     try:
-        scores = parse_json(text.encode())
+        scores = parse_json(text.encode(), unique=True)
     except (ValueError, RecursionError) as problem:
         raise ReproError(f"{path} is no strict JSON ({problem}). {OBJECTS}.") from problem
     if not isinstance(scores, list):
@@ -110,11 +110,8 @@ def _file(task: str, split: str, place: str) -> ServerFile:
 
 def _value(text: str, metric: str, place: str) -> float:
     least = -100.0 if metric in ANY_SIGN else 0.0
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not least <= value <= 100:
+    value = number_of(text)
+    if value is None or not least <= value <= 100:
         raise ReproError(
             f"{place}: {metric} is '{text}'. Expected a number from {least:g} to 100, in percent."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,11 @@ def machines(keys: Sequence[str], runs: Runs) -> list[Machine]:
             place = str(found["device_name"]), told
             jobs.setdefault(place, {})[tuple(found["members"])] = float(found["seconds"])
     return [
-        Machine(device, f"{duration(sum(done.values()))} in {counted(len(done), 'job')}", told)
+        Machine(device, _work(list(done.values())), told)
         for (device, told), done in sorted(jobs.items())
     ]
+
+
+def _work(seconds: list[float]) -> str:
+    """How long all jobs of a machine took together."""
+    return f"{duration(math.fsum(seconds))} in {counted(len(seconds), 'job')}"

@@ -6,6 +6,7 @@ Drawn in the page itself, so that a plot follows the reader's theme and its word
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -188,7 +189,7 @@ def delta(compared: Sequence[Compared]) -> Delta | None:
         )
         for one in compared
     )  # fmt: skip
-    offset = sum(one.difference for one in compared) / len(compared)
+    offset = statistics.fmean(one.difference for one in compared)
     return Delta(x, y, points, y.at(0.0), y.at(offset), offset)
 
 
@@ -264,7 +265,7 @@ def thinned(points: Series) -> tuple[list[tuple[float, float]], int]:
     """At most `MOST_POINTS` of them, each the mean of so many neighbours."""
     size = math.ceil(len(points) / MOST_POINTS) or 1
     parts = [points[i : i + size] for i in range(0, len(points), size)]
-    return [(part[-1][0], sum(p[1] for p in part) / len(part)) for part in parts], size
+    return [(part[-1][0], statistics.fmean(p[1] for p in part)) for part in parts], size
 
 
 def spark(values: Sequence[float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ def _transposed(view: TableView, cells: Sequence[Sequence[Shown]]) -> tuple[list
 def mean_difference(compared: Sequence[plots.Compared]) -> str:
     """In points: a common offset hints at another evaluation or other data."""
     found = [one.difference for one in compared]
-    return words.difference(sum(found) / len(found), 2) if found else ""
+    return words.difference(statistics.fmean(found), 2) if found else ""
 
 
 def legend(cells: Sequence[Shown]) -> list[tuple[words.Word, int]]:

@@ -18,6 +18,9 @@ TINY_T5, TINY_T5_VOCABULARY = "tiny-t5", 1024
 """Made from its configuration; the vocabulary has room, as T5's own has."""
 
 
+BERT_POSITIONS = 512
+
+
 def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) -> Backbone:
     """A BERT with the usual proportions: feed-forward 4 x hidden, 512 positions, 30,522 pieces."""
     return Backbone(
@@ -26,7 +29,8 @@ def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) 
         layers=layers,
         hidden_size=hidden,
         intermediate_size=4 * hidden,
-        parameters=bert_parameters(hidden, layers, 4 * hidden, 30_522, 512, 2),
+        parameters=bert_parameters(hidden, layers, 4 * hidden, 30_522, BERT_POSITIONS, 2),
+        positions=BERT_POSITIONS,
         name=name,
     )
 

@@ -29,6 +29,7 @@ def check_run(spec: RunSpec) -> None:
     """Raises ReproError where the parts of a run do not fit each other."""
     method = spec.method
     check_writing(spec)
+    _check_positions(spec)
     if isinstance(method, PipelinedCells):
         _check_cells(method, spec.backbone.layers)
         reads_padding = method.norm_axis == "position" or not method.attention_mask
@@ -63,12 +64,28 @@ def check_run(spec: RunSpec) -> None:
             range(spec.backbone.layers - method.kept, spec.backbone.layers), spec.backbone
         )
     _check_parents(spec)
+    if spec.recipe.loss_parts > 1 and spec.recipe.over_tokens != "sum":
+        raise ReproError(
+            f"recipe.loss_parts={spec.recipe.loss_parts} divides a summed loss, and the loss here "
+            "is a mean: set recipe.over_tokens=sum too, or leave recipe.loss_parts at 1."
+        )
     if isinstance(spec.task, GlueTask) and spec.task.drawn_from == "validation":
         _check_drawn(spec.task)
     if isinstance(method, LinearProbe) and method.layer > spec.backbone.layers:
         raise ReproError(
             f"The probe reads layer {method.layer}, and {spec.backbone.name} has "
             f"{spec.backbone.layers} layers."
+        )
+
+
+def _check_positions(spec: RunSpec) -> None:
+    """An encoder has one embedding for each position, so no window may be longer."""
+    longest, positions = spec.task.max_length, spec.backbone.positions
+    if positions is not None and longest > positions:
+        raise ReproError(
+            f"Inputs of up to {longest} tokens are asked for (task.max_length), and "
+            f"{spec.backbone.name} has {positions} positions. Shorten them (--set "
+            f"task.max_length={positions}), or choose another --backbone."
         )
 
 

@@ -47,7 +47,12 @@ class SquadTask(Spec):
     )
     max_length: int = identity(384, doc="tokens of a window, special tokens included", ge=32)
     stride: int = identity(128, doc="step (legacy) or overlap between windows, in tokens", ge=1)
-    max_query: int = identity(64, doc="question pieces kept by the legacy convention", ge=1)
+    max_query: int = identity(
+        64,
+        doc="question pieces kept by the legacy convention; by the other only of a question that "
+        "leaves no room to move on through its context",
+        ge=1,
+    )
 
 
 GlueName = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]

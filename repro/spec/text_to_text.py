@@ -6,6 +6,7 @@ sets for fields, label order and rows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -126,6 +127,6 @@ def probabilities(rows: tuple[int, ...], temperature: float) -> tuple[float, ...
     Near temperature 0 that is the largest task alone, or the largest ones alike.
     """
     weights = [(count / sum(rows)) ** (1 / temperature) for count in rows]
-    if not sum(weights):  # too small to be told from 0
+    if not any(weights):  # too small to be told from 0
         weights = [(count / max(rows)) ** (1 / temperature) for count in rows]
-    return tuple(weight / sum(weights) for weight in weights)
+    return tuple(weight / math.fsum(weights) for weight in weights)

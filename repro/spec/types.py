@@ -39,6 +39,9 @@ class Backbone(Spec):
     family: Literal["bert", "t5"] = detail(
         "bert", doc="an encoder, or an encoder and a decoder of `layers` layers each"
     )
+    positions: int | None = detail(
+        None, doc="tokens of the longest input; None of a T5, whose positions are relative", ge=1
+    )
     name: str = detail(doc="short name for captions")
 
 
@@ -249,8 +252,14 @@ class Recipe(Spec):
     rational_rate: float | None = identity(
         None, later=True, doc="the same of rational activations; None: the learning rate", gt=0
     )
-    schedule: Literal["constant", "linear"] = identity(doc="constant, or linear decay to 0")
-    warmup: float = identity(0.0, doc="share of steps with a linearly rising rate", ge=0, lt=1)
+    schedule: Literal["constant", "linear", "bert"] = identity(
+        doc="after the warm-up: constant; linear decay to 0, as transformers' "
+        "get_linear_schedule_with_warmup; or BERT's optimization.py, whose decay starts at step 0, "
+        "so that the rate drops where the warm-up ends"
+    )
+    warmup: float = identity(
+        0.0, doc="share of the steps in which the rate rises linearly from 0", ge=0, lt=1
+    )
     adam_beta1: float = identity(0.9, doc="AdamW", ge=0, lt=1)
     adam_beta2: float = identity(0.999, doc="AdamW", ge=0, lt=1)
     adam_eps: float = identity(1e-8, doc="AdamW", gt=0)
@@ -268,6 +277,13 @@ class Recipe(Spec):
     over_tokens: Literal["mean", "sum"] = identity(
         "mean", later=True, doc="how the losses of a batch's written tokens are joined"
     )
+    loss_parts: int = identity(
+        1,
+        later=True,
+        doc="number the summed loss is divided by: of a data-parallel original, whose cards each "
+        "sum over their rows and whose gradients are averaged, the number of cards",
+        ge=1,
+    )
     logit_clamp: tuple[float, float] | None = identity(
         None, doc="range that logits are clamped to before the loss"
     )
@@ -278,7 +294,9 @@ class Recipe(Spec):
         "shuffled", doc="batches in random order, or of windows of like length"
     )
     precision: Literal["fp32", "bf16"] = identity(
-        "fp32", doc="of matrix products; parameters, losses and optimizer stay fp32"
+        "fp32",
+        doc="bf16: a frozen encoder's weights are bf16 and matrix products are computed in it; "
+        "trained parameters, losses and the optimizer stay fp32",
     )
 
 

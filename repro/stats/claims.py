@@ -74,16 +74,16 @@ def welch_error(
     if len(left) < 2 or len(right) < 2:
         return math.nan, 0.0
     parts = [max(statistics.variance(side), floor**2) / len(side) for side in (left, right)]
-    total = sum(parts)
+    total = math.fsum(parts)
     if total == 0:
         return 0.0, float(len(left) + len(right) - 2)
     shares = (part**2 / (len(side) - 1) for part, side in zip(parts, (left, right), strict=True))
-    return math.sqrt(total), total**2 / sum(shares)
+    return math.sqrt(total), total**2 / math.fsum(shares)
 
 
 def superiority(left: Sequence[float], right: Sequence[float]) -> float:
     """P(A > B) over all pairs of runs, ties half (Bouthillier et al. 2021)."""
-    wins = sum((a > b) + 0.5 * (a == b) for a in left for b in right)
+    wins = math.fsum((a > b) + 0.5 * (a == b) for a in left for b in right)
     return wins / (len(left) * len(right))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import zlib
 from collections.abc import Mapping, Sequence
 
@@ -42,12 +43,14 @@ def ranking(
     methods = [name for name in published if reproduced.get(name)]
     printed = [published[name] for name in methods]
     runs = [list(reproduced[name]) for name in methods]
-    tau = kendall(printed, [_mean(values) for values in runs])
+    tau = kendall(printed, list(map(statistics.fmean, runs)))
     if tau is None or any(len(values) < 2 for values in runs):
         return tau, None
     generator = random.Random(zlib.crc32(seed.encode()))
     drawn = (
-        kendall(printed, [_mean(generator.choices(values, k=len(values))) for values in runs])
+        kendall(
+            printed, [statistics.fmean(generator.choices(values, k=len(values))) for values in runs]
+        )
         for _ in range(DRAWS)
     )
     ordered = sorted(value for value in drawn if value is not None)
@@ -56,10 +59,6 @@ def ranking(
 
 def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _percentile(ordered: Sequence[float], share: float) -> float:

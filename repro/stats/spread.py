@@ -33,7 +33,7 @@ def pooled(cells: Sequence[Summary]) -> Spread | None:
     freedom = sum(cell.n - 1 for cell in several)
     if not several or (len(several) > 1 and uneven([cell.values for cell in several])):
         return None
-    squares = sum((cell.n - 1) * (cell.sd or 0.0) ** 2 for cell in several)
+    squares = math.fsum((cell.n - 1) * (cell.sd or 0.0) ** 2 for cell in several)
     return Spread(math.sqrt(squares / freedom), freedom, len(several))
 
 
@@ -52,10 +52,10 @@ def uneven(groups: Sequence[Sequence[float]]) -> bool:
     total, k = sum(len(group) for group in distances), len(distances)
     centre = statistics.fmean([value for group in distances for value in group])
     means = [statistics.fmean(group) for group in distances]
-    between = sum(
+    between = math.fsum(
         len(group) * (mean - centre) ** 2 for group, mean in zip(distances, means, strict=True)
     )
-    within = sum(
+    within = math.fsum(
         (value - mean) ** 2 for group, mean in zip(distances, means, strict=True) for value in group
     )
     if within == 0:

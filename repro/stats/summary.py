@@ -45,7 +45,8 @@ def expected_maximum(values: Sequence[float], k: int) -> float:
         raise ValueError(f"no best of {k} among {len(values)} values")
     subsets = math.comb(len(values), k)
     # The i-th smallest (from 0) is the largest of the subsets that take k - 1 of the i below it.
-    return sum(value * math.comb(i, k - 1) for i, value in enumerate(sorted(values))) / subsets
+    parts = (value * math.comb(i, k - 1) for i, value in enumerate(sorted(values)))
+    return math.fsum(parts) / subsets
 
 
 def variation(values: Sequence[float]) -> float | None:

@@ -23,6 +23,8 @@ MANIFEST = "MANIFEST.json"
 SPEC = "spec.json"
 RESULT = "result.json"
 ENVIRONMENT = "environment.json"
+UNKNOWN = ("extra_forbidden", "literal_error", "union_tag_invalid")
+"""What pydantic calls a field, a choice or a kind that this version does not have."""
 ADAPTER = "adapter.safetensors"
 """The weights of a run, where they are kept."""
 
@@ -155,3 +157,14 @@ def first_problem(error: ValidationError) -> str:
     """The first thing that pydantic found wrong, in one line."""
     problem = error.errors(include_url=False, include_input=False)[0]
     return ": ".join(filter(None, (".".join(map(str, problem["loc"])), problem["msg"])))
+
+
+def written_later(error: ValidationError) -> str | None:
+    """The field whose name or value this version does not know; None where the error is another.
+
+    A document with a right checksum that has one is not damaged: a newer version wrote it.
+    """
+    for problem in error.errors(include_url=False, include_input=False):
+        if problem["type"] in UNKNOWN:
+            return ".".join(map(str, problem["loc"]))
+    return None

@@ -22,6 +22,7 @@ from repro.store.entry import (
     file_digest,
     first_problem,
     with_checksum,
+    written_later,
 )
 from repro.store.result import Result, parse
 from repro.store.strict_json import parse_json
@@ -30,6 +31,8 @@ Found = TypeVar("Found")
 ALWAYS_CHECKED = (SPEC, RESULT, ENVIRONMENT)
 """Small files whose checksums every read verifies; of the others it verifies the size."""
 
+UPDATE = "Update repro to use this run"
+
 
 class Corrupt(Exception):
     """An entry that cannot be trusted: it is moved to quarantine and its run is missing again."""
@@ -37,6 +40,10 @@ class Corrupt(Exception):
 
 class Foreign(Exception):
     """An entry that this program cannot read but that nothing is wrong with: it is left alone."""
+
+
+class Newer(Foreign):
+    """An entry with what only a newer version of this program knows."""
 
 
 def read_entry(path: Path, key: str, *, verify: bool) -> StoredRun | None:
@@ -121,10 +128,11 @@ def _read_manifest(data: bytes, key: str) -> Manifest:
     if data != with_checksum(document):
         raise Corrupt(f"{MANIFEST} does not match its own checksum")
     if document.get("format") != FORMAT:
-        raise Foreign("another version of this program wrote it")
+        raise Newer(f"a newer version of repro wrote it. {UPDATE}")
     try:
         manifest = Manifest.model_validate(document, strict=True)
     except ValidationError as error:
+        _check_newer(error, MANIFEST)
         raise Corrupt(f"{MANIFEST} is not a manifest ({first_problem(error)})") from error
     if manifest.key != key:
         raise Corrupt(f"it holds the run {manifest.key}")
@@ -135,6 +143,7 @@ def _read_result(data: bytes, key: str) -> Result:
     try:
         result = parse(data)
     except ValidationError as error:
+        _check_newer(error, RESULT)
         raise Corrupt(f"{RESULT} is not a result ({first_problem(error)})") from error
     if result.key != key:
         raise Corrupt(f"{RESULT} is of the run {result.key}")
@@ -151,12 +160,21 @@ def _read_identity(path: Path, key: str, manifest: Manifest) -> tuple[dict[str, 
         spec = RunSpec.model_validate(document.get("spec"))
     except ValidationError as error:
         # The key is right, so this is no damage: a version with other fields wrote it.
-        raise Foreign(f"another version of this program wrote {SPEC}") from error
+        _check_newer(error, SPEC)
+        raise Foreign(f"another version of repro wrote {SPEC} ({first_problem(error)})") from error
     # What an older schema's document held is not what this version would put there.
     current = identity.get("schema") == SCHEMA
     if current and canonical_json(identity_fields(spec)) != canonical_json(identity.get("spec")):
         raise Corrupt(f"{SPEC} holds another spec than the one that was hashed")
     return identity, spec
+
+
+def _check_newer(error: ValidationError, name: str) -> None:
+    """Raises Newer where a file whose checksum is right has what this version does not know."""
+    unknown = written_later(error)
+    if unknown is not None:
+        problem = f"a newer version of repro wrote {name} ({unknown} is not known here). {UPDATE}"
+        raise Newer(problem) from error
 
 
 def _read_object(data: bytes, name: str) -> dict[str, Any]:

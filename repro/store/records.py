@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from repro.errors import StoreError
 from repro.spec import RunSpec
 from repro.store.atomic import move_aside, store_errors, write_json, write_text
-from repro.store.entry import first_problem
-from repro.store.result import Failure, FailureKind
+from repro.store.entry import first_problem, written_later
+from repro.store.result import Failure, FailureKind, Record
 from repro.store.strict_json import parse_json
 
 Say = Callable[[str], None]
+Found = TypeVar("Found", bound=Record)
 
 
 def failure_of(key: str, spec: RunSpec, kind: FailureKind, message: str) -> Failure:
@@ -32,17 +33,28 @@ def record_failure(root: Path, failure: Failure, log_text: str) -> None:
 
 
 def read_failure(root: Path, key: str, say: Say) -> Failure | None:
-    """The record of `key`; None where there is none, or a damaged one, which is moved away."""
-    path = _failure_path(root, key)
+    """The record of `key`; see `read_record`."""
+    return read_record(Failure, _failure_path(root, key), root, say)
+
+
+def read_record(kind: type[Found], path: Path, root: Path, say: Say) -> Found | None:
+    """The record in `<key>.json`, None where there is none.
+
+    A damaged one is moved away, one of a newer version left alone; `say` gets a line about it.
+    """
     data = read_small(path, say)
     if data is None:
         return None
     try:
-        failure = Failure.model_validate_json(data, strict=True)
-        if failure.key == key:
-            return failure
-        problem = f"it is of the run {failure.key}"
+        record = kind.model_validate_json(data, strict=True)
+        if record.key == path.stem:
+            return record
+        problem = f"it is of the run {record.key}"
     except ValidationError as error:
+        unknown = written_later(error)
+        if unknown is not None:
+            say(f"{path} is ignored: a newer version of repro wrote it ({unknown} is not known).")
+            return None
         problem = first_problem(error)
     move_damaged(path, root, problem, say)
     return None

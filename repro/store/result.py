@@ -105,10 +105,15 @@ class Result(Stored):
         return found
 
 
-class Failure(Stored):
-    """`failures/<key>.json`: why a run has no result."""
+class Record(Stored):
+    """Base of what is said of one run beside its entry, in a file `<key>.json`."""
 
     key: str = Field(description="the run's key", pattern=Hex)
+
+
+class Failure(Record):
+    """`failures/<key>.json`: why a run has no result."""
+
     kind: FailureKind = Field(description="decides whether trying again makes sense")
     message: str = Field(description="one sentence for the person")
     log: str = Field(description="path of the log, relative to the store's root")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from repro.store.atomic import write_json
-from repro.store.entry import first_problem
-from repro.store.records import move_damaged, read_small
-from repro.store.result import Hex, Stored
+from repro.store.records import Say, read_record
+from repro.store.result import Hex, Record, Stored
 
 FOLDER = "server"
 Coordinates = tuple[str, str, str]
@@ -31,10 +29,9 @@ class ServerScore(Stored):
         return (self.task, self.split, self.metric)
 
 
-class ServedRun(Stored):
+class ServedRun(Record):
     """`server/<key>.json`: all that a server said of one run."""
 
-    key: str = Field(description="the run's key", pattern=Hex)
     result: str = Field(description="digest of the result that was submitted", pattern=Hex)
     protocol: str = Field(description="which server, by its protocol")
     scores: list[ServerScore]
@@ -53,21 +50,9 @@ class ServedRun(Stored):
         return next(found, None)
 
 
-def read_served(root: Path, key: str, say: Callable[[str], None]) -> ServedRun | None:
-    """The record of `key`; None where there is none, or a damaged one, which is moved away."""
-    path = root / FOLDER / f"{key}.json"
-    data = read_small(path, say)
-    if data is None:
-        return None
-    try:
-        served = ServedRun.model_validate_json(data, strict=True)
-        if served.key == key:
-            return served
-        problem = f"it is of the run {served.key}"
-    except ValidationError as error:
-        problem = first_problem(error)
-    move_damaged(path, root, problem, say)
-    return None
+def read_served(root: Path, key: str, say: Say) -> ServedRun | None:
+    """The record of `key`; see `read_record`."""
+    return read_record(ServedRun, root / FOLDER / f"{key}.json", root, say)
 
 
 def write_served(root: Path, served: ServedRun) -> None:

@@ -18,7 +18,7 @@ from repro.store.atomic import (
     store_errors,
 )
 from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, StoredRun
-from repro.store.reading import Corrupt, Foreign, read_entry, read_spec
+from repro.store.reading import Corrupt, Foreign, Newer, read_entry, read_spec
 from repro.store.staging import Staged, discard
 
 KEY = re.compile(r"[0-9a-f]{64}")
@@ -76,6 +76,16 @@ class Shelf:
         except (Corrupt, Foreign) as problem:
             self._say(f"Run {key[:12]} in {self.root} is ignored: {problem}.")
             return None
+
+    def is_newer(self, key: str) -> bool:
+        """Whether the entry of `key` is undamaged and only a newer version can read it."""
+        try:
+            read_entry(entry_path(self.root, key), key, verify=False)
+        except Newer:
+            return True
+        except (Corrupt, Foreign):
+            return False
+        return False
 
     def publish(self, key: str, staged: Staged) -> Path:
         """Gives a staged entry its name and returns where the run lies.

@@ -31,6 +31,7 @@ from repro.store.shelf import Shelf, entry_keys, entry_path
 from repro.store.staging import stage
 from repro.store.strict_json import parse_json
 from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
+from repro.words import counted
 
 EXPORTED = (SPEC, RESULT, ENVIRONMENT)
 """What a reference store holds of a run: enough for every table, small enough to commit."""
@@ -142,26 +143,38 @@ class Store:
             return "done"
         if self.failure(key) is not None:
             return "failed"
-        return "running" if claims.is_claimed(self.root / "claims", key) else "missing"
+        running = claims.is_claimed(self.root / "claims", key, self._say)
+        return "running" if running else "missing"
 
     # Writing
 
     def check_writable(self, needed_bytes: int = 0) -> None:
-        """Raises StoreError, before any training, where a result could not be stored.
+        """Raises StoreError, before any training, where a run could not be claimed or stored.
 
-        Really writes: permissions mean little to a superuser or on a network share.
+        Really writes and locks: permissions mean little to a superuser or on a network share.
         """
         probe = self.root / unfinished_name(".tmp")
         with store_errors(self.root):
             make_directory(self.root)
-            probe.touch(exist_ok=False)
-            probe.unlink()
+            claims.check(probe)
             free = shutil.disk_usage(self.root).free
         if free < needed_bytes:
             raise StoreError(
                 f"The store {self.root} has {free / 1e6:,.0f} MB free and needs about "
                 f"{needed_bytes / 1e6:,.0f} MB. Free some space there or name another store with "
                 "--store."
+            )
+
+    def check_replaceable(self, keys: Iterable[str]) -> None:
+        """Raises StoreError, before any training, where a newer version stored one of these runs:
+        its entry would give way to one that says less.
+        """
+        newer = [key for key in keys if self._shelf.is_newer(key)]
+        if newer:
+            raise StoreError(
+                f"A newer version of repro stored {counted(len(newer), 'run')} of these in "
+                f"{self.root} ({newer[0][:12]}{', ...' if newer[1:] else ''}), and this version "
+                "would replace them. Update repro or name another store with --store."
             )
 
     def write(self, key: str, spec: RunSpec, files: Mapping[str, bytes | Path]) -> Path:

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from repro.spec import canonical_json
+from repro.strict import unique_keys
 
 
 def json_bytes(value: Any) -> bytes:
@@ -14,9 +15,13 @@ def json_bytes(value: Any) -> bytes:
     return f"{canonical_json(value)}\n".encode()
 
 
-def parse_json(data: bytes) -> Any:
-    """Strict JSON: what Python's parser takes beyond finite numbers is a ValueError."""
-    return json.loads(data, parse_constant=_finite, parse_float=_finite)
+def parse_json(data: bytes, *, unique: bool = False) -> Any:
+    """Strict JSON: what Python's parser takes beyond finite numbers is a ValueError.
+
+    `unique`: a key that stands twice in an object is one, too.
+    """
+    hook = unique_keys if unique else None
+    return json.loads(data, parse_constant=_finite, parse_float=_finite, object_pairs_hook=hook)
 
 
 def _finite(text: str) -> float:

@@ -32,23 +32,22 @@ def machine() -> str:
         boot.read_text().strip() if boot.exists() else "",
         str(namespace.readlink()) if namespace.is_symlink() else "",
     ]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    return hashlib.sha256(os.fsencode("\n".join(parts))).hexdigest()[:12]
 
 
 def started(pid: int) -> str | None:
     """When `pid` started, in clock ticks since boot (proc(5), field 22 of stat).
 
-    None where no such process lives, a zombie included; UNKNOWN on systems without /proc.
+    None where no such process lives, a zombie included; UNKNOWN where the system does not say.
     """
-    if not Path("/proc/self/stat").exists():
-        return UNKNOWN if _answers(pid) else None
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    # The second field is the command in parentheses, which may itself hold spaces and parentheses.
-    state, *rest = text.rpartition(")")[2].split()
-    return None if state in "ZX" else rest[18]
+        line = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:  # gone, hidden from this user, or a system without /proc
+        return UNKNOWN if _answers(pid) else None
+    # The second field is the command in parentheses, which may itself hold spaces, parentheses and
+    # bytes that are no text.
+    state, *rest = line.rpartition(b")")[2].split()
+    return None if state in b"ZX" else rest[18].decode()
 
 
 def _answers(pid: int) -> bool:
@@ -79,8 +78,9 @@ def is_leftover(path: Path) -> bool:
     without a change decides.
     """
     parts = path.name.split("-")
-    if len(parts) == 5 and parts[1] == machine() and parts[2].isdigit():
-        return started(int(parts[2])) != parts[3]
+    if len(parts) == 5 and parts[1] == machine() and parts[2].isdecimal():
+        found = started(int(parts[2]))
+        return found is None or (found != parts[3] and found != UNKNOWN)
     try:
         return time.time() - _last_change(path) > DAY
     except FileNotFoundError:  # something in it vanished while we looked: it is in use

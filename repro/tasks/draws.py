@@ -1,7 +1,8 @@
-"""What is drawn from a seed the same way for every task.
+"""How a cap's rows are drawn where no paper's code says how, and what generated sets share.
 
-A draw ranks every row by SHA-256 of (subset seed, row id), so whether a row is kept does not depend
-on the rows around it, and a smaller cap keeps a part of what a larger one keeps.
+The papers' own draws stand with their splits: `glue/development.py`, `text_to_text/division.py`. A
+draw here ranks every row by SHA-256 of (subset seed, row id), so whether a row is kept does not
+depend on the rows around it, and a smaller cap keeps a part of what a larger one keeps.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from repro.errors import ReproError
 
 Pool = Literal["train", "validation"]
 """The split that a task's training rows are drawn from."""
-FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)")
+FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)", re.ASCII)
 
 
 def drawn(ids: Iterable[str], count: int, seed: int) -> set[str]:

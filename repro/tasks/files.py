@@ -21,10 +21,13 @@ from typing import Any
 
 from repro.errors import MissingData
 from repro.spec.contents import Content, rows_digest
+from repro.strict import no_constant, unique_keys
 
 FOLDER_VARIABLE = "REPRO_DATA"
 SUFFIXES = (".jsonl.gz", ".jsonl")
 DIGEST = "sha256:"
+STRICT: dict[str, Any] = {"object_pairs_hook": unique_keys, "parse_constant": no_constant}
+"""How `json.loads` reads a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,10 @@ class DataSet:
         return unset if self.hub_id else ""
 
 
-def local_file(data: DataSet, split: str) -> Path | None:
-    """The split's file under $REPRO_DATA, if there is one.
+def local_folder(data: DataSet) -> Path | None:
+    """$REPRO_DATA, if it is set.
 
-    Raises MissingData where $REPRO_DATA is set and no folder: a mistyped one is not the hub's data.
+    Raises MissingData where it is no folder: a mistyped one is not the hub's data.
     """
     root = os.environ.get(FOLDER_VARIABLE)
     if not root:
@@ -60,8 +63,26 @@ def local_file(data: DataSet, split: str) -> Path | None:
             f"{FOLDER_VARIABLE} is {root}, and there is no such folder. Set it to the folder that "
             f"holds {data.folder}{data.or_hub}."
         )
+    return folder
+
+
+def local_file(data: DataSet, split: str) -> Path | None:
+    """The split's file under $REPRO_DATA, if there is one.
+
+    Raises MissingData where $REPRO_DATA is no folder, and for two files of one split, as either may
+    be the one that was meant.
+    """
+    folder = local_folder(data)
+    if folder is None:
+        return None
     names = (folder / data.folder / f"{split}{suffix}" for suffix in SUFFIXES)
-    return next((path for path in names if path.is_file()), None)
+    found = [path for path in names if path.is_file()]
+    if len(found) > 1:
+        both = " and ".join(path.name for path in found)
+        raise MissingData(
+            f"{found[0].parent} holds both {both} for one split. Remove the one that is not meant."
+        )
+    return found[0] if found else None
 
 
 def absent_splits(data: DataSet, splits: Sequence[str]) -> list[str]:
@@ -176,13 +197,16 @@ def count_lines(content: bytes) -> int:
 
 
 def json_rows(content: bytes, name: str) -> Iterator[tuple[Any, str]]:
-    """(row, its place for errors) of a .jsonl file called `name`; raises MissingData."""
+    """(row, its place for errors) of a .jsonl file called `name`.
+
+    Raises MissingData for a line that is not UTF-8, no strict JSON, or gives a key twice.
+    """
     for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():
             continue
         place = f"{name}, line {number}"
         try:
-            yield json.loads(line.decode("utf-8")), place
+            yield json.loads(line.decode("utf-8"), **STRICT), place
         except UnicodeDecodeError as error:
             raise MissingData(
                 f"{place}: not UTF-8 (byte {error.start + 1} of the line is "

@@ -54,8 +54,9 @@ def look(name: str) -> Found:
     Raises MissingData where $REPRO_DATA is set and no folder.
     """
     known, data = _published(name), _data_set(name)
-    paths = _paths(known)
+    files.local_folder(data)
     try:
+        paths = _paths(known)
         here = {
             split: files.count_lines(files.local_content(data, path))
             for split, path in paths.items()

@@ -78,8 +78,8 @@ class Cohort:
         """
         self.learner.train()
         self.dropout.active = True
-        summed = self.recipe.over_tokens == "sum"
-        losses = self.loss(self.outputs(inputs), targets) * (1.0 if summed else share)
+        weight = 1 / self.recipe.loss_parts if self.recipe.over_tokens == "sum" else share
+        losses = self.loss(self.outputs(inputs), targets) * weight
         self.parameters.accumulate(losses.sum())
         return losses.detach()
 

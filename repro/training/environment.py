@@ -112,8 +112,8 @@ def peak_memory(device: Any) -> int:
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
     try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+        lines = Path("/proc/self/status").read_bytes().splitlines()  # one holds the process's name
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"VmHWM"))
     except (OSError, StopIteration):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -121,7 +121,7 @@ def peak_memory(device: Any) -> int:
 def cpu_name() -> str:
     """As /proc/cpuinfo names it, else the platform's word."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as stream:
             names = [line.split(":", 1)[1].strip() for line in stream if "model name" in line]
     except OSError:
         names = []
@@ -132,7 +132,9 @@ def driver_version() -> str | None:
     """The NVIDIA driver's version, None where nvidia-smi does not tell."""
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        answer = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=10, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return answer.stdout.splitlines()[0].strip() if answer.stdout else None

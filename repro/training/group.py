@@ -24,9 +24,16 @@ from repro.backbones.load import Encoder
 from repro.methods.learner import Learned
 from repro.spec import RunSpec, run_key
 from repro.store.atomic import write_json
+from repro.store.entry import file_digest
 from repro.tasks.data import Collector, TaskData
 from repro.training.batches import drawn_order, epoch_order, length_sorted
-from repro.training.checkpoint import Checkpoint, HistoryFile, read_artefact, write_artefact
+from repro.training.checkpoint import (
+    Checkpoint,
+    Damaged,
+    HistoryFile,
+    read_artefact,
+    write_artefact,
+)
 from repro.training.cohort import Cohort, Start, cohorts_of
 from repro.training.feed import Feed
 from repro.training.member import Member, Settings
@@ -40,7 +47,8 @@ class Group:
     """Trains `specs` together; `work` holds their checkpoints until the results are stored.
 
     `built`: the same runs with what their parents found in its place (`with_layers`). `start`: the
-    run that all of them start from, and its artefact.
+    run that all of them start from, and its artefact. Raises Damaged, as `train` does, where `work`
+    holds files that it cannot continue from.
     """
 
     def __init__(
@@ -61,6 +69,7 @@ class Group:
         passing = -(-len(self.lengths) // recipe.batch_size)
         self.steps_an_epoch = recipe.look_steps or passing
         self.steps = recipe.steps or self.steps_an_epoch * recipe.epochs
+        self._checkpoint = Checkpoint.read(work)
         self.members = [self._member(*pair) for pair in zip(specs, self.specs, strict=True)]
         self.cohorts = [self._cohort(part) for part in self._partition()]
         self.feed = Feed(self.cohorts, encoder, data, settings)
@@ -322,6 +331,7 @@ class Group:
                     "scores": member.scores,
                     "kept": member.kept,
                     "best": member.best,
+                    "predictions": self._digest_of_predictions(member),
                 }
                 for member in self.members
             ],
@@ -338,30 +348,47 @@ class Group:
                         path.unlink()
 
     def _resume(self) -> None:
-        checkpoint = Checkpoint.read(self.work)
-        progress = json.loads(checkpoint.progress) if checkpoint else None
-        if checkpoint is None or progress is None:
+        checkpoint, self._checkpoint = self._checkpoint, None
+        if checkpoint is None:
             for member in self.members:
-                member.history.cut(0)
+                member.history.restart()
             return
+        progress = json.loads(checkpoint.progress)
         self.step, self.evaluated = progress["step"], progress["evaluated"]
         self.trained_tokens = progress["trained_tokens"]
         self.seconds, self.resumes = progress["seconds"], progress["resumes"] + 1
         for member, stored in zip(self.members, progress["members"], strict=True):
-            member.history.cut(stored["history"])
+            member.history.cut(*stored["history"])
             member.diverged_at, member.scores = stored["diverged_at"], stored["scores"]
             member.kept, member.best = stored["kept"], stored["best"]
+            self._check_kept(member, stored["predictions"])
         for number, cohort in enumerate(self.cohorts):
             lead = f"{number}."
             part = {n[len(lead) :]: t for n, t in checkpoint.tensors.items() if n.startswith(lead)}
+            if _shapes(part) != _shapes(cohort.state()):
+                raise Damaged(f"The checkpoint in {self.work} is of another device or version.")
             cohort.load_state(part)
         self.report({"event": "resumed", "step": self.step, "steps": self.steps})
 
+    def _check_kept(self, member: Member, predictions: str | None) -> None:
+        """Raises Damaged where what the checkpoint counts on lies beside it no longer."""
+        finished = self.evaluated == self.lead.recipe.epochs
+        if member.diverged_at is None and (finished or member.kept is not None):
+            read_artefact(self.artefact(member))
+        if self._digest_of_predictions(member) != predictions:
+            raise Damaged(f"{self.predictions(member)} does not hold what its checkpoint says.")
+
+    def _digest_of_predictions(self, member: Member) -> str | None:
+        """None until the last epoch was scored; of a run that diverged, too."""
+        if self.evaluated < self.lead.recipe.epochs or member.diverged_at is not None:
+            return None
+        path = self.predictions(member)
+        return file_digest(path) if path.exists() else None
+
     def _partition(self) -> list[list[int]]:
         """Which members train as one learner: those of the checkpoint, where there is one."""
-        started = Checkpoint.progress_of(self.work)
-        if started is not None:
-            stored: list[list[int]] = json.loads(started)["cohorts"]
+        if self._checkpoint is not None:
+            stored: list[list[int]] = json.loads(self._checkpoint.progress)["cohorts"]
             return stored
         mean = sum(self.lengths) / max(1, len(self.lengths))
         tokens = mean * self.lead.recipe.batch_size
@@ -379,3 +406,7 @@ class Group:
 
 def _outdoes(found: float, best: float, ties: bool) -> bool:
     return found > best or (ties and found == best)
+
+
+def _shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}

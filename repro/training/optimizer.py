@@ -2,9 +2,13 @@
 
 torch's fused kernel does the arithmetic, in one pass over memory. The released ResAdapters and
 Houlsby code use AdamW without bias correction, and one gradient clip a stack.
+Norms are summed in double precision: in single precision a sum over the 110 million parameters of
+BERT-base is off by about 1 % on a CPU.
 """
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
@@ -38,7 +42,7 @@ class AdamW:
     def step(self, number: int) -> Tensor:
         """Takes step `number` (from 1), clears gradients; returns their norms (runs, stacks)."""
         gradients = self.parameters.gradients
-        norms: Tensor = torch.linalg.vector_norm(gradients, dim=2)
+        norms: Tensor = torch.linalg.vector_norm(gradients, dim=2, dtype=torch.float64).float()
         if self.clips:
             gradients.mul_((self.limit / (norms + 1e-6)).clamp_(max=1.0).unsqueeze(2))
         factor = scheduled(self.recipe, number, self.steps)
@@ -78,11 +82,19 @@ class AdamW:
 
 
 def scheduled(recipe: Recipe, number: int, steps: int) -> float:
-    """The factor on the learning rate at step `number` (from 1) of `steps`."""
-    rising = recipe.warmup * steps
-    if number <= rising:
-        return number / rising
+    """The factor on the learning rate at step `number` (from 1) of `steps`.
+
+    As in the originals the first step of a warm-up has rate 0. "constant" and "linear" are those of
+    transformers (`get_constant_schedule_with_warmup`, `get_linear_schedule_with_warmup`), whose
+    Trainer rounds the steps of a warm-up up. "bert" is optimization.py of google-research/bert,
+    which rounds them down, and whose linear decay counts from the first step of all.
+    """
+    before = number - 1
+    share = round(recipe.warmup * steps, 6)  # 0.07 * 100 is a little more than 7
+    rising = math.floor(share) if recipe.schedule == "bert" else math.ceil(share)
+    if before < rising:
+        return before / rising
     if recipe.schedule == "constant":
         return 1.0
-    # at most 1: a warm-up that ends between two steps leaves the first falling one above the line
-    return min(1.0, (steps - number + 1) / max(1.0, steps - rising))
+    start = 0 if recipe.schedule == "bert" else rising
+    return (steps - before) / (steps - start)

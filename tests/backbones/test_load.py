@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from fake_hub import COMMIT, Hub, run_with_hub, serving
 from run_samples import changed
+from tiny_folder import change_file, change_weights
 from tiny_models import minilm_tokenizer, tiny_bert, tiny_data
 
 from repro.backbones.describe import describe
@@ -129,26 +130,44 @@ def test_bf16_halves_the_weights_and_keeps_the_numbers_near(folder: Path) -> Non
     torch.testing.assert_close(short[-1][real].float(), exact[-1][real], rtol=0.1, atol=0.1)
 
 
-def test_weights_that_lack_a_tensor_are_refused(folder: Path, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    broken = copy_of(folder, tmp_path / "broken")
-    tensors = load_file(broken / "model.safetensors")
-    lost = "encoder.layer.1.attention.self.query.weight"
-    save_file(
-        {name: t for name, t in tensors.items() if name != lost},
-        broken / "model.safetensors",
-        metadata={"format": "pt"},
-    )
-    with pytest.raises(MissingModel, match=re.escape(f"lack {lost} and 0 other tensors")):
-        load(broken)
+def on_mirror(folder: Path, to: Path, backbone: Backbone) -> tuple[Path, Backbone]:
+    """The folder as a hub's model below REPRO_MODELS, which is met first when it is loaded."""
+    return copy_of(folder, to / "tiny" / "bert"), changed(backbone, ("id",), "tiny/bert")
 
 
-def test_weights_that_are_no_weights_are_refused(folder: Path, tmp_path: Path) -> None:
-    broken = copy_of(folder, tmp_path / "broken")
-    (broken / "model.safetensors").write_bytes(b"not weights at all")
-    with pytest.raises(MissingModel, match="backbone local could not be loaded"):
-        load(broken)
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda at: change_weights(at, encoder_layer_1_attention_self_query_weight=None),
+         "its weights lack encoder.layer.1.attention.self.query.weight. Replace them"),
+        (lambda at: (at / "model.safetensors").write_bytes(b"not weights at all"),
+         "it could not be loaded ("),
+        (lambda at: (at / "tokenizer.json").write_text("{}"), "tokenizer is none of a BERT"),
+        (lambda at: change_weights(at, **{"encoder.layer.0.rotary.weight": np.ones(2, np.float32)}),
+         "its weights hold encoder.layer.0.rotary.weight, which the model of its config.json has "),
+        (lambda at: change_file(at / "config.json", position_embedding_type="relative_key_query"),
+         "position_embedding_type 'relative_key_query', and the installed transformers library "),
+        (lambda at: change_weights(at, encoder_layer_2_output_dense_bias=np.full(32, np.inf,
+                                                                                 np.float32)),
+         "a number in encoder.layer.2.output.dense.bias that is not finite"),
+        (lambda at: change_file(at / "config.json", vocab_size=30_523),
+         "embeddings.word_embeddings.weight of 30522 x 32, and config.json makes it 30523 x 32"),
+        (lambda at: change_file(at / "tokenizer_config.json", pad_token="[NOVEL]"),
+         "its tokenizer has tokens up to number 30,522, and its vocabulary is 30,522"),
+    ],
+)  # fmt: skip
+def test_a_model_whose_files_do_not_fit_is_refused_where_it_is_loaded(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Any, said: str
+) -> None:
+    """Without a word of the hub, as its files are in a folder."""
+    path, backbone = on_mirror(folder, tmp_path, describe(str(folder)))
+    monkeypatch.setenv("REPRO_MODELS", str(tmp_path))
+    spoil(path)
+    with pytest.raises(MissingModel) as caught:
+        load_encoder(backbone, {}, CPU)
+    assert str(caught.value).startswith(f"The model {path} cannot be used: ")
+    assert said in str(caught.value)
+    assert "onnect to the hub" not in str(caught.value)
 
 
 def test_a_mirror_that_holds_another_model_is_refused(

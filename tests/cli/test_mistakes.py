@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_folder import write_tiny_bert
+from tiny_folder import change_file, write_tiny_bert
 
 Call = Callable[..., Any]
 
@@ -64,6 +64,47 @@ def test_a_model_folder_without_weights_names_the_files(says: Call, tmp_path: Pa
     (tmp_path / "model" / "config.json").write_text("{}")
     said = says("table", "ResAdapters-1", "--backbone", "model", code=2, contains="no model.safe")
     assert "config.json, model.safetensors, tokenizer.json" in said
+
+
+@pytest.mark.parametrize("verb", ["plan", "table"])
+def test_a_model_that_does_not_fit_is_refused_before_anything_is_trained(
+    says: Call, tmp_path: Path, verb: str
+) -> None:
+    folder = write_tiny_bert(tmp_path / "mine", hidden=8, pieces=40, positions=64)
+    change_file(folder / "config.json", position_embedding_type="relative_key")
+    says(
+        verb, "3-shared-2", "--scale", "smoke", "--backbone", "mine", code=2,
+        contains="mine cannot be used: config.json asks for position_embedding_type",
+    )  # fmt: skip
+
+
+def test_a_mirror_of_the_hub_that_does_not_fit_is_refused_before_anything_is_trained(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and not by every job that would load it."""
+    monkeypatch.setenv("REPRO_MODELS", str(tmp_path))
+    mirror = tmp_path / "google-bert" / "bert-base-uncased"
+    write_tiny_bert(mirror, hidden=8, pieces=40)
+    change_file(mirror / "config.json", num_attention_heads=3)
+    asked = ("--scale", "smoke", "--tasks", "rte", "--backbone", "google-bert/bert-base-uncased")
+    answer = cli("table", "3-shared-2", *asked, "--device", "cpu")
+    assert answer.code == 2
+    assert answer.err.endswith(
+        f"repro: The model {mirror} cannot be used: its 3 attention heads do not divide the hidden "
+        "size 8 (config.json). Put the config.json there that belongs to the weights.\n"
+    )
+    assert "job" not in answer.err
+
+
+@pytest.mark.parametrize("verb", ["plan", "table"])
+def test_windows_longer_than_the_positions_are_refused_with_both_numbers(
+    says: Call, tmp_path: Path, verb: str
+) -> None:
+    write_tiny_bert(tmp_path / "short", hidden=8, pieces=40, positions=64)
+    says(
+        verb, "3-shared-2", "--scale", "smoke", "--backbone", "short", code=2,
+        contains=["up to 128 tokens", "short has 64 positions", "--set task.max_length=64"],
+    )  # fmt: skip
 
 
 def test_a_depth_that_is_no_multiple_of_three_names_the_depths_that_are(
@@ -218,3 +259,10 @@ def test_a_terminal_that_has_no_sign_for_a_dash_gets_its_code() -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\u2014" in done.stdout
+
+
+def test_files_of_the_current_folder_stand_for_no_library(run: Call, tmp_path: Path) -> None:
+    for name in ("typer", "random", "statistics", "pydantic"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(99)\n")
+    answer = run("list", at=tmp_path)
+    assert (answer.code, answer.err) == (0, "")

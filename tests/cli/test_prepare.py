@@ -86,6 +86,16 @@ def test_a_damaged_file_is_named_below_the_list(cli: Call, folder: Path) -> None
     assert f"airline: {path} cannot be read" in found.out
 
 
+def test_two_files_of_one_split_are_named_below_the_list(cli: Call, folder: Path) -> None:
+    path = write_texts(folder, "airline", "train", text_rows("airline", 30))
+    path.with_suffix("").write_bytes(b"{}")
+    found = cli("prepare")
+    assert found.code == 0
+    assert line_of(found.out, "airline").endswith("damaged")
+    assert "airline holds both train.jsonl.gz and train.jsonl for one split" in found.out
+    assert "\nsms-spam" in found.out
+
+
 def test_a_folder_that_is_none_is_told(cli: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRO_DATA", "nowhere")
     for words in (["prepare"], ["prepare", "airline"]):

@@ -47,6 +47,9 @@ def test_values_are_read_as_json_where_they_are_that() -> None:
         ("method.kind=linear-probe", "method.kind says what a run is of"),
         ("task.tasks=cola", "by --tasks"),
         ("backbone.id=bert", "or by --backbone"),
+        ("recipe.epochs=1_0", "recipe.epochs=1_0: write a number with the digits 0 to 9"),
+        ("recipe.learning_rate=inf", "write a number with the digits 0 to 9"),
+        ("recipe.epochs=３", "write a number with the digits 0 to 9"),
     ],
 )
 def test_what_is_no_field_is_refused(given: str, said: str) -> None:

@@ -17,10 +17,13 @@ from run_samples import run_spec
 from tiny_folder import write_tiny_bert
 
 from repro.backbones.describe import describe
+from repro.engine import process
 from repro.engine.jobs import Execution, Job, make_job, write_job
 from repro.engine.loaded import TASKS_KEPT, Loaded
 from repro.engine.local import LocalExecutor
 from repro.engine.process import Worker
+from repro.engine.worker import LOG, Exit
+from repro.errors import ChangedProgram
 from repro.spec import (
     AdaptableAdapters,
     BottleneckAdapters,
@@ -139,6 +142,48 @@ def test_a_run_says_by_digest_what_its_encoder_and_its_rows_were_read_from(
     )
     digest = hashlib.sha256(lines.encode()).hexdigest()
     assert read.data["glue_wnli"].digests["validation"] == digest
+
+
+def foreign_folder(folder: Path) -> Path:
+    """A folder with another checkout, and with files that have a library's name."""
+    (folder / "repro" / "engine").mkdir(parents=True)
+    names = ("repro/__init__", "repro/engine/__init__", "repro/engine/worker", "random", "types")
+    for name in (*names, "torch", "pydantic"):
+        (folder / f"{name}.py").write_text("raise SystemExit(99)\n")
+    return folder
+
+
+def test_a_process_runs_its_own_code_whatever_lies_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "work" / "0123"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(foreign_folder(tmp_path / "current"))
+    with Worker([tmp_path]) as worker:
+        code, failed = worker.train("0123", folder, lambda event: None)
+    assert (code, failed["message"]) == (Exit.ERROR, f"{folder} holds no job.")
+
+
+def test_bytes_that_are_no_text_in_a_librarys_output_go_to_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nprintf '\\377 of 3\\n'\nexit 7\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with Worker([tmp_path]) as worker:
+        assert worker.train("0123", tmp_path, lambda event: None) == (7, {})
+    assert (tmp_path / LOG).read_bytes() == b"\\xff of 3\n"
+
+
+def test_code_that_changed_since_the_plan_trains_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "code_digest", lambda: "that of this command")
+    spec = run_spec()
+    with pytest.raises(ChangedProgram, match="Give the same command again"):
+        LocalExecutor().run([make_job([spec])], store, Execution())
+    assert store.state(run_key(spec)) == "missing"
 
 
 # -- with a stand-in, whose end each test chooses -------------------------------------------------

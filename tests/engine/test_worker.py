@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ from tiny_models import tiny_data
 
 from repro.backbones.describe import describe
 from repro.engine import worker
-from repro.engine.jobs import Execution, JobFile, make_job, write_job
+from repro.engine.jobs import Execution, make_job, write_job
 from repro.engine.loaded import Loaded
 from repro.engine.results import collapsed
 from repro.engine.worker import Exit
@@ -219,7 +220,7 @@ def train_on(
         monkeypatch.setattr(worker, "report", report)
         execution = Execution(threads=1, checkpoint_steps=1, folders={revision: str(model)})
         folder = write_job(store, make_job(specs), execution)
-        return worker.guarded(store, folder, JobFile(specs=specs, execution=execution), Loaded())
+        return worker.execute(store, folder, Loaded())
 
     return run
 
@@ -258,12 +259,49 @@ def test_a_worker_cut_anywhere_and_started_again_stores_the_same_bytes(
     assert train_on(store, members) == Exit.DONE
     unbroken = Store(tmp_path / "unbroken")
     assert train_on(unbroken, members) == Exit.DONE
-    for key in map(run_key, members):
-        ours, theirs = store.read(key), unbroken.read(key)
-        assert ours is not None
-        assert theirs is not None
+    assert contents(store, members) == contents(unbroken, members)
+
+
+def contents(store: Store, members: list[RunSpec]) -> dict[str, bytes]:
+    """The files of the members' entries that do not depend on the machine."""
+    found = {}
+    for spec in members:
+        run = store.read(run_key(spec))
+        assert run is not None
         for name in ("history.jsonl", "result.json", "predictions.json", "adapter.safetensors"):
-            assert (ours.path / name).read_bytes() == (theirs.path / name).read_bytes(), name
+            found[f"{run.key}/{name}"] = (run.path / name).read_bytes()
+    return found
+
+
+@pytest.mark.parametrize("pattern", ["checkpoint.safetensors", "history-*"])
+def test_a_damaged_work_folder_is_set_aside_and_the_job_begins_anew(
+    pattern: str,
+    tmp_path: Path,
+    specs: list[RunSpec],
+    train_on: Callable[..., int],
+    heard: list[Event],
+) -> None:
+    unbroken, store = Store(tmp_path / "unbroken"), Store(tmp_path / "cut")
+    assert train_on(unbroken, specs[1:2]) == Exit.DONE
+
+    def cut(event: Event) -> None:
+        if event.get("step") == 4:
+            raise Cut
+
+    with pytest.raises(Cut):
+        train_on(store, specs[1:2], cut)
+    folder = store.work_dir(make_job(specs[1:2]).id)
+    path = next(folder.glob(pattern))
+    path.write_bytes(path.read_bytes()[:-7])
+    damaged = path.read_bytes()
+    heard.clear()
+    assert train_on(store, specs[1:2]) == Exit.DONE
+    assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
+    assert "resumed" not in kinds(heard)
+    event = next(event for event in heard if event["event"] == "damaged")
+    assert path.name in event["message"]
+    assert Path(event["place"]).parent == store.root / "quarantine"
+    assert (Path(event["place"]) / path.name).read_bytes() == damaged
 
 
 def test_a_worker_whose_parent_is_gone_already_does_not_begin(
@@ -390,6 +428,19 @@ def test_runs_that_another_process_holds_are_left_to_it(
     with store.claim([run_key(specs[1])]):
         assert train(specs[1], specs[3]) == Exit.CLAIMED_ELSEWHERE
     assert heard == []
+
+
+def test_a_store_without_locks_is_no_failure_of_the_runs(
+    train: Train, specs: list[RunSpec], heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert train(specs[1]) == Exit.ERROR
+    kind, message = last_failure(heard)
+    assert kind == "store"
+    assert "Cannot lock files" in message
 
 
 def test_runs_that_another_process_stored_are_not_trained_again(

@@ -168,6 +168,14 @@ def test_recipes_are_those_of_the_released_code() -> None:
     assert method_of(chain).temperature == float(text["Gumbel-softmax temperature"])
 
 
+def test_epochs_are_the_papers_for_low_data_and_the_codes_for_all_rows() -> None:
+    """Section 4.4 states 20 epochs for the low-data setting alone; run.py's default is 20, too."""
+    for block, origin in ((LOW_100, "paper"), ("Full data", "code")):
+        spec = chain_of(AA, "cola", asked(), block, 42)[-1]
+        assert spec.recipe.epochs == 20
+        assert spec.sources["recipe.epochs"].origin == origin
+
+
 def test_every_value_of_every_run_has_a_source() -> None:
     for spec in runs(tasks=("cola",)):
         method = {"method"} if isinstance(spec.method, LastLayers) else set()

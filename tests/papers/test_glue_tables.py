@@ -162,6 +162,10 @@ def test_houlsbys_setting_is_the_papers() -> None:
         HOULSBY.rows[1], HOULSBY.scores[0], request(HOULSBY, as_released=True)
     )[0]
     assert released.method == method.model_copy(update={"init_std": 1e-3})
+    # optimization.py: the rate is not rescaled after the warm-up; BERT's own rows always have it
+    assert released.recipe == recipe.model_copy(update={"schedule": "bert"})
+    tuned = HOULSBY.cell_runs(HOULSBY.rows[0], HOULSBY.scores[0], asked)[0]
+    assert (tuned.method.kind, tuned.recipe.schedule) == ("full-fine-tuning", "bert")
 
 
 def test_every_field_of_a_swept_run_has_a_source() -> None:

@@ -85,6 +85,7 @@ def test_the_paper_scale_trains_as_the_released_configurations_say(model: str) -
     )  # fmt: skip
     assert task.temperature == float(config("temperature"))
     assert (recipe.schedule, recipe.over_tokens, recipe.keep) == ("linear", "sum", "first-best")
+    assert recipe.loss_parts == 4  # the mean over four GPUs of sums over 32 rows
     assert (recipe.adam_eps, recipe.weight_decay, recipe.clip_norm) == (1e-8, 0.0, 1.0)
     assert (task.train_rows, task.evaluation_rows, task.split_seed) == (None, None, 42)
     assert spec.seed == 42

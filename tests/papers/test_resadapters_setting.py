@@ -116,6 +116,8 @@ def test_the_printed_fine_tuning_row_is_a_probe_of_a_tuned_encoder() -> None:
     assert spec.method == LinearProbe(layer=12)
     assert spec.backbone == KNOWN[BERT_BASE_SQUAD2]
     tuned = run_of(TWO, "full-fine-tuning")
+    # optimization.py of BERT: no decay of biases and layer norms, 1 - g/N after the warm-up
+    assert (tuned.recipe.decayed, tuned.recipe.schedule) == ("matrices", "bert")
     assert tuned.method == FullFineTuning(dropout=0.1)
     assert tuned.backbone == KNOWN[BERT_BASE]
 

@@ -39,6 +39,7 @@ from repro.report.render import json_text
 from repro.spec.spans import Span
 from repro.store import Store
 
+PROJECT = Path(__file__).parents[2]
 NAME = "figures/ablation-heatmap.smoke.Made-up-L{}"
 
 
@@ -86,6 +87,43 @@ def test_the_same_data_gives_the_same_bytes(small: AblationView, tmp_path: Path)
     for path in paths:
         other = tmp_path / "two" / path.relative_to(tmp_path / "one")
         assert path.read_bytes() == other.read_bytes(), path.suffix
+
+
+DRAWN = """
+import hashlib
+from repro.report.figures.style import blank, rendered, styled
+
+with styled():
+    import seaborn
+
+    drawing = blank(3, 2)
+    seaborn.lineplot(x=[0, 1, 2], y=[0, 3, 1], ax=drawing.add_subplot(title="R = x / y"))
+    for format, picture in rendered(drawing).items():
+        print(format, hashlib.sha256(picture).hexdigest())
+"""
+
+
+def drawn_in(folder: Path, **environment: str) -> list[str]:
+    """The digests of a drawing's files, made in a process of its own with this environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", DRAWN],
+        env=os.environ | {"PYTHONPATH": str(PROJECT)} | environment, cwd=folder,
+        capture_output=True, check=False, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_bytes_do_not_depend_on_what_is_set_for_matplotlib(tmp_path: Path) -> None:
+    plain, damaged, styles = (tmp_path / name for name in ("a", "b", "b/stylelib"))
+    for folder in (plain, styles):
+        folder.mkdir(parents=True)
+    (damaged / "matplotlibrc").write_bytes(b"\xff\xfe not text")
+    (styles / "house.mplstyle").write_bytes(b"\xff\xfe not text")
+    expected = drawn_in(plain)
+    assert [line.split()[0] for line in expected] == ["png", "svg", "pdf"]
+    inline = "module://matplotlib_inline.backend_inline"  # a notebook's, not installed here
+    assert drawn_in(damaged, MPLBACKEND=inline, MPLCONFIGDIR=str(damaged)) == expected
 
 
 def test_no_date_enters_a_picture(small: AblationView) -> None:

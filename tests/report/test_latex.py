@@ -38,6 +38,10 @@ def view(store: Store, asked: Request) -> TableView:
         ("--no-run", "{-}{-}no-run"),
         ("[a]*", "{[}a{]}{*}"),
         ("é ç ö", r"\'{e} \c{c} " + r"\"{o}"),
+        ("e\u0301 c\u0327 A\u030a", r"\'{e} \c{c} \r{A}"),  # decomposed, as macOS names files
+        ("h\u0323 x\u0304", r"\d{h} \={x}"),
+        ("&\u0301 e\u0361", r"\&U+0301 eU+0361"),
+        ("'' ,, '--'", "{'}{'} {,}{,} '{-}{-}'"),
         ("中", "U+4E2D"),
         ("two\n lines", "two lines"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from glue_samples import write_split
+from glue_samples import write_lines, write_split
 from safetensors.torch import load_file
 from server_rules import opened
 from server_samples import ASKED, ROW, Answer, Tiny, cohort_of, encoder_of
@@ -155,6 +156,22 @@ def adapted_bert(folder: Path, trained: dict[str, torch.Tensor]) -> Any:
         layer.attention.output.dense.register_forward_hook(hook(number))
         layer.output.dense.register_forward_hook(hook(number))
     return model
+
+
+def test_the_order_of_lines_in_a_test_set_changes_nothing(
+    cli: Call, tiny: Tiny, real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real test set of STS-B, its lines as published and shuffled: the same archive."""
+    lines = gzip.decompress((real_data / "glue_stsb" / "test.jsonl.gz").read_bytes()).splitlines()
+    shuffled = random.Random(1).sample(lines, len(lines))
+    archives = []
+    for name, found in (("as-published", lines), ("shuffled", shuffled)):
+        write_lines(tmp_path / name, "stsb", "test", found)
+        monkeypatch.setenv("REPRO_DATA", str(tmp_path / name))
+        path = tmp_path / f"{name}.zip"
+        assert export(cli, tiny, "--tasks", "stsb", "--fill", "--out", path).code == 0
+        archives.append(path.read_bytes())
+    assert archives[0] == archives[1]
 
 
 def test_numbers_are_clipped_to_what_sts_b_allows() -> None:

@@ -154,6 +154,8 @@ def test_another_value_needs_replace_and_leaves_all_as_it_was(
         (["rte,,accuracy,-1"], "Expected a number from 0 to 100"),
         (["cola,,matthews,-101"], "Expected a number from -100 to 100"),
         (["rte,,accuracy,nan"], "line 2: accuracy is 'nan'"),
+        (["stsb,,pearson,8_7.1"], "line 2: pearson is '8_7.1'"),
+        (["stsb,,pearson,８７.１"], "line 2: pearson is '８７.１'"),
         (["mnli,,accuracy,80"], "test_matched or test_mismatched"),
         (["rte,,accuracy,60", "sst2,,accuracy,90", "rte,test,accuracy,60"], "line 4: accuracy of"),
         (["qqp,,f1,70"], "QQP.tsv of this submission was filled with 0"),
@@ -192,6 +194,8 @@ def test_json_brings_the_same_scores_as_csv(
     ("text", "expected"),
     [
         ('[{"task": "rte", "metric": "accuracy", "value": NaN}]', "is no strict JSON"),
+        ('[{"task": "rte", "metric": "accuracy", "value": 1, "value": 2}]', "'value' stands twice"),
+        ('[{"task": "rte", "metric": "accuracy", "value": "6_6"}]', "score 1: accuracy is '6_6'"),
         ('{"rte": 66.4}', "holds one dict. Expected a list of objects"),
         ('[{"task": "rte", "value": 66.4}]', "score 1 has the keys task, value"),
         ('[{"task": "rte", "metric": "accuracy", "value": true}]', "score 1: accuracy is 'True'"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from inside_samples import adapters
-from run_samples import cells, run_spec
+from run_samples import cells, changed, run_spec
 
 from repro.errors import ReproError
 from repro.spec import (
@@ -22,8 +22,11 @@ from repro.spec import (
     Method,
     RunSpec,
     TaggingTask,
+    Task,
     TopLayers,
+    run_key,
 )
+from repro.spec.backbones import KNOWN
 from repro.spec.limits import check_run
 
 COLA = GlueTask(name="cola", source="generated", revision="by hand")
@@ -140,3 +143,34 @@ def test_spans_are_no_tags() -> None:
     tagging = TaggingTask(source="generated", revision="by hand")
     for method in (cells(), LinearProbe(layer=1), AlwaysNull()):
         assert "conll2003 wants" in refusal(run_spec(method, task=tagging))
+
+
+@pytest.mark.parametrize("positions", [64, 128])
+@pytest.mark.parametrize(
+    ("task", "method"),
+    [
+        (COLA, adapters()),
+        (TaggingTask(source="generated", revision="by hand"), FrozenFeatures(units=8)),
+        (run_spec().task, cells()),
+    ],
+)
+def test_an_input_longer_than_the_positions_is_refused_with_both_numbers(
+    positions: int, task: Task, method: Method
+) -> None:
+    encoder = changed(run_spec().backbone, ("positions",), positions)
+    spec = run_spec(method, backbone=encoder, task=task, task__max_length=600)
+    said = refusal(spec)
+    assert "up to 600 tokens" in said
+    assert f"tiny has {positions} positions" in said
+    assert f"--set task.max_length={positions}" in said
+    check_run(changed(spec, ("task", "max_length"), positions))
+
+
+def test_positions_are_no_identity_and_a_t5_has_none() -> None:
+    spec = run_spec()
+    longer = changed(spec, ("backbone", "positions"), 512)
+    assert run_key(longer) == run_key(spec)
+    known: dict[str, set[int | None]] = {"bert": set(), "t5": set()}
+    for backbone in KNOWN.values():
+        known[backbone.family].add(backbone.positions)
+    assert known == {"bert": {512}, "t5": {None}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import threading
 from collections.abc import Callable
@@ -89,6 +91,40 @@ def test_claim_where_nothing_can_be_written_is_an_error_with_a_sentence(tmp_path
         pass
 
 
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_where_there_are_no_locks_nothing_is_claimed_and_one_sentence_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    store, lines = listening(tmp_path)
+    with store.claim(KEYS[:1]):  # so that there are lock files to look at
+        pass
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    before = tree(tmp_path)
+    sentence = rf"Cannot lock files in {tmp_path}.*: {os.strerror(code)}\. .*--store\.$"
+    with pytest.raises(StoreError, match=sentence):
+        store.check_writable()
+    with pytest.raises(StoreError, match=sentence), store.claim(KEYS):
+        pass
+    assert tree(tmp_path) == before
+    assert [store.state(key) for key in KEYS[:2]] == ["missing", "missing"]
+    assert len(lines) == 1
+    assert os.strerror(code) in lines[0]
+
+
+def test_marker_file_that_a_kill_on_another_host_left_blocks_nobody(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / f"{KEYS[0]}.lock").write_text("4711\nanother-host\n")
+    assert store.state(KEYS[0]) == "missing"
+    with store.claim(KEYS) as held:
+        assert held == set(KEYS)
+        assert store.state(KEYS[0]) == "running"
+
+
 def test_sweep_takes_what_the_dead_left_and_nothing_of_the_living(
     tmp_path: Path, start: Start
 ) -> None:
@@ -121,6 +157,30 @@ def test_sweep_reaches_failures_requests_quarantine_and_work(tmp_path: Path) -> 
     (tmp_path / "work/file").write_text("x")
     assert Store(tmp_path).sweep() == len(places)
     assert set(tree(tmp_path)) == {"work/job-1/state.json", "work/file"}
+
+
+@pytest.mark.usefixtures("strange_name")
+def test_process_whose_name_is_no_text_has_a_start_like_any_other(tmp_path: Path) -> None:
+    ticks = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[19]
+    assert started(os.getpid()) == ticks.decode()
+    path = tmp_path / unfinished_name(".tmp")
+    path.write_text("x")
+    assert Store(tmp_path).sweep() == 0
+    assert path.exists()
+
+
+def test_unfinished_work_of_a_process_that_is_hidden_from_this_user_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /proc is where it is mounted with hidepid."""
+    path = tmp_path / unfinished_name(".tmp")
+    path.write_text("x")
+
+    def refuse(*_: object) -> bytes:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert not is_leftover(path)
 
 
 def set_age(path: Path, seconds: float) -> None:

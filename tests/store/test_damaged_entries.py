@@ -217,7 +217,69 @@ def test_entry_whose_spec_a_later_version_wrote_is_left_alone(tmp_path: Path) ->
     before = tree(tmp_path)
     assert [store.read(key), store.read(key)] == [None, None]
     assert len(lines) == 1
-    assert "another version of this program" in lines[0]
+    assert "a newer version of repro wrote spec.json (later_field is not known here)" in lines[0]
+    assert tree(tmp_path) == before
+
+
+def with_a_later_field(document: dict[str, Any]) -> None:
+    document["later_field"] = 1
+
+
+def with_a_later_score(document: dict[str, Any]) -> None:
+    document["scores"][0]["deviation"] = 0.5
+
+
+def with_a_later_choice(document: dict[str, Any]) -> None:
+    document["status"] = "ok, of two"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (with_a_later_field, "later_field"),
+        (with_a_later_score, "scores.0.deviation"),
+        (with_a_later_choice, "status"),
+    ],
+)
+def test_result_of_a_newer_version_is_left_alone_with_one_line(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], field: str
+) -> None:
+    store, lines = listening(tmp_path)
+    key = write_run(store, 0)
+    document = json.loads(render(result_of(key)))
+    change(document)
+    forge(store, key, result=json.dumps(document).encode())
+    before = tree(tmp_path)
+    assert [store.read(key), store.read(key, verify=True)] == [None, None]
+    assert lines == [
+        f"Run {key[:12]} in {tmp_path} is ignored: a newer version of repro wrote result.json "
+        f"({field} is not known here). Update repro to use this run."
+    ]
+    with pytest.raises(StoreError, match=rf"stored 1 run of these .*{key[:12]}.*Update repro"):
+        store.check_replaceable([run_key(spec_of(1)), key])
+    assert tree(tmp_path) == before
+
+
+def test_environment_of_a_newer_version_is_read(tmp_path: Path) -> None:
+    store, lines = listening(tmp_path)
+    key = write_run(store, 0)
+    forge(store, key, environment=b'{"host": "one", "later": {"field": [1]}}')
+    run = store.read(key)
+    assert run is not None
+    assert run.environment()["later"] == {"field": [1]}
+    assert lines == []
+
+
+def test_manifest_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    store, lines = listening(tmp_path)
+    key = write_run(store, 0)
+    path = tmp_path / key[:2] / key / "MANIFEST.json"
+    document = json.loads(path.read_bytes())
+    document.pop("checksum")
+    path.write_bytes(with_checksum(document | {"signed": True}))
+    before = tree(tmp_path)
+    assert store.read(key) is None
+    assert "a newer version of repro wrote MANIFEST.json (signed is not known here)" in lines[0]
     assert tree(tmp_path) == before
 
 

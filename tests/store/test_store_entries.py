@@ -28,6 +28,7 @@ from repro.errors import StoreError
 from repro.spec import run_key
 from repro.spec.identity import REVISIONS
 from repro.store import Score, Store, render
+from repro.store.served import ServedRun
 
 ABSENT = "ab" * 32
 
@@ -195,6 +196,21 @@ def test_damaged_failure_or_request_is_moved_away_with_one_line(
     assert store.requests() == {"good": {"id": "T-1"}}
     assert len(lines) == 2
     assert store.requests() == {"good": {"id": "T-1"}}
+
+
+def test_failure_and_server_scores_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
+    store, lines = listening(tmp_path)
+    key = run_key(spec_of(0))
+    store.record_failure(key, spec_of(0), "error", "m", "log")
+    store.save_served(ServedRun(key=key, result="ab" * 32, protocol="glue", scores=[]))
+    for folder in ("failures", "server"):
+        path = tmp_path / folder / f"{key}.json"
+        path.write_text(json.dumps(json.loads(path.read_bytes()) | {"later_field": 1}))
+    before = tree(tmp_path)
+    assert (store.failure(key), store.served(key)) == (None, None)
+    assert tree(tmp_path) == before
+    assert len(lines) == 2
+    assert all("a newer version of repro wrote it (later_field" in line for line in lines)
 
 
 def test_request_is_strict_json_and_the_latest_counts(tmp_path: Path) -> None:

@@ -44,6 +44,11 @@ def test_the_environment_names_versions_and_switches() -> None:
     assert 50e6 < environment.peak_memory(device) < 1e12
 
 
+@pytest.mark.usefixtures("strange_name")
+def test_the_memory_of_a_process_whose_name_is_no_text_is_measured() -> None:
+    assert 50e6 < environment.peak_memory(torch.device("cpu")) < 1e12
+
+
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_the_cublas_workspace_is_set_before_torch_where_asked(
     monkeypatch: pytest.MonkeyPatch, deterministic: bool

@@ -149,12 +149,18 @@ def test_a_clip_shrinks_only_the_stack_that_is_too_long() -> None:
     ("warmup", "schedule", "steps", "expected"),
     [
         (0.0, "constant", 4, [1, 1, 1, 1]),
-        (0.5, "constant", 4, [0.5, 1, 1, 1]),
+        (0.5, "constant", 4, [0, 0.5, 1, 1]),
         (0.0, "linear", 4, [1, 0.75, 0.5, 0.25]),
+        (0.0, "bert", 4, [1, 0.75, 0.5, 0.25]),
         # two rising steps of ten, then eight falling from 8/8 to 1/8
-        (0.2, "linear", 10, [0.5, 1, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]),
-        # 1.5 rising steps: the rate never passes its peak
-        (0.3, "linear", 5, [2 / 3, 1, 3 / 3.5, 2 / 3.5, 1 / 3.5]),
+        (0.2, "linear", 10, [0, 0.5, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]),
+        # the same decay without rescaling: 1 - g/N from the third step
+        (0.2, "bert", 10, [0, 0.5, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]),
+        # 1.5 rising steps: the Trainer takes two, BERT's code one
+        (0.3, "linear", 5, [0, 0.5, 1, 2 / 3, 1 / 3]),
+        (0.3, "bert", 5, [0, 0.8, 0.6, 0.4, 0.2]),
+        # 0.07 * 100 is 7.000000000000001 in floating point: seven steps
+        (0.07, "linear", 100, [g / 7 for g in range(7)] + [(100 - g) / 93 for g in range(7, 100)]),
     ],
 )
 def test_the_schedule_has_the_values_worked_out_by_hand(
@@ -168,10 +174,45 @@ def test_the_schedule_has_the_values_worked_out_by_hand(
 @pytest.mark.parametrize("steps", [1, 2, 7, 33, 100])
 @pytest.mark.parametrize("warmup", [0.0, 0.06, 0.1, 0.99])
 @pytest.mark.parametrize("schedule", ["constant", "linear"])
-def test_the_rate_stays_between_zero_and_its_peak(steps: int, warmup: float, schedule: str) -> None:
+def test_the_schedule_is_that_of_transformers_step_by_step(
+    steps: int, warmup: float, schedule: str
+) -> None:
+    """Its Trainer rounds the steps of a warm-up up (`TrainingArguments.get_warmup_steps`)."""
+    from transformers import get_scheduler
+
+    name = schedule if schedule == "linear" else "constant_with_warmup"
+    rising = math.ceil(steps * warmup)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    library = get_scheduler(name, optimizer, rising, steps)
     one = recipe(warmup=warmup, schedule=schedule)
-    factors = [scheduled(one, number, steps) for number in range(1, steps + 1)]
-    assert all(0 < factor <= 1 for factor in factors)
+    for number in range(1, steps + 1):
+        assert scheduled(one, number, steps) == pytest.approx(library.get_last_lr()[0])
+        optimizer.step()
+        library.step()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 33, 100])
+@pytest.mark.parametrize("warmup", [0.0, 0.06, 0.1, 0.99])
+def test_berts_schedule_is_its_formula(steps: int, warmup: float) -> None:
+    """google-research/bert, optimization.py: polynomial decay of power 1 to 0 over all steps,
+    replaced by g / W while g < W = int(N * warmup).
+    """
+    one, rising = recipe(warmup=warmup, schedule="bert"), int(steps * warmup)
+    for g in range(steps):
+        decayed = (1.0 - 0.0) * (1 - min(g, steps) / steps) ** 1 + 0.0
+        expected = g / rising if g < rising else decayed
+        assert scheduled(one, g + 1, steps) == pytest.approx(expected)
+
+
+def test_the_norm_of_many_parameters_is_that_of_double_precision() -> None:
+    """24 million parameters, as many as MiniLM has: in single precision the sum is 0.1 % off."""
+    one = recipe(clip_norm=None)
+    learner = Probe(LinearProbe(layer=1), 1, 12_000_000)
+    flat = FlatParameters(learner)
+    flat.gradients.normal_(generator=generator("cpu", "gradients")).mul_(1e-3)
+    expected = np.linalg.norm(flat.gradients.double().numpy(), axis=2)
+    norms = AdamW(flat, [one], 10).step(1)
+    np.testing.assert_allclose(norms.numpy(), expected, rtol=1e-6)
 
 
 def test_flat_parameters_share_memory_with_the_learners() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tiny_models import tiny_data
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
 from repro.training import checkpoint as checkpoint_module
 from repro.training import group as group_module
+from repro.training.checkpoint import Damaged
 from repro.training.group import Group
 
 DATA = tiny_data(train=9, evaluated=4)
@@ -180,3 +182,80 @@ def test_a_folder_without_a_checkpoint_starts_over(tmp_path: Path) -> None:
     key = group_of(specs, work, data=DATA).members[0].key
     (work / f"history-{key}.jsonl").write_text('{"left":"by a run that saved nothing"}\n')
     assert remains(run_until(specs, work, None)) == expected
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def zeroed(path: Path) -> None:
+    """As some file systems leave what a power cut kept from the disk."""
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def one_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 4
+    path.write_bytes(bytes(content))
+
+
+@pytest.fixture(scope="module")
+def cut_once_and_finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Work folders of runs that keep their best epoch: one cut after an epoch, one finished."""
+    folder = tmp_path_factory.mktemp("work")
+    specs = keeping_the_best()
+    _, events = unbroken(specs, folder / "finished")
+    scored = [number for number, event in enumerate(events) if event["event"] == "scored"]
+    run_until(specs, folder / "cut", scored[0] + 3, steps=1)
+    return folder / "cut", folder / "finished"
+
+
+def keeping_the_best() -> list[RunSpec]:
+    changes = {"recipe__keep": "best", "recipe__epochs": 3}
+    return [spec_of(LinearProbe(layer=3), recipe__learning_rate=0.1, **changes)]
+
+
+CONTINUED_FROM = [
+    (False, "checkpoint.safetensors"),
+    (False, "history-*"),
+    (False, "adapter-*"),
+    (True, "adapter-*"),
+    (True, "predictions-*"),
+]
+
+
+@pytest.mark.parametrize(
+    ("finished", "pattern", "damage"),
+    [
+        *((*file, how) for file in CONTINUED_FROM for how in (cut_short, emptied, zeroed, one_bit)),
+        *((*file, Path.unlink) for file in CONTINUED_FROM[1:]),
+    ],
+)
+def test_a_damaged_file_is_named_and_never_continued_from(
+    cut_once_and_finished: tuple[Path, Path],
+    tmp_path: Path,
+    finished: bool,
+    pattern: str,
+    damage: Callable[[Path], None],
+) -> None:
+    work = tmp_path / "work"
+    shutil.copytree(cut_once_and_finished[finished], work)
+    path = next(work.glob(pattern))
+    damage(path)
+    with pytest.raises(Damaged, match=path.name):
+        group_of(keeping_the_best(), work, data=DATA, checkpoint_steps=1).train()
+
+
+def test_a_checkpoint_of_another_shape_is_refused(tmp_path: Path) -> None:
+    """A GPU's generators have states of another size than a CPU's."""
+    run_until(mixed(), tmp_path, 9, steps=1)
+    stored = checkpoint_module.Checkpoint.read(tmp_path)
+    assert stored is not None
+    changed = stored.tensors | {"0.dropout.0": stored.tensors["0.dropout.0"][:16]}
+    checkpoint_module.Checkpoint(changed, stored.progress).write(tmp_path)
+    with pytest.raises(Damaged, match="another device or version"):
+        group_of(mixed(), tmp_path, data=DATA).train()

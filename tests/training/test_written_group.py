@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,18 @@ def test_a_smaller_batch_at_a_time_changes_no_number_but_by_rounding(
         group.train()
     whole, parts = (group.cohorts[0].parameters.values for group in groups)
     torch.testing.assert_close(parts, whole, rtol=1e-3, atol=1e-4)
+
+
+def test_a_summed_loss_in_four_parts_has_a_quarter_of_the_loss_and_of_the_gradient(
+    encoder: Encoder, data: TaskData, tmp_path: Path
+) -> None:
+    """As four data-parallel cards give it: the mean of their sums, before the clip."""
+    firsts = []
+    for parts in (1, 4):
+        spec = spec_of(T5Adapters(reduction=8), loss_parts=parts)
+        group = Group([spec], encoder, data, Settings(CPU), tmp_path / str(parts))
+        group.train()
+        firsts.append(json.loads(group.members[0].history.read().splitlines()[0]))
+    whole, quarter = firsts
+    assert quarter["loss"] == pytest.approx(whole["loss"] / 4)
+    assert quarter["gradient_norm"] == pytest.approx([n / 4 for n in whole["gradient_norm"]])

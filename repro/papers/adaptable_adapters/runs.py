@@ -12,6 +12,7 @@ from repro.papers.adaptable_adapters.setting import (
     DEPTH,
     DRAWN,
     FULL,
+    FULL_DATA,
     FURTHER,
     KEPT,
     LOW,
@@ -207,9 +208,11 @@ def _recipe(own: Setting) -> Setting:
 def _rows(task: str, request: Request, block: str, seed: int) -> Setting:
     """How many rows are drawn, from where, by which seed, and what the scale changes."""
     rows, scale = BLOCKS[block], request.scale
-    found = DRAWN | SMALL.get(scale, {})
-    drawn = code("the first rows of a shuffle by the run's seed")
-    found |= {"task.subset_seed": (seed, drawn)}
+    found = DRAWN | (FULL_DATA if rows is None else {}) | SMALL.get(scale, {})
+    drawn = "run.py: the first rows of datasets' shuffle after set_seed(seed)"
+    found |= {"task.subset_seed": (seed, code(drawn))}
+    if scale == "smoke":
+        found |= {"task.subset_seed": (seed, assumed(f"generated rows, drawn as {drawn}"))}
     if rows is not None:
         few = SMOKE_ROWS[rows] if scale == "smoke" else rows
         said = assumed(f"smoke scale: stands for {rows}")
@@ -219,7 +222,10 @@ def _rows(task: str, request: Request, block: str, seed: int) -> Setting:
         found |= REDUCED_FULL
     pool = request.pools.get(task)
     if pool is not None:
-        found |= {"task.drawn_from": (pool, assumed("no training rows are here"))}
+        found |= {
+            "task.drawn_from": (pool, assumed("no training rows are here")),
+            "task.subset_seed": (seed, assumed("of half of the validation rows")),
+        }
     return found
 
 

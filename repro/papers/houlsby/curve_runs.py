@@ -9,7 +9,7 @@ from __future__ import annotations
 from repro.papers.curves import Point
 from repro.papers.glue import BATCHES, FINE_TUNING, POOLER, SMALL_BATCHES, encoder, sentence_run
 from repro.papers.houlsby.runs import SMALL
-from repro.papers.houlsby.setting import ADAPTERS, AS_RELEASED, RECIPE
+from repro.papers.houlsby.setting import ADAPTERS, AS_RELEASED, RECIPE, RELEASED_RECIPE
 from repro.papers.published import load_published
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.papers.tables import Request
@@ -165,8 +165,8 @@ def _setting(point: Point, request: Request, choice: Choice, sweep: str) -> Sett
         ONE_OF[sweep] if request.scale == "paper" else f"{request.scale} scale: few steps"
     )
     setting = METHODS[point.series]
-    if request.as_released and point.series == SIZED:
-        setting = setting | AS_RELEASED
+    if request.as_released and point.series not in FINE_TUNED:
+        setting = setting | (AS_RELEASED if point.series == SIZED else {}) | RELEASED_RECIPE
     many = paper("Table 4: chosen for the task")
     printed = sweep == "texts" and request.scale == "paper"
     chosen: Setting = {

@@ -16,7 +16,7 @@ from repro.papers.houlsby.further_setting import (
     Points,
     epochs_of,
 )
-from repro.papers.houlsby.setting import AS_RELEASED
+from repro.papers.houlsby.setting import AS_RELEASED, RELEASED_RECIPE
 from repro.papers.houlsby.tables import mean, share, total
 from repro.papers.margins import for_rows
 from repro.papers.setting import Setting, assumed, paper
@@ -67,7 +67,7 @@ def run_of(
     backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
     setting = METHODS[variant]
     if variant == ADAPTED and request.as_released:
-        setting = setting | AS_RELEASED
+        setting = setting | AS_RELEASED | RELEASED_RECIPE
     if request.scale != "paper":
         setting = setting | POOLER
     source = SWEPT[request.scale]

@@ -12,6 +12,7 @@ from repro.papers.houlsby.setting import (
     AS_RELEASED,
     FINE_TUNING_SWEEPS,
     RECIPE,
+    RELEASED_RECIPE,
     SWEPT,
     Sweep,
 )
@@ -68,7 +69,7 @@ def swept_run(
     backbone = encoder(request, BERT_LARGE, paper("section 3.2: BERT-large"))
     setting = FINE_TUNING if size is None else ADAPTERS | RECIPE
     if request.as_released and size is not None:
-        setting = setting | AS_RELEASED
+        setting = setting | AS_RELEASED | RELEASED_RECIPE
     if request.scale != "paper":
         setting = setting | POOLER
     source = (

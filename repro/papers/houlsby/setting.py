@@ -1,7 +1,7 @@
 """The published setting of Houlsby et al. 2019, value by value with its source, and our scales.
 
-"code" is google-research/adapter-bert. It agrees with the paper but for the initialisation: the
-paper's is the headline, the code's the released reading.
+"code" is google-research/adapter-bert. It differs from the paper in the initialisation and in the
+decay of the learning rate: the paper's are the headline, the code's the released reading.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ ADAPTERS: Setting = {
 AS_RELEASED: Setting = {
     "method.init_std": (1e-3, code("modeling.py: the default of the released code")),
 }
+"""What --as-released changes in the adapters."""
 
 RECIPE: Setting = {
     "recipe.batch_size": (32, paper("section 3.1")),
@@ -44,6 +45,10 @@ RECIPE: Setting = {
     "recipe.decayed": ("matrices", code("optimization.py: no biases, no layer norms")),
     "recipe.clip_norm": (1.0, code("optimization.py: global norm")),
 }
+RELEASED_RECIPE: Setting = {
+    "recipe.schedule": ("bert", code("optimization.py: 1 - g / N, also after the warm-up")),
+}
+"""What --as-released changes in the recipe: the rate drops by a tenth where the warm-up ends."""
 
 
 @dataclass(frozen=True, slots=True)

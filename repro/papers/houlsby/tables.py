@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -36,7 +37,7 @@ def mean(shares: Sequence[Value]) -> float:
 def total(shares: Sequence[Value]) -> float:
     """All tasks' models together in encoders: one is shared, unless each task has its own."""
     own = [float(share) / 100 for share in shares]
-    return sum(own) + (0 if min(own) == 1 else 1)
+    return math.fsum(own) + (0 if min(own) == 1 else 1)
 
 
 ONE = Table(

@@ -13,7 +13,7 @@ from repro.errors import MissingData, ReproError
 from repro.papers.hyperformer import setting as published
 from repro.papers.hyperformer import small
 from repro.papers.hyperformer.claims import ADAPTERS, DAGGER, HYPER, MULTI, PLUS, TUNED, WHOLE
-from repro.papers.setting import Setting, asked_for, assumed, make_run, paper
+from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.papers.tables import Request
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5
@@ -96,7 +96,9 @@ def few_shot_chain(
     setting["recipe.batch_size"] = (
         min(published.FEW_BATCH, few), assumed("few-shot: at most all samples"),
     )  # fmt: skip
-    rows = _few_rows(few, seed, f"stands for {samples}" if few != samples else "", "Table 2")
+    rows = _few_rows(
+        few, request, seed, f"stands for {samples}" if few != samples else "", "Table 2"
+    )
     rows["task.tasks"] = ((task,), paper("Table 2"))
     run = _run(request, BASE_T5, seed, (task,), setting, rows, {MULTI_TASK: parent})
     return parent, run
@@ -107,7 +109,7 @@ def low_resource_run(model: str, samples: int, request: Request, seed: int) -> R
     """The multi-task run of a model of base size on so many rows of each task."""
     few = min(samples, request.train_rows or samples)
     own = published.LOW if request.scale == "paper" else small.LOW_SMALL[request.scale]
-    rows = _few_rows(few, seed, "", "Figure 2, caption")
+    rows = _few_rows(few, request, seed, "", "Figure 2, caption")
     return _run(request, BASE_T5, seed, mixture(request), _method(model, request) | own, rows)
 
 
@@ -189,10 +191,16 @@ def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
     return {START: (tasks[0], why)}
 
 
-def _few_rows(few: int, seed: int, stands_for: str, where: str) -> Setting:
+def _few_rows(few: int, request: Request, seed: int, stands_for: str, where: str) -> Setting:
+    """The first `few` rows of the permutation by the run's seed, as the released code draws them;
+    what the repaired reading sets aside for validation is skipped.
+    """
+    drawn = "data/tasks.py: the first rows of torch.randperm by the seed"
+    released = request.as_released and request.scale != "smoke"
+    repaired = assumed(f"as {drawn}; rows set aside for validation are skipped")
     return {
         "task.train_rows": (few, assumed(stands_for) if stands_for else paper(where)),
-        "task.subset_seed": (seed, assumed("rows drawn anew for every seed")),
+        "task.subset_seed": (seed, code(drawn) if released else repaired),
     }
 
 

@@ -33,7 +33,10 @@ TASK: Setting = {
     "task.temperature": (10.0, code(f"{CONFIGS}: temperature")),
     "task.prefix": (False, code("finetune_t5_trainer.py: none where adapters are trained")),
     "task.set_aside": ("left-out", assumed("repaired: validation rows are not trained on")),
-    "task.grid": ("0.2", code("data/utils.py: what its comment says; it rounds to 0.1")),
+    "task.grid": (
+        "0.2",
+        assumed("repaired: the code's comment says 0.2, its arithmetic gives 0.1"),
+    ),
     "task.colon": (True, assumed("repaired: as in every other task")),
     "task.last_rows": ("kept", assumed("repaired: no row is left out")),
     "task.split_seed": (42, code("training_args.py: data_seed")),
@@ -70,6 +73,7 @@ RECIPE: Setting = {
     "recipe.clip_norm": (1.0, code(DEFAULT)),
     "recipe.label_smoothing": (0.1, code(f"{CONFIGS}: label_smoothing")),
     "recipe.over_tokens": ("sum", code("the loss of label smoothing is summed over tokens")),
+    "recipe.loss_parts": (4, code("scripts/*.sh: gradients are averaged over four GPUs")),
     "recipe.padding": ("dynamic", assumed("equal numbers to padding at 128")),
     "recipe.order": ("shuffled", code("data/multitask_sampler.py: rows with replacement")),
     "recipe.start_weight": (1.0, assumed("of spans, which there are none of")),
@@ -136,6 +140,7 @@ FEW: Setting = {
     "recipe.learning_rate": (3e-4, assumed("few-shot: as before")),
     "recipe.schedule": ("constant", assumed("few-shot: few steps")),
     "recipe.warmup": (0.0, assumed("few-shot: few steps")),
+    "recipe.loss_parts": (1, assumed("few-shot: one GPU holds the batch")),
 }
 FEW_BATCH = 32
 """At most, and at most all samples (assumed)."""

@@ -33,6 +33,7 @@ SMALL: dict[Scale, Setting] = {
         "task.train_rows": (2_000, assumed(REDUCED)),
         "task.evaluation_rows": (200, assumed(REDUCED)),
         "recipe.batch_size": (16, assumed(REDUCED)),
+        "recipe.loss_parts": (1, assumed("reduced scale: one device")),
         "recipe.learning_rate": (1e-3, assumed("reduced scale: few steps")),
         "recipe.warmup": (0.1, assumed("reduced scale: few steps")),
     },
@@ -41,6 +42,7 @@ SMALL: dict[Scale, Setting] = {
         "task.source": ("generated", assumed("smoke scale: texts made from a seed")),
         "task.max_length": (64, assumed("smoke scale: short texts")),
         "recipe.batch_size": (32, assumed(SMOKE)),
+        "recipe.loss_parts": (1, assumed("smoke scale: one device")),
         "recipe.learning_rate": (3e-3, assumed(TINY)),
         "recipe.warmup": (0.05, assumed("smoke scale: few steps")),
     },
@@ -76,6 +78,7 @@ PRETRAINING: Setting = {
     "recipe.warmup": (0.05, assumed(PRETRAINED)),
     "recipe.label_smoothing": (0.0, assumed("as T5 was pre-trained")),
     "recipe.over_tokens": ("mean", assumed("as T5 was pre-trained")),
+    "recipe.loss_parts": (1, assumed("a mean over tokens")),
     "recipe.keep": ("last", assumed("as T5 was pre-trained")),
     "method.dropout": (0.0, code("T5 was pre-trained without dropout (Raffel et al. 2020)")),
 }

@@ -17,7 +17,7 @@ FEATURES: Setting = {
     "recipe.epochs": (20, assumed("not stated; the best epoch is kept")),
     "recipe.keep": ("best", assumed("selected by the validation score")),
     "recipe.learning_rate": (1e-3, assumed("Adam's usual rate for an LSTM")),
-    "recipe.schedule": ("linear", assumed("as the fine-tuned row")),
+    "recipe.schedule": ("bert", assumed("as the fine-tuned row")),
     "recipe.warmup": (0.1, assumed("as the fine-tuned row")),
     "recipe.adam_beta1": (0.9, assumed("Adam")),
     "recipe.adam_beta2": (0.999, assumed("Adam")),
@@ -41,7 +41,8 @@ SLOW: dict[str, Setting] = {
 }
 """Scale -> fine-tuning on SICK-R: 3 epochs of few rows only get to the mean of the scores."""
 
-METHODS: dict[str, Setting] = {"features": FEATURES, "fine-tuning": TUNED}
+TASK: Setting = {"task.max_length": (128, assumed("not stated; as BERT was fine-tuned on GLUE"))}
+METHODS: dict[str, Setting] = {"features": TASK | FEATURES, "fine-tuning": TASK | TUNED}
 
 SMALL: dict[str, dict[str, Setting]] = {
     "features": {

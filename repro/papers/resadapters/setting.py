@@ -46,8 +46,8 @@ PAPER: Setting = {
     "recipe.end_weight": (1.0, paper("section 3.3: sum of the two cross-entropies")),
     "recipe.logit_clamp": (None, assumed("repaired; the code clamps logits to [0, 384]")),
     "recipe.padding": ("dynamic", assumed("equal numbers to padding at 384 in this reading")),
-    "recipe.order": ("shuffled", assumed("not stated")),
-    "recipe.precision": ("bf16", assumed("not stated; parameters and optimizer stay fp32")),
+    "recipe.order": ("shuffled", code("the notebook's RandomSampler")),
+    "recipe.precision": ("bf16", assumed("not stated; trained parameters stay fp32")),
 }
 
 AS_RELEASED: Setting = {
@@ -101,10 +101,11 @@ FULL_FINE_TUNING: Setting = {
     "recipe.batch_size": (48, assumed("BERT's own SQuAD 2.0 setting (Devlin et al., 4.3)")),
     "recipe.epochs": (2, assumed("BERT's own SQuAD 2.0 setting")),
     "recipe.learning_rate": (5e-5, assumed("BERT's own SQuAD 2.0 setting")),
-    "recipe.schedule": ("linear", assumed("BERT's released code")),
+    "recipe.schedule": ("bert", assumed("BERT's released code: optimization.py")),
     "recipe.warmup": (0.1, assumed("BERT's released code")),
     "recipe.adam_eps": (1e-6, assumed("BERT's released code")),
     "recipe.weight_decay": (0.01, assumed("BERT's released code")),
+    "recipe.decayed": ("matrices", assumed("BERT's released code: no biases, no layer norms")),
     "method.dropout": (0.1, assumed("BERT's own")),
 }
 """The extra row of ResAdapters-2: nothing about it is in the paper."""

@@ -37,6 +37,7 @@ NOT_SHARED: Setting = borrowed(SHARED, OTHERS, ("code",)) | {
 TODAY: Setting = {
     "method.norms": ("encoder", code("changed after the report: layer norms are trained")),
     "method.init_std": (1e-3, code("changed after the report")),
+    "method.nonlinearity": ("gelu-tanh", code("GELU by tanh")),
 }
 """What --as-released changes in the two models of the released code."""
 

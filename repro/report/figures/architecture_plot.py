@@ -5,6 +5,7 @@ Everything is placed in inches from the lower left corner of the page.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from repro.report.figures.architecture import ArchitectureView, Box, Panel
@@ -38,7 +39,7 @@ SUMMED = "attention.norm"
 def draw_architecture(view: ArchitectureView) -> Drawing:
     """The figure; call it within `styled`."""
     heights = [_height(panel) for panel in view.panels]
-    top = HEAD + sum(heights)
+    top = HEAD + math.fsum(heights)
     drawing = blank(WIDTH, top)
     drawing.subplots_adjust(0, 0, 1, 1)
     axes = drawing.add_subplot()

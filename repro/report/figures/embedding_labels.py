@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import cos, hypot, pi, sin
+from math import cos, fsum, hypot, pi, sin
 from typing import NamedTuple, TypeVar
 
 Name = TypeVar("Name")
@@ -64,8 +64,8 @@ def place_names(
             if off >= least:
                 break
             box = Box.around(middle, wide + ROOM / 2, tall + ROOM / 2)
-            covered = sum(map(box.overlap, taken)) + box.beyond(frame)
-            cost = off + HARD * covered + sum(map(box.overlap, drawn))
+            covered = fsum(map(box.overlap, taken)) + box.beyond(frame)
+            cost = off + HARD * covered + fsum(map(box.overlap, drawn))
             if cost < least:
                 best, least = middle, cost
         found[name] = best
@@ -108,4 +108,4 @@ def _dots(start: Place, end: Place) -> list[Box]:
 
 def _crowd(place: Place, places: Sequence[Place]) -> float:
     """How crowded it is around a place."""
-    return sum(1 / (1 + (place[0] - x) ** 2 + (place[1] - y) ** 2) for x, y in places)
+    return fsum(1 / (1 + (place[0] - x) ** 2 + (place[1] - y) ** 2) for x, y in places)

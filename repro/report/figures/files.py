@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from repro.report.figures.view import FigureView
 from repro.report.files import table_name, write_artefact
+from repro.report.layout import alternative, prose
 from repro.report.render import json_text
 
 FOLDER = "figures"
@@ -47,11 +48,10 @@ def markdown(view: FigureView, folder: str = "") -> str:
     """The picture with its caption and notes; `folder` is where the file stands, with a slash."""
     picture = quote(f"{folder}{table_name(view.request)}.png")
     lines = [
-        f"![{view.alternative}]({picture})",
+        f"![{alternative(view.alternative)}]({picture})",
         "",
-        f"**{view.id}.** {view.caption}",
+        f"**{view.id}.** {prose(view.caption)}",
         "",
-        *(f"- {note}" for note in view.notes),
+        *(f"- {prose(note)}" for note in view.notes),
     ]
-    # An exception's message may hold <something>, which Markdown would take for a tag.
-    return "\n".join(lines).replace("<", "&lt;") + "\n"
+    return "\n".join(lines) + "\n"

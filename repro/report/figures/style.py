@@ -5,7 +5,12 @@ The same data gives the same bytes: no date, no version and no random id enters 
 
 from __future__ import annotations
 
+import contextlib
 import io
+import math
+import os
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -30,6 +35,7 @@ white at 0, a loss is purple, a gain orange.
 EMS = {".": 0.32, ",": 0.32, " ": 0.32, "-": 0.36, "×": 0.84, "→": 0.84}
 """Widths in this font as a share of its size; a digit's is 0.64."""
 
+CONFIG = "MPLCONFIGDIR"
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with the library, so every machine has it
     "font.size": BASE,
@@ -59,6 +65,7 @@ METADATA: dict[str, dict[str, None]] = {
 @contextmanager
 def styled() -> Iterator[None]:
     """Draws in this style, whatever the reader's own matplotlibrc says."""
+    _import_with_defaults()
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -66,6 +73,26 @@ def styled() -> Iterator[None]:
         settings: Any = mpl.rcParams
         settings.update(RC)
         yield
+
+
+def _import_with_defaults() -> None:
+    """Imports matplotlib, unless that has been done, without what the reader has set for it.
+
+    It raises while it is imported if `MPLBACKEND` names what is not installed here (a notebook's
+    backend), or if a matplotlibrc or a style file is damaged. The current folder, the environment
+    and the configuration folder may each hold one; the cache of fonts is found as always.
+    """
+    if "matplotlib" in sys.modules:
+        return
+    given = {name: os.environ.pop(name, None) for name in ("MPLBACKEND", "MATPLOTLIBRC", CONFIG)}
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ[CONFIG] = empty
+        try:
+            with contextlib.chdir(empty):
+                import matplotlib.style  # noqa: F401
+        finally:
+            del os.environ[CONFIG]
+            os.environ |= {name: value for name, value in given.items() if value is not None}
 
 
 def blank(width: float, height: float) -> Drawing:
@@ -80,7 +107,7 @@ def blank(width: float, height: float) -> Drawing:
 
 def text_ems(text: str) -> float:
     """About how wide a number is, as a multiple of the font's size."""
-    return sum(EMS.get(letter, 0.64) for letter in text)
+    return math.fsum(EMS.get(letter, 0.64) for letter in text)
 
 
 def ink_on(shade: Sequence[float]) -> str:

@@ -1,14 +1,17 @@
 """Training and development rows drawn by a seed: the split rule of Adaptable Adapters.
 
 The released code shuffles the training rows by the run's seed, takes the first n and divides them:
-100 rows become 75 to train on and 25 that select the epoch. The official validation rows (of MNLI
-the matched ones) are test rows, the same for every seed.
+100 rows become 75 to train on and 25 that select the epoch. Its shuffle is that of `datasets`,
+which after `set_seed(seed)` is numpy's `default_rng(seed).permutation`. The official validation
+rows (of MNLI the matched ones) are test rows, the same for every seed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+
+import numpy as np
 
 from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask
@@ -24,21 +27,21 @@ FIXED_SEED = 0
 def divided(found: dict[str, list[Row]], task: GlueTask) -> dict[str, list[Row]]:
     """The rows of "train", "development" and the official split; `found` holds whole splits.
 
-    Training and development rows stand in the order drawn by the task's subset seed, so that fewer
-    rows are a prefix of more. At most `evaluation_rows` scored rows are kept, by a rank that does
-    not know the seed, in their order. Where rows are drawn from the official split, a rank of the
-    same kind gives half of it (rounded down) to draw from, and the other half is scored: no seed
-    can draw a row that another one is scored on. Raises ReproError (MissingData, where the official
-    split is too small) where the rows do not suffice.
+    Training and development rows stand in the order that the task's subset seed shuffles them to,
+    so that fewer rows are a prefix of more. At most `evaluation_rows` scored rows are kept, by a
+    rank that does not know the seed, in their order. Where rows are drawn from the official split,
+    a rank of the same kind gives half of it (rounded down) to draw from, and the other half is
+    scored: no seed can draw a row that another one is scored on. Raises ReproError (MissingData,
+    where the official split is too small) where the rows do not suffice.
     """
     official = GLUE[task.name].evaluation[0]
     scored, pool = found[official], found.get("train", [])
     if task.drawn_from == "validation":
         by_rank = _ranked(scored, FIXED_SEED, "pool")
-        pool = by_rank[: len(by_rank) // 2]
-        scored = _in_order(by_rank[len(pool) :], scored)
+        half = len(by_rank) // 2
+        pool, scored = _in_order(by_rank[:half], scored), _in_order(by_rank[half:], scored)
         _check_pool(pool, task)
-    drawn = _ranked(pool, task.subset_seed)[: task.train_rows]
+    drawn = shuffled(pool, task.subset_seed)[: task.train_rows]
     count = training_rows(len(drawn), task.development or 0)
     if not 0 < count < len(drawn):
         raise ReproError(
@@ -53,12 +56,17 @@ def divided(found: dict[str, list[Row]], task: GlueTask) -> dict[str, list[Row]]
     }
 
 
+def shuffled(rows: Sequence[Row], seed: int) -> list[Row]:
+    """The rows in the order of `datasets.Dataset.shuffle(seed=seed)`."""
+    return [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))]
+
+
 def training_rows(drawn: int, development: float) -> int:
     """How many of the drawn rows are trained on: int((1 - share) * n), of the share as written."""
     return int((1 - Fraction(str(development))) * drawn)
 
 
-def _ranked(rows: Sequence[Row], seed: int, purpose: str = "subset") -> list[Row]:
+def _ranked(rows: Sequence[Row], seed: int, purpose: str) -> list[Row]:
     by_id = {str(row.idx): row for row in rows}
     return [by_id[id] for id in ranked(by_id, seed, purpose)]
 

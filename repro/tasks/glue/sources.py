@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from repro.errors import ReproError
+from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask, Scale
 from repro.spec.facts import Facts
 from repro.spec.glue import DIAGNOSTIC
@@ -93,9 +93,11 @@ def task_rows(task: GlueTask) -> dict[str, list[Row]]:
 
 
 def submission_rows(name: str) -> dict[str, list[Row]]:
-    """The rows of every test split, for a submission; "ax" is the diagnostic set.
+    """The rows of every test split by their idx, for a submission; "ax" is the diagnostic set.
 
-    Raises MissingData where they cannot be had, are damaged, or are not as many as published.
+    Row n of a split has the idx n, which the server knows it by, whatever the order of the file.
+    Raises MissingData where they cannot be had, are damaged, are not as many as published, or are
+    not numbered from 0 without a gap.
     """
     data = data_set(name)
     splits = [split for split in _glue(name).rows if split.startswith("test")]
@@ -103,12 +105,26 @@ def submission_rows(name: str) -> dict[str, list[Row]]:
     found = {}
     for split in splits:
         if split not in paths:
-            found[split] = _hub(name, split, None)
-            continue
-        content = files.local_content(data, paths[split])
-        found[split] = _parsed(name, split, content, str(paths[split]))
-        check_published(len(found[split]), _glue(name), split, str(paths[split]), _other(data))
+            rows, file = _hub(name, split, None), f"{HUB_ID} {files.hub_name(data, split)}"
+        else:
+            file = str(paths[split])
+            rows = _parsed(name, split, files.local_content(data, paths[split]), file)
+            check_published(len(rows), _glue(name), split, file, _other(data))
+        found[split] = _by_idx(rows, name, file)
     return found
+
+
+def _by_idx(rows: list[Row], name: str, file: str) -> list[Row]:
+    """The rows sorted by idx; raises MissingData unless these are 0, 1, ... without a gap."""
+    ordered = sorted(rows, key=lambda row: row.idx)
+    for number, row in enumerate(ordered):
+        if row.idx != number:
+            raise MissingData(
+                f"{file} lacks the idx {number}. The GLUE server knows the {len(rows):,} test rows "
+                f"of {_glue(name).title} by their idx, from 0 to {len(rows) - 1:,}. Replace the "
+                "file by the published one."
+            )
+    return ordered
 
 
 def _published(task: GlueTask) -> dict[str, list[Row]]:

@@ -2,12 +2,14 @@
 
 Two conventions cut a long context. "legacy" is that of the BERT authors' script and of ResAdapters:
 the question keeps its first `max_query` pieces and windows step by `stride` tokens. "overlap" is
-that of transformers' question-answering example: the question is never cut and consecutive windows
-share `stride` tokens, which gives far fewer of them.
+that of transformers' question-answering example: consecutive windows share `stride` tokens, which
+gives far fewer of them. It never cuts a question and stops at one that leaves no room to move on
+through its context; here such a question alone keeps its first `max_query` pieces, as in "legacy".
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -87,28 +89,77 @@ def make_windows(
     """The windows of every question, in the order of `questions` and of the context.
 
     `max_length` counts a window's tokens with the special ones; `stride` is the step ("legacy") or
-    the overlap ("overlap") in tokens; `max_query` limits the question of "legacy" only. Raises
-    ReproError when a question leaves no room for its context.
+    the overlap ("overlap") in tokens; `max_query` limits the question, of "overlap" only one that
+    leaves no room to move on through its context. Raises ReproError when a question that is cut so
+    leaves no room either.
     """
     layout = template(tokenizer)
-    _check_length(tokenizer, max_length)
     contexts = _tokenise(tokenizer, (question.context for question in questions))
     asked = _tokenise(tokenizer, (question.question for question in questions))
     types: dict[tuple[int, int], NDArray[np.int32]] = {}
     windows = []
+    room = max_length - layout.specials
+    needed = 1 if convention == "legacy" else stride + 1  # context tokens of a window that moves on
+    cut: list[Question] = []
+    stuck: list[tuple[int, Question]] = []
     for index, question in enumerate(questions):
         context, ids = contexts[question.context], asked[question.question].ids
-        if convention == "legacy":
+        fits = _fits(len(context.ids), room - len(ids), needed)
+        if convention == "legacy" or not fits:
             ids = ids[:max_query]
+        capacity = room - len(ids)
+        if not _fits(len(context.ids), capacity, needed):
+            stuck.append((len(ids), question))
+            continue
+        if convention == "overlap" and not fits:
+            cut.append(question)
         pair = _Pair(index, ids, context, answer_tokens(question, context.offsets))
-        capacity = max_length - layout.specials - len(ids)
         step = min(stride, capacity) if convention == "legacy" else capacity - stride
-        for begin, end in _cuts(len(context.ids), capacity, step, question.id):
+        for begin, end in _cuts(len(context.ids), capacity, step):
             key = (len(ids), end - begin)
             if key not in types:
                 types[key] = _type_ids(layout, *key)
             windows.append(_window(layout, pair, types[key], begin, end))
+    if stuck:
+        raise _no_room(stuck, max_length, room, needed, tokenizer.model_max_length)
+    if cut:
+        named = ", ".join(question.id for question in cut)
+        print(
+            f"Too long for windows of {max_length} tokens, and cut to their first {max_query} "
+            f"pieces: questions {named}.",
+            file=sys.stderr,
+        )
     return windows
+
+
+def _fits(tokens: int, capacity: int, needed: int) -> bool:
+    """Whether windows of `capacity` context tokens show a whole context of `tokens`."""
+    return capacity >= 1 and (tokens <= capacity or capacity >= needed)
+
+
+def _no_room(
+    stuck: Sequence[tuple[int, Question]], max_length: int, room: int, needed: int, longest: int
+) -> ReproError:
+    """The error of questions that leave too little of a window, with each setting that helps.
+
+    `stuck` gives each with its pieces, `room` the tokens of a window that are not special, `needed`
+    how many of them a context must have, `longest` the window that the tokenizer allows.
+    """
+    pieces, question = max(stuck, key=lambda one: one[0])
+    capacity = room - pieces
+    helps = {
+        f"task.max_length={max_length + needed - capacity}": max_length + needed - capacity
+        <= longest,
+        f"task.stride={capacity - 1}": 2 <= capacity < needed,
+        f"task.max_query={room - needed}": room - needed >= 1,
+    }
+    settings = " or ".join(f"--set {setting}" for setting, does in helps.items() if does)
+    others = f" ({len(stuck) - 1} others have too few as well)" if len(stuck) > 1 else ""
+    return ReproError(
+        f"Question {question.id} ('{question.question[:60]}') has {pieces} pieces, which leave "
+        f"{max(capacity, 0)} context tokens of a window of {max_length}; {needed} are needed to "
+        f"move on through its context{others}. Give {settings or 'another --backbone'}."
+    )
 
 
 def union(legacy: Sequence[Window], overlap: Sequence[Window]) -> Union:
@@ -157,15 +208,6 @@ def answer_tokens(question: Question, offsets: NDArray[np.int32]) -> tuple[int, 
     return (first, last) if first <= last else None
 
 
-def _check_length(tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
-    longest = tokenizer.model_max_length
-    if max_length > longest:
-        raise ReproError(
-            f"Windows of {max_length} tokens are asked for, but the backbone reads at most "
-            f"{longest}. Lower max_length."
-        )
-
-
 def _tokenise(tokenizer: PreTrainedTokenizerBase, texts: Iterable[str]) -> dict[str, _Text]:
     """Every distinct text's tokens, without special ones."""
     distinct = list(dict.fromkeys(texts))
@@ -187,13 +229,8 @@ def _tokenise(tokenizer: PreTrainedTokenizerBase, texts: Iterable[str]) -> dict[
     return found
 
 
-def _cuts(tokens: int, capacity: int, step: int, id: str) -> Iterator[tuple[int, int]]:
+def _cuts(tokens: int, capacity: int, step: int) -> Iterator[tuple[int, int]]:
     """The context tokens [begin, end) of each window, until one reaches the end."""
-    if capacity < 1 or (step < 1 and tokens > capacity):
-        raise ReproError(
-            f"Question {id} leaves room for {max(capacity, 0)} context tokens in a window, too few "
-            "to move on through its context. Raise max_length, or lower stride or max_query."
-        )
     begin = 0
     while begin + capacity < tokens:
         yield begin, begin + capacity

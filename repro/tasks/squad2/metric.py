@@ -8,6 +8,7 @@ prediction without words, score 1 with each other and 0 with anything else.
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections import Counter
@@ -75,9 +76,12 @@ def best_thresholds(
     at most the threshold, else nothing.
 
     `questions` is not empty. Returns "best_em", "best_f1" in percent and "best_em_threshold",
-    "best_f1_threshold". The official script's search, but that equal margins are decided together,
-    since no threshold can part them, and that answering nothing has a threshold below every margin
-    (the script says 0 even where that would answer). Of equal scores the lowest threshold is kept.
+    "best_f1_threshold". The official script's search with three differences. Equal margins are
+    decided together, since no threshold can part them. Answering nothing has a threshold below
+    every margin (the script says 0 even where that would answer). An answer of articles or
+    punctuation alone scores at an unanswerable question what it scores at a fixed threshold, which
+    is 1, as it normalises to no answer (the script's search counts it as wrong). Of equal scores
+    the lowest threshold is kept.
     Raises ReproError when a candidate is missing.
     """
     _check_complete(candidates, questions)
@@ -113,7 +117,7 @@ def _gain(candidate: str, question: Question) -> tuple[float, float]:
 
 def _averages(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
     count = len(pairs)
-    em, f1 = (sum(values) for values in zip(*pairs, strict=True))
+    em, f1 = (math.fsum(values) for values in zip(*pairs, strict=True))
     return {"em": 100 * em / count, "f1": 100 * f1 / count, "n": count}
 
 

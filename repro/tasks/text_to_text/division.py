@@ -2,7 +2,7 @@
 
 After rabeehk/hyperformer, data/tasks.py: small sets have their scored split halved, large ones have
 1,000 training rows set aside, both by a permutation that the split seed draws once for all runs.
-Torch-free.
+A cap on training rows keeps the first rows of a permutation by the run's own seed. Torch-free.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from repro.errors import MissingData
 from repro.spec.t5 import TextToText, WrittenName
 from repro.spec.text_to_text import SET_ASIDE, TEXT_TO_TEXT
-from repro.tasks.draws import drawn, ranked
+from repro.tasks.draws import ranked
 from repro.tasks.sentences.rows import Row
 
 FIXED_SEED = 0
@@ -37,23 +37,24 @@ class Divided:
 def divided(found: dict[str, list[Row]], name: WrittenName, task: TextToText) -> Divided:
     """Divides whole splits ("train" and the scored ones) and caps the parts.
 
-    A cap on training rows keeps rows that the subset seed draws; one on scored rows keeps the same
-    ones for every seed. Raises MissingData where there are too few rows to divide.
+    A cap on training rows keeps the first ones of a permutation by the subset seed; rows that are
+    set aside are skipped. A cap on scored rows keeps the same ones for every seed. Raises
+    MissingData where there are too few rows to divide.
     """
     written = TEXT_TO_TEXT[name]
     train, scored = found["train"], [found[split] for split in written.scored]
-    whole = [range(len(rows)) for rows in (train, *scored)]
-    at = partial(_at, complete=task.last_rows == "kept")
+    trained, *whole = [range(len(rows)) for rows in (train, *scored)]
+    at, training = partial(_at, complete=task.last_rows == "kept"), partial(_training, task=task)
     if written.division == "own":
-        parts = Divided(*map(at, (train, *scored), whole))
+        parts = Divided(training(train, trained), *map(at, scored, whole))
     elif written.division == "set-aside":
         order, count = permutation(len(train), task.split_seed), set_aside(len(train))
-        kept = whole[0] if task.set_aside == "trained-on" else order[count:]
-        parts = Divided(at(train, kept), at(train, order[:count]), at(scored[0], whole[1]))
+        kept = trained if task.set_aside == "trained-on" else order[count:]
+        parts = Divided(training(train, kept), at(train, order[:count]), at(scored[0], whole[0]))
     else:
         order, half = permutation(len(scored[0]), task.split_seed), len(scored[0]) // 2
         parts = Divided(
-            at(train, whole[0]), at(scored[0], order[:half]), at(scored[0], order[half:])
+            training(train, trained), at(scored[0], order[:half]), at(scored[0], order[half:])
         )
     if not (parts.training and parts.validation and parts.test):
         raise MissingData(
@@ -63,7 +64,7 @@ def divided(found: dict[str, list[Row]], name: WrittenName, task: TextToText) ->
         )
     cap = task.evaluation_rows
     return Divided(
-        _drawn(parts.training, task.train_rows, task.subset_seed),
+        parts.training,
         _ranked(parts.validation, cap),
         _ranked(parts.test, cap),
     )
@@ -97,11 +98,16 @@ def _at(rows: Sequence[Row], places: Sequence[int], *, complete: bool) -> list[R
     return [row for place, row in enumerate(rows) if place in kept]
 
 
-def _drawn(rows: list[Row], cap: int | None, seed: int) -> list[Row]:
-    if cap is None or cap >= len(rows):
-        return rows
-    ids = drawn((str(row.idx) for row in rows), cap, seed)
-    return [row for row in rows if str(row.idx) in ids]
+def _training(rows: Sequence[Row], places: Sequence[int], task: TextToText) -> list[Row]:
+    """The training rows at these places, or those of them that a cap's draw keeps.
+
+    The released code's slice that leaves out the last row (`n_obs` = -1) is of uncapped parts only.
+    """
+    cap, allowed = task.train_rows, set(places)
+    if cap is None or cap >= len(allowed):
+        return _at(rows, places, complete=cap is not None or task.last_rows == "kept")
+    order = permutation(len(rows), task.subset_seed)
+    return _at(rows, [place for place in order if place in allowed][:cap], complete=True)
 
 
 def _ranked(rows: list[Row], cap: int | None) -> list[Row]:

@@ -15,7 +15,10 @@ from repro.tasks.text_to_text.generated import DEFAULT_REVISION
 
 def training_rows(task: TextToText) -> dict[WrittenName, int]:
     """Task -> rows that are trained on, in the order of the mixture."""
-    return {name: _capped(_parts(task, name)[0], task.train_rows) for name in task.tasks}
+    cap = task.train_rows
+    if cap is None:
+        return {name: _parts(task, name)[0] for name in task.tasks}
+    return {name: min(_divided(task, name)[0], cap) for name in task.tasks}
 
 
 def scored_rows(task: TextToText) -> tuple[int, int]:

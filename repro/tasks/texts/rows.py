@@ -43,7 +43,7 @@ class Reader:
         return Row(self.rows - 1, texts, label)
 
     def _check_id(self, row: Mapping[str, Any], place: str) -> None:
-        id = row.get("id", row.get("idx"))
+        id = row.get("id")
         if id is None:
             return
         if str(id) in self.ids:

@@ -70,12 +70,17 @@ def test_a_share_of_the_drawn_rows_is_set_aside(drawn: int, share: float, traine
     assert training_rows(drawn, share) == trained
 
 
-def test_the_first_rows_of_the_seeds_rank_are_drawn_and_divided() -> None:
-    """By hand: a row's rank is SHA-256 of purpose, seed and idx."""
-    ranks = sorted(range(120), key=lambda i: hashlib.sha256(f"subset\n42\n{i}".encode()).digest())
-    found = ids(train_rows=100)
-    assert found["train"] == ranks[:75]
-    assert found["development"] == ranks[75:100]
+@pytest.mark.parametrize("seed", SEEDS)
+def test_drawn_rows_are_those_of_datasets_own_shuffle(seed: int) -> None:
+    """As the released code draws them: `set_seed(seed)`, then `shuffle()` without a seed."""
+    from datasets import Dataset
+    from transformers import set_seed
+
+    set_seed(seed)
+    order = Dataset.from_dict({"idx": range(120)}).shuffle()["idx"]
+    found = ids(seed=seed, train_rows=100)
+    assert found["train"] == order[:75]
+    assert found["development"] == order[75:100]
 
 
 def test_without_a_cap_all_training_rows_are_divided() -> None:

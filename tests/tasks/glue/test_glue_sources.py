@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -240,6 +241,38 @@ def test_test_sets_are_read_for_a_submission(folder: Path) -> None:
     write_split(folder, "wnli", "test", withheld[1:])
     with pytest.raises(MissingData, match="it has 145 rows; the published set has 146"):
         submission_rows("wnli")
+
+
+@pytest.mark.parametrize("name", ["stsb", "mnli", "ax"])
+def test_rows_of_a_submission_stand_in_the_order_of_their_idx(folder: Path, name: str) -> None:
+    """The server counts rows by index; a file may hold them in any order."""
+    like: GlueName = "stsb" if name == "stsb" else "mnli"
+    tests = {"stsb": ["test"], "ax": ["test"], "mnli": ["test_matched", "test_mismatched"]}[name]
+    sizes = {"stsb": [1_379], "ax": [1_104], "mnli": [9_796, 9_847]}[name]
+    for split, size in zip(tests, sizes, strict=True):
+        shuffled = [row(like, idx, label=-1) for idx in range(size)]
+        random.Random(split).shuffle(shuffled)
+        write_split(folder, name, split, shuffled)
+    for split, size in zip(tests, sizes, strict=True):
+        found = submission_rows(name)[split]
+        assert [one.idx for one in found] == list(range(size))
+        assert found[7].texts[0].startswith("Text 7 of the ")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"), [(0, "lacks the idx 0"), (100, "lacks the idx 100"), (145, "lacks")]
+)
+def test_a_test_set_without_one_of_its_numbers_is_refused(
+    folder: Path, changed: int, said: str
+) -> None:
+    """Rows 1 to 146, say, would give every answer to its neighbour."""
+    withheld = [row("wnli", 146 if idx == changed else idx, label=-1) for idx in range(146)]
+    path = write_split(folder, "wnli", "test", withheld)
+    with pytest.raises(MissingData) as caught:
+        submission_rows("wnli")
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "from 0 to 145" in str(caught.value)
 
 
 def test_the_diagnostic_set_has_mnlis_texts_and_no_labels(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -306,22 +307,61 @@ def test_equal_contexts_share_their_offsets_and_arrays_are_read_only() -> None:
             array[0] = 7
 
 
-def test_a_question_that_leaves_no_room_is_an_error() -> None:
-    each = question("long", "Ann met Bo.", text="who " * 40)
-    with pytest.raises(ReproError, match="Question long leaves room for 0 context tokens"):
-        _windows([each], minilm(), "overlap", 32, 8)
-    assert len(_windows([each], minilm(), "legacy", 32, 8, 16)) == 1
+def test_only_a_question_that_leaves_no_room_is_cut_as_bert_cuts_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """BERT's run_squad keeps max_query_length pieces; transformers' example raises an error."""
+    ordinary, long = (
+        question("short", "word " * 100),
+        question("long", "word " * 100, text="a " * 300),
+    )
+    fits = question("fits", "Ann.", text="who " * 70)  # longer than max_query
+    windows = _windows([ordinary, long, fits], minilm(), "overlap", 128, 32)
+    assert capsys.readouterr().err == (
+        "Too long for windows of 128 tokens, and cut to their first 64 pieces: questions long.\n"
+    )
+    alone = _windows([ordinary, replace(fits)], minilm(), "overlap", 128, 32)
+    assert _as_rows([w for w in windows if w.question == 0]) == _as_rows(alone[:-1])
+    (whole,) = (window for window in windows if window.question == 2)
+    assert whole.first == 72  # [CLS], seventy pieces, [SEP]
+    cut = [window for window in windows if window.question == 1]
+    assert {window.first for window in cut} == {66}
+    # room for 128 - 3 - 64 = 61 tokens: windows begin at 0 and 29, and the second ends the context
+    spans = [(w.context_token, w.context_token + w.last - w.first) for w in cut]
+    assert spans == [(0, 61), (29, 90), (58, 100)]
 
 
-def test_an_overlap_that_never_moves_on_is_an_error() -> None:
-    each = question("q", "word " * 100, text="who")
-    with pytest.raises(ReproError, match="too few to move on"):
-        _windows([each], minilm(), "overlap", 36, 32)
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize(
+    ("max_length", "stride", "max_query"), [(32, 8, 40), (32, 8, 25), (48, 30, 40), (36, 32, 64)]
+)
+def test_a_question_without_room_names_itself_and_settings_that_help(
+    convention: Convention, max_length: int, stride: int, max_query: int
+) -> None:
+    """Each printed setting is tried: with it there are windows, without it there are none."""
+    asked = [question(f"q{n}", "word " * 90, text="who " * n) for n in (25, 28)]
+    given = {"max_length": max_length, "stride": stride, "max_query": max_query}
+    try:
+        windows = make_windows(asked, minilm(), convention, **given)
+    except ReproError as problem:
+        said = str(problem)
+    else:
+        assert convention == "legacy"
+        assert {window.question for window in windows} == {0, 1}
+        return
+    assert said.startswith("Question q")
+    assert "('who who who" in said
+    settings = re.findall(r"--set task\.(\w+)=(\d+)", said)
+    assert settings
+    for name, value in settings:
+        made = make_windows(asked, minilm(), convention, **given | {name: int(value)})
+        assert {window.question for window in made} == {0, 1}, name
 
 
-def test_windows_longer_than_the_backbone_reads_are_an_error() -> None:
-    with pytest.raises(ReproError, match="reads at most 512"):
-        _windows([question("q", "Ann.")], minilm(), "overlap", 513)
+def test_a_longer_window_than_the_encoder_reads_is_no_mend() -> None:
+    each = question("q", "word " * 600, text="who " * 600)
+    with pytest.raises(ReproError, match=r"has 600 pieces, .* Give --set task.max_query=380\."):
+        _windows([each], minilm(), "legacy", 384, 128, 600)
 
 
 def test_a_tokenizer_without_a_token_for_null_is_an_error() -> None:

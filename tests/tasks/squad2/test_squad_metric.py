@@ -252,6 +252,16 @@ def test_where_answering_nothing_is_best_the_threshold_answers_nothing() -> None
         assert found["best_em_threshold"] == found["best_f1_threshold"] == threshold
 
 
+def test_articles_alone_score_at_the_best_threshold_what_they_score_at_a_fixed_one() -> None:
+    """A declared difference: the official search counts the answer "the" to an unanswerable
+    question as -1, though its own exact match of "the" with no answer is 1.
+    """
+    questions = [question("a", "Ann met Bo.", "Bo"), question("b", "Ann met the Bo.")]
+    answers, margins = {"a": "Bo", "b": "the"}, {"a": 0.0, "b": -1.0}
+    assert score(answers, questions)["ALL"]["em"] == 100
+    assert best_thresholds(answers, margins, questions)["best_em"] == 100
+
+
 def test_thresholds_are_searched_over_the_texts_before_the_null_decision() -> None:
     questions = [question("a", "Ann met Bo.", "Bo"), question("b", "Ann met Bo.")]
     nothing, margins = {"a": "", "b": ""}, {"a": 1.0, "b": 2.0}

@@ -107,6 +107,23 @@ def test_a_cap_draws_training_rows_by_the_subset_seed_and_leaves_the_scored_ones
     assert set(ids(first.training)) <= set(ids(whole.training))
 
 
+@pytest.mark.parametrize("seed", [42, 43])
+def test_drawn_training_rows_are_the_first_of_torchs_permutation_as_in_the_released_code(
+    seed: int,
+) -> None:
+    """data/tasks.py: `torch.randperm(rows, generator)[:n_obs]` of the training split."""
+    splits = {"train": numbered(6_000), "validation": numbered(30)}
+    order = shuffled_by_torch(6_000, seed)
+    few = {"train_rows": 16, "subset_seed": seed}
+    released = made("sst2", set_aside="trained-on", last_rows="left-out", **few)
+    assert ids(divided(splits, "sst2", released).training) == sorted(order[:16])
+    aside = set(shuffled_by_torch(6_000, 42)[:1_000])
+    kept = [place for place in order if place not in aside]
+    assert ids(divided(splits, "sst2", made("sst2", **few)).training) == sorted(kept[:16])
+    cola = divided(splits, "cola", made("cola", **few))
+    assert ids(cola.training) == sorted(order[:16])
+
+
 def test_fewer_rows_are_a_part_of_more() -> None:
     splits = {"train": numbered(100), "validation": numbered(30)}
     few = divided(splits, "cola", made("cola", train_rows=4, subset_seed=3))

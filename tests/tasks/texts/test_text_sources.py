@@ -211,6 +211,17 @@ def test_an_id_that_stands_twice_is_refused(folder: Path) -> None:
     assert f"{path}, line 21: the id 3 stands twice" in refusal("airline")
 
 
+@pytest.mark.parametrize("name", ["airline", "sick-e"])
+def test_an_idx_is_another_field_and_may_begin_anew_in_every_split(
+    folder: Path, name: TextName
+) -> None:
+    """As the hub's files have it; docs/data.md: other fields than id are ignored."""
+    for split in SPLITS:
+        found = [row | {"idx": n} for n, row in enumerate(text_rows(name, 20))]
+        write_texts(folder, name, split, found)
+    assert sum(len(rows) for rows in read(name).values()) == 60
+
+
 def test_an_id_of_another_split_is_refused(folder: Path) -> None:
     for split in SPLITS:
         rows = [row | {"id": f"{split[:2]}{n}"} for n, row in enumerate(text_rows("sick-e", 6))]
