@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from repro.backbones.describe import LOCAL, LOCAL_FILES, TOKENIZER_OPTIONS, locate
+from repro.backbones.describe import LOCAL, TOKENIZER_OPTIONS, locate
+from repro.backbones.weight_files import NEEDED
 from repro.errors import MissingModel
 from repro.spec.backbones import MINILM, TINY_T5
 from repro.spec.contents import Content
@@ -15,7 +16,7 @@ from repro.spec.types import Backbone
 
 NAMED_OTHERWISE = (LOCAL, MINILM, TINY_T5)
 """A local folder is named by its digest, a package by its version; the tiny T5 has no files."""
-CONFIG, WEIGHTS, TOKENIZER = LOCAL_FILES
+CONFIG, WEIGHTS, TOKENIZER = NEEDED
 OLDER = {WEIGHTS: ("pytorch_model.bin",), TOKENIZER: ("vocab.txt", "spiece.model")}
 """What is read where a repository lacks the file of today's form."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
