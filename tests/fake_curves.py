@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from fake_contents import environment
+
 from repro.papers.curves import Curves, Point
 from repro.papers.houlsby.figures import CURVES
 from repro.papers.tables import Request
@@ -55,7 +57,7 @@ def store_curve_run(
         collapsed=collapsed,
         scores=[score] if value is not None else [],
     )
-    store.write(key, spec, {"result.json": render(result)})
+    store.write(key, spec, {"result.json": render(result), "environment.json": environment(spec)})
     return key
 
 

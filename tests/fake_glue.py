@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
+
+from fake_contents import environment
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
@@ -25,7 +26,8 @@ Value = Callable[[RunSpec, int, str, str], float | None]
 def request(table: str = "3-shared-2", scale: Scale = "smoke", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
     fields: dict[str, Any] = {"table": table, "scale": scale, "seeds": 1}
-    return Request(**(fields | {"data_revisions": REVISIONS} | asked))
+    revisions = {} if scale == "paper" else {"data_revisions": REVISIONS}
+    return Request(**(fields | revisions | asked))
 
 
 def by_task(spec: RunSpec, epoch: int, split: str, metric: str) -> float:
@@ -126,8 +128,7 @@ def store_run(
         activations=activations_of(spec),
         scores=scores,
     )
-    machine = {"seconds": 12.0, "members": [key], "device": "cpu", "device_name": "a made-up CPU"}
-    files = {"result.json": render(result), "environment.json": json.dumps(machine).encode()}
+    files = {"result.json": render(result), "environment.json": environment(spec)}
     store.write(key, spec, dict(files))
     return key
 

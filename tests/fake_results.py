@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
+
+from fake_contents import environment
 
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale, run_key
+from repro.spec.contents import Contents
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.store import Result, Score, Store, render
 
@@ -26,7 +28,8 @@ def by_epoch(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
 
 def request(table: str = "ResAdapters-1", scale: Scale = "smoke", **asked: object) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields = {"table": table, "scale": scale, "seeds": 1, "data_revision": "made by hand"}
+    revision = None if scale == "paper" else "made by hand"
+    fields = {"table": table, "scale": scale, "seeds": 1, "data_revision": revision}
     return Request(**(fields | asked))  # type: ignore[arg-type]
 
 
@@ -45,6 +48,7 @@ def store_result(
     span_f1: float | None = None,
     seconds: float = 12.0,
     members: Iterable[str] | None = None,
+    read: Contents | None = None,
 ) -> str:
     """Stores a finished run; returns its key."""
     key = run_key(spec)
@@ -80,16 +84,17 @@ def store_result(
         collapsed=collapsed,
         scores=scores,
     )
-    environment = {
-        "seconds": seconds,
-        "members": sorted(members or [key]),
-        "device": "cpu",
-        "device_name": "a made-up CPU, 1 threads",
-        "resumes": 0,
-    }
+    machine = environment(
+        spec,
+        read,
+        seconds=seconds,
+        members=sorted(members or [key]),
+        device_name="a made-up CPU, 1 threads",
+        resumes=0,
+    )
     files = {
         "result.json": render(result),
-        "environment.json": json.dumps(environment).encode(),
+        "environment.json": machine,
         "history.jsonl": b'{"epoch":1,"step":1,"loss":2.5}\n',
         "predictions.json": b"{}",
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fake_contents import environment
+
 from repro.papers.tables import Request
 from repro.papers.three_shared.figures import ABLATION
 from repro.spec import Backbone, RunSpec, run_key
@@ -82,7 +84,7 @@ def _store(store: Store, spec: RunSpec, scores: list[Score], parents: dict[str, 
     result = Result(
         key=key, parameters_trained=1, parameters_total=2, parents=parents, scores=scores
     )
-    store.write(key, spec, {"result.json": render(result)})
+    store.write(key, spec, {"result.json": render(result), "environment.json": environment(spec)})
     found = store.read(key)
     assert found is not None
     return found.digest

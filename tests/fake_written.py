@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
+
+from fake_contents import environment
 
 from repro.papers.hyperformer.scores import PRINTED
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale, TextToText, run_key
+from repro.spec.contents import Contents
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.store import Result, Score, Store, render
@@ -26,7 +28,14 @@ def request(table: str = "Hyperformer-1", scale: Scale = "paper", **asked: Any) 
     return Request(**(fields | revisions | asked))
 
 
-def store_run(store: Store, spec: RunSpec, value: Value, *, collapsed: bool = False) -> str:
+def store_run(
+    store: Store,
+    spec: RunSpec,
+    value: Value,
+    *,
+    collapsed: bool = False,
+    read: Contents | None = None,
+) -> str:
     """Stores a finished run that kept its second look; returns its key."""
     key, task = run_key(spec), spec.task
     assert isinstance(task, TextToText)
@@ -55,11 +64,10 @@ def store_run(store: Store, spec: RunSpec, value: Value, *, collapsed: bool = Fa
         parents={role: parent.digest for role, parent in parents.items()},
         scores=scores,
     )
-    machine = {"seconds": 12.0, "members": [key], "device": "cpu", "device_name": "a made-up CPU"}
     store.write(
         key,
         spec,
-        {"result.json": render(result), "environment.json": json.dumps(machine).encode()},
+        {"result.json": render(result), "environment.json": environment(spec, read)},
     )
     return key
 

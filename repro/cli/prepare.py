@@ -8,19 +8,27 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.backbones.contents import NAMED_OTHERWISE
 from repro.cli import options as o
 from repro.errors import INCOMPLETE, MissingData, UnknownName
 from repro.report.layout import text_table
 from repro.report.render import json_text
+from repro.spec.backbones import KNOWN
+from repro.spec.contents import LOCK, Contents, lock_text, locked
+from repro.store.atomic import write_text
 from repro.tasks.catalogue import TITLES
 from repro.tasks.owners import OWNERS
-from repro.tasks.state import Found, look, whole
+from repro.tasks.state import Found, folders, hub_content, look, whole
 
 
 def command(
     names: Annotated[
         list[str] | None, typer.Argument(help="Data sets to check whole (default: list all).")
     ] = None,
+    lock: Annotated[
+        bool,
+        typer.Option("--lock", help="Write what the hub holds for sets and models into the lock."),
+    ] = False,
     json: o.JsonOption = False,
 ) -> None:
     """Says where each data set is published, what its files hold, and what of it is here.
@@ -29,8 +37,15 @@ def command(
     that is not here. Nothing is downloaded: GLUE and SQuAD come from the hub when a run needs
     them, every other set is put below $REPRO_DATA by hand.
 
+    --lock asks the hub for the named sets and models (default: all that it has), downloads the
+    sets, and writes revisions and digests into repro/spec/lock.json: runs on local copies are
+    compared with published numbers only if they read the same.
+
     Example: python -m repro prepare airline sick-e
     """
+    if lock:
+        write_lock(names)
+        return
     chosen = [_known(name) for name in names or TITLES]
     found = [(whole if names else look)(name) for name in chosen]
     if json:
@@ -44,6 +59,33 @@ def command(
         raise MissingData("\n".join(damaged))
     if names and any(one.state in ("not here", "in part") for one in found):
         raise typer.Exit(INCOMPLETE)
+
+
+HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
+
+
+def write_lock(names: Sequence[str] | None) -> None:
+    """Looks up models and data sets on the hub and writes the lock file, one after the other."""
+    from repro.backbones import contents
+
+    for name in names or [*HUB_MODELS, *(task for task in TITLES if look(task).hub)]:
+        found = locked()
+        models, data = dict(found.models), dict(found.data)
+        if name in HUB_MODELS:
+            models[name] = read = contents.hub_content(name)
+        else:
+            task = folders().get(name) or _known(name)
+            content = hub_content(task)
+            if content is None:
+                raise MissingData(
+                    f"{name} is not on the hub, so nothing can be looked up. A run stores the "
+                    "digest of its rows in environment.json; once you have compared them with the "
+                    f"owner's ({OWNERS[task].url}), add it to {LOCK} by hand, with its source."
+                )
+            data[look(task).folder] = read = content
+        write_text(LOCK, lock_text(Contents(models=models, data=data)))
+        locked.cache_clear()
+        print(f"{name}: {len(read.digests)} digests at {read.revision}")
 
 
 def _known(given: str) -> str:

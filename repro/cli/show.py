@@ -86,7 +86,10 @@ def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, An
         "title": table.title,
         "scale": request.scale,
         "protocol": table.protocol,
-        "split": table.splits.get(request.scale),
+        "split": ", ".join(
+            dict.fromkeys(table.split(column, request.scale) for column in table.scores)
+        )
+        or None,
         "seeds": request.seeds,
         "runs": [
             {

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repro.spec import RunSpec, Task, canonical_json
+from repro.spec.contents import Content, Contents
 from repro.spec.identity import identity_fields
 from repro.spec.kinds import PRETRAINED
 
@@ -25,7 +26,14 @@ class Loaded:
         self._encoder: Encoder | None = None
         self._of = ""
         self._cut_for: list[Any] = []
-        self._tasks: dict[str, TaskData] = {}
+        self._tasks: dict[str, tuple[TaskData, dict[str, Content]]] = {}
+        self._models: dict[str, Content] = {}
+        self._data: dict[str, Content] = {}
+
+    @property
+    def read(self) -> Contents:
+        """What the encoder and the task that were asked for last were read from, by digest."""
+        return Contents(models=self._models, data=self._data)
 
     def encoder(
         self,
@@ -38,6 +46,7 @@ class Loaded:
         """The encoder that `lead` names, on `device`; see `load_encoder`. `pretrained`: weights
         that a run of this project gave it.
         """
+        from repro.backbones.contents import model_content
         from repro.backbones.load import load_encoder
 
         named = [identity_fields(lead.backbone), folders, str(device), precision]
@@ -49,16 +58,23 @@ class Loaded:
             self._encoder = None  # memory holds one at a time
             encoder = load_encoder(lead.backbone, folders, device, precision, pretrained)
             self._encoder, self._of = encoder, key
+            content = model_content(lead.backbone, folders)
+            self._models = {} if content is None else {lead.backbone.id: content}
         return self._encoder
 
     def task(self, task: Task) -> TaskData:
         """The task's data, cut for the encoder that was asked for last."""
         from repro.tasks import load_task
+        from repro.tasks.files import reading
 
         assert self._encoder is not None
         key = canonical_json(identity_fields(task))
-        data = self._tasks.pop(key, None) or load_task(task, self._encoder.tokenizer)
-        self._tasks[key] = data  # the latest is the last
+        known = self._tasks.pop(key, None)
+        if known is None:
+            with reading() as read:
+                known = load_task(task, self._encoder.tokenizer), read
+        self._tasks[key] = known  # the latest is the last
+        data, self._data = known
         while len(self._tasks) > TASKS_KEPT:
             del self._tasks[next(iter(self._tasks))]
         return data

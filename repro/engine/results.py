@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from repro.engine.jobs import Execution, holds, keeps_weights
 from repro.engine.parents import Parents, Report, digests
 from repro.spec import AlwaysNull, RunSpec, T5FineTuning
+from repro.spec.contents import Contents
 from repro.store.entry import ADAPTER
 from repro.store.result import Activation, Result, Score, render
 from repro.store.store import Store
@@ -24,11 +25,18 @@ if TYPE_CHECKING:
 
 
 def keep_group(
-    store: Store, group: Group, parents: Parents, execution: Execution, report: Report
+    store: Store,
+    group: Group,
+    parents: Parents,
+    execution: Execution,
+    report: Report,
+    read: Contents,
 ) -> None:
-    """Stores what became of every member; `parents` are those of each of them."""
+    """Stores what became of every member; `parents` are those of each of them, `read` is what the
+    encoder and the data were read from.
+    """
     device = group.settings.device
-    machine = describe_environment(device) | usage(group, device, execution)
+    machine = describe_environment(device) | usage(group, device, execution) | _read(read)
     for member in group.members:
         if holds(store, member.spec, execution):
             continue
@@ -46,18 +54,25 @@ def keep_evaluation(
     predictions: dict[str, Any] | None,
     seconds: float,
     device: torch.device,
+    read: Contents,
 ) -> None:
     """Stores a run that trained nothing."""
-    machine = describe_environment(device) | {
+    used = {
         "seconds": seconds,
         "members": [result.key],
         "peak_memory_bytes": peak_memory(device),
         "device_name": device_name(device),
     }
+    machine = describe_environment(device) | used | _read(read)
     files = {"result.json": render(result), "environment.json": json_bytes(machine)}
     if predictions is not None:
         files["predictions.json"] = json_bytes(predictions)
     store.write(result.key, spec, dict(files))
+
+
+def _read(read: Contents) -> dict[str, Any]:
+    """The lines of environment.json that say what a run read; `report.verified` reads them."""
+    return {"read": read.model_dump(mode="json", exclude_defaults=True)}
 
 
 def _record_divergence(store: Store, member: Member, report: Report) -> None:

@@ -190,7 +190,8 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
     if isinstance(lead.method, EVALUATING):
         began = time.monotonic()
         result, predictions = evaluate_parent(store, lead, encoder, data, device, report)
-        keep_evaluation(store, lead, result, predictions, time.monotonic() - began, device)
+        seconds = time.monotonic() - began
+        keep_evaluation(store, lead, result, predictions, seconds, device, loaded.read)
         report({"event": "stored", "run": result.key})
         return
     members = [built(spec, parents) for spec in file.specs]
@@ -210,7 +211,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
         place = set_aside(store, folder)
         report({"event": "damaged", "message": str(problem), "place": str(place)})
         print(f"{problem} Moved to {place}.", file=sys.stderr)
-    keep_group(store, group or trained(), parents, execution, report)
+    keep_group(store, group or trained(), parents, execution, report, loaded.read)
 
 
 def set_aside(store: Store, folder: Path) -> Path:

@@ -33,10 +33,12 @@ class Point:
 class Scored:
     """The score of a task's runs that is drawn, in percent, and what it is called.
 
-    `also`: further metrics, of which the score is the mean with `metric`.
+    `published_rows` and `split`: the rows that the paper's points are of, and ours (see
+    `tables.Score`). `also`: further metrics, of which the score is the mean with `metric`.
     """
 
     name: str
+    published_rows: str
     split: str
     protocol: str
     metric: str
@@ -47,6 +49,13 @@ class Scored:
     def metrics(self) -> tuple[str, ...]:
         """All of them."""
         return (self.metric, *self.also)
+
+    @property
+    def other_rows(self) -> str:
+        """Why the paper's points are not of the rows that are scored here; "" where they are."""
+        if self.published_rows == self.split:
+            return ""
+        return f"published: {self.published_rows}, reproduced: {self.split}"
 
 
 @dataclass(frozen=True, slots=True)

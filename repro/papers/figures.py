@@ -20,7 +20,10 @@ Name = TypeVar("Name", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A published figure as data. Of `methods` and `tasks` the first is drawn unless asked."""
+    """A published figure as data. Of `methods` and `tasks` the first is drawn unless asked.
+
+    `published_rows`: task -> the rows that the published numbers are of, as results name them.
+    """
 
     kind: ClassVar[str] = "heat map"
 
@@ -28,10 +31,15 @@ class Figure:
     paper: str
     title: str
     methods: tuple[str, ...]
-    tasks: tuple[GlueName, ...]
+    published_rows: dict[GlueName, str]
     default_seeds: dict[Scale, int]
     chain: Chain
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def tasks(self) -> tuple[GlueName, ...]:
+        """Those of GLUE that it can be drawn for."""
+        return tuple(self.published_rows)
 
     def method(self, request: Request) -> str:
         """The model that is drawn. Raises UnknownName for one that the figure cannot show."""

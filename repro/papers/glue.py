@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from repro.papers.margins import for_rows
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
-from repro.papers.tables import Request, Score
+from repro.papers.tables import SERVER, Request, Score
 from repro.papers.texts import DATA as TEXT_DATA
-from repro.spec import Backbone, RunSpec, Scale, Source
+from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import KNOWN, MINILM
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
@@ -122,14 +122,14 @@ def bottleneck(request: Request) -> Setting:
     return {"method.size": (request.bottleneck, assumed("asked for with --bottleneck"))}
 
 
-SERVER = "GLUE test server"
 METRICS = {"matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "spearman": "Spearman"}
 """How the papers' CSVs call a metric."""
 PRINTED: tuple[GlueName, ...] = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
 
 
 def glue_columns(**names: str) -> tuple[Score, ...]:
-    """The nine columns of a GLUE table: the metric that a task is selected by, MNLI twice.
+    """The nine columns of a GLUE table: the metric that a task is selected by, MNLI twice. What
+    is printed was scored by the test server, which alone has the labels of the test rows.
 
     `names` are the printed ones where they are not GLUE's: sst2, validation_matched, ...
     """
@@ -144,9 +144,7 @@ def _column(task: GlueName, split: str, name: str) -> Score:
     metric = GLUE[task].monitor
     printed = f"{METRICS[metric]} ({SERVER})"
     margin = for_rows(GLUE[task].rows[split])
-    return Score(name, name, printed, metric, task=task, split=split, margin=margin)
+    return Score(name, name, printed, metric, SERVER, split, task=task, margin=margin)
 
 
-SPLITS: dict[Scale, str] = {"paper": "validation", "reduced": "validation", "smoke": "validation"}
-"""Test labels are on the server: here every scale is scored on validation rows."""
 COLLAPSE = "predicts one class"

@@ -46,6 +46,19 @@ class Request:
     published_layers: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
 
+    def declared(self) -> Request:
+        """What the artefact itself declares at paper scale, of the tasks and in the reading that
+        are asked for: nothing is set by hand but the number of seeds.
+        """
+        return Request(
+            self.table,
+            "paper",
+            self.seeds,
+            tasks=self.tasks,
+            as_released=self.as_released,
+            published_layers=self.published_layers,
+        )
+
     def __hash__(self) -> int:
         """Of fields that have one, so that what is made for a request can be remembered."""
         return hash((self.table, self.scale, self.seeds))
@@ -82,18 +95,31 @@ class Column:
     published_metric: str
 
 
+SERVER = "GLUE test server"
+
+
 @dataclass(frozen=True, slots=True)
 class Score(Column):
-    """A column that a score of a row's runs on one task reproduces. `split` and `protocol`, where
-    they are None, are the table's, and so is `margin`.
+    """A column that a score of a row's runs on one task reproduces. `protocol` and `margin`, where
+    they are None, are the table's.
+
+    `published_rows` says which rows the printed number is of, `split` which rows are scored here:
+    the same word where these are the same rows. Only then can the two numbers be compared. A paper
+    that does not say is `not_stated`.
     """
 
     metric: str
+    published_rows: str
+    split: str
     group: str = "ALL"
     task: str = "squad2"
-    split: str | None = None
     protocol: str | None = None
     margin: float | None = None
+
+
+def not_stated(what: str) -> str:
+    """The published rows of a number whose paper leaves open what it is of."""
+    return f"rows that cannot be known ({what})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +212,11 @@ class Table:
     """A published table as data. `cell_runs(row, column, request)` are the runs behind a cell;
     in a table without scores, the models that its facts are of.
 
-    `server` says on what the published scores are, where that is not the split scored here.
+    `splits`: the name of the scored rows at a scale where it is not the column's `split`.
     `transposed`: it is printed with columns as rows, in the CSV and for a reader. `spread` is what
     stands after ±: the standard deviation of the runs, or the standard error of their mean; of a
     paper that divides by the number of runs, the population's. `parents(row, column, request)` are
     runs that those of a cell need first; `also` are tasks that they may be on, whatever is asked.
-    `elsewhere` says of what the published scores are, where no run here is of the same.
     `low_data`: where a task has no training rows here, validation rows are divided.
     `models(row, request)`: of what a row's facts are, where that is not its runs.
     `published` is the CSV of its numbers, "" where none is known.
@@ -206,10 +231,8 @@ class Table:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     protocol: str
-    splits: dict[Scale, str]
     default_seeds: dict[Scale, int]
     cell_runs: Callable[[Row, Column, Request], list[RunSpec]]
-    server: str = ""
     margin: float = WIDEST
     collapse: str = "answers no question"
     transposed: bool = False
@@ -217,11 +240,27 @@ class Table:
     notes: tuple[str, ...] = field(default=())
     parents: Callable[[Row, Column, Request], list[RunSpec]] | None = None
     also: tuple[str, ...] = ()
-    elsewhere: str = ""
     low_data: bool = False
     models: Callable[[Row, Request], list[RunSpec]] | None = None
     whole: tuple[Row, ...] = ()
     """Of a table some parts of which are shown, all rows: margins are the same in all of them."""
+    splits: dict[Scale, str] = field(default_factory=dict)
+
+    @property
+    def server(self) -> bool:
+        """Its printed scores are those of the GLUE test server."""
+        return any(column.published_rows == SERVER for column in self.scores)
+
+    def split(self, column: Score, scale: Scale) -> str:
+        """The rows that a column is scored on, as results name them."""
+        return self.splits.get(scale, column.split)
+
+    def other_rows(self, column: Score, request: Request) -> str:
+        """Why a printed number is not of the rows that are scored; "" where it is of the same."""
+        here = SERVER if request.server else self.split(column, request.scale)
+        if column.published_rows == here:
+            return ""
+        return f"published: {column.published_rows}, reproduced: {here}"
 
     @property
     def sections(self) -> tuple[str, ...]:

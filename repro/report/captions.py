@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from repro.papers.tables import Fact, Row, Score, Select
+from repro.papers.tables import SERVER, Fact, Row, Score, Select
 from repro.report.view import TableView
-from repro.spec import Backbone, GlueTask, RunSpec, SquadTask, TextToText, TopLayers, run_key
+from repro.spec import (
+    Backbone,
+    GlueTask,
+    RunSpec,
+    Scale,
+    SquadTask,
+    TextToText,
+    TopLayers,
+    run_key,
+)
 from repro.tasks.catalogue import TITLES
 from repro.words import training_length
 
@@ -40,8 +49,18 @@ def caption(view: TableView) -> str:
 
 def _scale(view: TableView) -> str:
     scale = view.request.scale
-    far = "" if scale == "paper" else " (not comparable with the published numbers)"
-    return f"Scale: {scale}{far}."
+    cells = [cell for row in view.rows for cell in row.cells if cell.reproduced is not None]
+    differs = [cell.differs for cell in cells if cell.differs]
+    far = not_comparable(scale, differs[0] if len(differs) == len(cells) and differs else "")
+    return f"Scale: {scale}{''.join(f' ({said})' for said in far)}."
+
+
+def not_comparable(scale: Scale, differs: str, what: str = "numbers") -> list[str]:
+    """What a caption says of runs that are not the paper's; nothing where they are."""
+    said = f"not comparable with the published {what}"
+    if scale != "paper":
+        return [said]
+    return [f"{said}: {differs}"] if differs else []
 
 
 def _of_facts(view: TableView) -> list[str]:
@@ -61,12 +80,13 @@ def _of_questions(view: TableView) -> list[str]:
     share = f", {task.answerable_share:.0%} answerable" if task.answerable_share else ""
     rows = f"{task.train_rows:,} questions of " if task.train_rows else ""
     scored = f"{task.evaluation_rows:,} questions of " if task.evaluation_rows else ""
+    split = view.table.split(view.table.scores[0], request.scale)
     return [
         _scale(view),
         f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers, frozen.",
         f"Training: {rows}{task.train}{share}, {recipe.epochs} epochs, batch {recipe.batch_size}, "
         f"rate {recipe.learning_rate:g}, {recipe.precision}.",
-        f"Scored: {scored}{view.table.splits[request.scale]}, {view.table.protocol}.",
+        f"Scored: {scored}{split}, {view.table.protocol}.",
         f"Reading: {'as released' if request.as_released else 'repaired'}.",
         f"Seeds: {request.seeds}.",
     ]
@@ -94,13 +114,15 @@ def _of_sentences(view: TableView) -> list[str]:
     counted = any(row.parameters for row in view.rows)
     named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
     repaired = "repaired" if isinstance(task, TextToText) else "as published"
+    reading = "as released" if request.as_released else repaired
+    reading += ", with the printed layers" * request.published_layers
     return [
         _scale(view),
         _backbones(view),
         f"Training: {cap} {kind}training rows{divided}; {settings(view)}.",
         *asked,
         f"Scored: {_rows(view, columns)}, {named}{_others(columns, named)}".rstrip(", ") + ".",
-        f"Reading: {'as released' if request.as_released else repaired}.",
+        f"Reading: {reading}.",
         f"Seeds: {request.seeds}.",
         *[f"Trained parameters: of the model of {columns[0].name}."] * counted,
     ]
@@ -161,7 +183,7 @@ def _named(backbone: Backbone) -> str:
 def _rows(view: TableView, columns: Sequence[Score]) -> str:
     """The rows behind the scores: by their split, where it is not one for all."""
     if view.request.server:
-        return view.table.server
+        return SERVER
     cap = view.request.evaluation_rows or view.lead.task.evaluation_rows
     most = f"at most {cap:,} " if cap else ""
     tested = [column.name for column in columns if column.split == "test"]

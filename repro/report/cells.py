@@ -5,11 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from repro.papers.published import Published
 from repro.papers.tables import Column, Fact, Mean, Printed, Request, Row, Score, Table, Value
 from repro.report.counted import read_count
+from repro.report.declared import OF_A_COUNT, Behind, runs_differ, settings_differ
 from repro.report.runs_found import Found, Lookup, kept_epoch, varying
 from repro.report.served import NOT_IMPORTED, server_score
 from repro.spec import RunSpec, canonical_json
@@ -30,7 +32,8 @@ class Cell:
     it; `wanted`: it was asked for and can be reproduced at all. `partial` says which of the seeds
     are behind the number, where not all are. `runs` are behind the number, `behind` were read for
     it: a selection reads more. `chosen` is the selected run, by the fields that were swept.
-    `evidence`: how a measured number stands to the printed one, comparable or not.
+    `evidence`: how a measured number stands to the printed one, comparable or not. `differs`: why
+    its runs are not the paper's (see `report.declared`), "" where they are.
     """
 
     column: Column
@@ -49,6 +52,7 @@ class Cell:
     chosen: dict[str, Any] | None = None
     evidence: Evidence | None = None
     model: RunSpec | None = field(default=None, repr=False)
+    differs: str = ""
 
     @property
     def converged(self) -> Summary | None:
@@ -73,9 +77,19 @@ class Place:
         """The runs behind the row's cell of this column."""
         return self.table.behind(self.row, column, self.request)
 
+    def differs(self, column: Column) -> str:
+        """Why the runs of the row's cell of this column are not the paper's."""
+        return runs_differ(self.request, partial(self.behind, column), self.lookup)
+
+    def behind(self, column: Column, request: Request) -> Behind:
+        """The runs of that cell for a request, and those that they need first."""
+        parents = self.table.parents if isinstance(column, Score) else None
+        needed = [] if parents is None else parents(self.row, column, request)
+        return Behind(self.table.behind(self.row, column, request), needed)
+
     def split(self, column: Score) -> str:
         """The rows that the column is scored on."""
-        return column.split or self.table.splits[self.request.scale]
+        return self.table.split(column, self.request.scale)
 
     def protocol(self, column: Score) -> str:
         """What the column's scores are called in a result."""
@@ -142,6 +156,7 @@ def _mean_of_seeds(
         column,
         list(once.values()),
         why,
+        differs=at.differs(column) if values else "",
         runs=tuple(once),
         behind=tuple(run.key for run in stored),
         complete=not rest,
@@ -188,7 +203,8 @@ def _best(
     if why:
         return at.gap(column, why, behind=behind)
     best, value = max(values, key=lambda pair: pair[1])
-    value = _best_of_as_many(at.table.published_cell(at.row, column), values) or value
+    restarts = _restarts(at, column)
+    value = _best_of_as_many(restarts, values) or value
     chosen = varying(best.spec, [one.spec for one in found])
     if at.request.server:
         served = _served(at, column, best)
@@ -196,11 +212,13 @@ def _best(
             return at.gap(column, NOT_IMPORTED, behind=behind, chosen=chosen, model=best.spec)
         value = served
     collapsed = best.run is not None and best.run.result.collapsed
+    fewer = f"best of {at.request.seeds}, declared of {restarts}"
     return _judged(
         at,
         column,
         [value],
         "",
+        differs=at.differs(column) or (fewer if at.request.seeds < restarts else ""),
         runs=(best.key,),
         behind=behind,
         complete=True,
@@ -210,16 +228,21 @@ def _best(
     )
 
 
-def _best_of_as_many(
-    published: Published | None, values: Sequence[tuple[Found, float]]
-) -> float | None:
+def _restarts(at: Place, column: Score) -> int:
+    """Of how many seeds the published number is the best: as printed, else as declared."""
+    published = at.table.published_cell(at.row, column)
+    printed = published.n if published is not None else None
+    return printed or at.table.default_seeds["paper"]
+
+
+def _best_of_as_many(restarts: int, values: Sequence[tuple[Found, float]]) -> float | None:
     """The expected best over as many seeds as the paper had; None where we have no more."""
     of_seed: dict[int, float] = {}
     for one, value in values:
         of_seed[one.spec.seed] = max(value, of_seed.get(one.spec.seed, value))
-    if published is None or published.n is None or len(of_seed) <= published.n:
+    if len(of_seed) <= restarts:
         return None
-    return expected_maximum(list(of_seed.values()), published.n)
+    return expected_maximum(list(of_seed.values()), restarts)
 
 
 def _undecided(at: Place, found: Sequence[Found], values: Sequence[tuple[Found, float]]) -> str:
@@ -261,6 +284,7 @@ def _tuned(
         column,
         [shown[one.key] for one in best],
         "",
+        differs=at.differs(column),
         runs=tuple(one.key for one in best),
         behind=behind,
         complete=True,
@@ -296,7 +320,9 @@ def delta_cell(at: Place, column: Score | Mean, first: Cell, second: Cell) -> Ce
         return at.gap(column, reason, wanted=wanted)
     pairs = zip(first.reproduced.values, second.reproduced.values, strict=True)
     keys = tuple(dict.fromkeys(first.runs + second.runs))
-    return _judged(at, column, [a - b for a, b in pairs], "", runs=keys, complete=True)
+    differs = _of_cells([first, second])
+    values = [a - b for a, b in pairs]
+    return _judged(at, column, values, "", runs=keys, complete=True, differs=differs)
 
 
 def derived_cell(at: Place, column: Column, scores: list[Cell]) -> Cell:
@@ -321,21 +347,40 @@ def _mean_of_row(at: Place, column: Mean, scores: list[Cell]) -> Cell:
         return at.gap(column, f"{len(done)}/{len(scores)} columns", wanted=wanted)
     totals = [statistics.fmean(of_seed) for of_seed in zip(*done, strict=True)]
     keys = tuple(dict.fromkeys(key for cell in scores for key in cell.runs))
-    return _judged(at, column, totals, "", runs=keys, complete=True)
+    differs = _of_cells(scores)
+    return _judged(at, column, totals, "", runs=keys, complete=True, differs=differs)
 
 
-def _judged(at: Place, column: Column, values: Sequence[float], missing: str, **more: Any) -> Cell:
+def _of_cells(cells: Sequence[Cell]) -> str:
+    """Why the runs behind several cells are not the paper's: what holds for the first such cell."""
+    found = [cell for cell in cells if cell.differs]
+    if len(found) == len(cells) or not found:
+        return found[0].differs if found else ""
+    return f"{found[0].column.name}: {found[0].differs}"
+
+
+def _judged(
+    at: Place, column: Column, values: Sequence[float], missing: str, differs: str, **more: Any
+) -> Cell:
     """A cell with the mean of `values`, or a gap because of `missing`."""
     published = at.table.published_cell(at.row, column)
     known = published.value if published else None
     reproduced = summarise(values) if values else None
-    split = at.split(column) if isinstance(column, Score) else "validation"
-    other = at.table.server and not at.request.server
-    elsewhere = f"published: {at.table.server}, reproduced: {split}" if other else ""
-    elsewhere = elsewhere or (at.table.elsewhere and f"published: {at.table.elsewhere}")
-    verdict, reason = comparable(known, reproduced, at.request.scale, missing, elsewhere)
+    obstacle = differs or _other_rows(at, column)
+    verdict, reason = comparable(known, reproduced, missing, obstacle)
     difference = reproduced.mean - known if reproduced and known is not None else None
-    return Cell(column, published, reproduced, difference, verdict, reason, **more)
+    return Cell(column, published, reproduced, difference, verdict, reason, differs=differs, **more)
+
+
+def _other_rows(at: Place, column: Column) -> str:
+    """Why the printed number is of other rows; that of a mean is of the rows of all its scores."""
+    scores = [column] if isinstance(column, Score) else at.table.scores
+    found = {score.name: why for score in scores if (why := at.table.other_rows(score, at.request))}
+    if not found:
+        return ""
+    first, many = next(iter(found)), len(scores) > 1
+    named = f"{first}: " if many and len(set(found.values())) > 1 else ""
+    return f"{named}{found[first]}"
 
 
 def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
@@ -352,7 +397,7 @@ def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
     if models and len(values) < len(models):
         why = f"{len(values)}/{len(models)} columns have their model chosen"
         return at.gap(column, why, wanted=all(cell.wanted for cell in scores))
-    return _stated(at, column, column.combine(values))
+    return _stated(at, column, column.combine(values), _model_differs(at, column, scores))
 
 
 def _of_model(at: Place, column: Fact, spec: RunSpec) -> Value | None:
@@ -361,18 +406,30 @@ def _of_model(at: Place, column: Fact, spec: RunSpec) -> Value | None:
     return None if counted is None else column.of(spec, counted)
 
 
-def _stated(at: Place, column: Fact, value: Value) -> Cell:
+def _model_differs(at: Place, column: Fact, scores: Sequence[Cell]) -> str:
+    """Why the models that a fact is of are not the paper's; nothing is read to count them."""
+    if not column.everywhere and at.request.scale != "paper":
+        return f"{at.request.scale} scale"
+    if not column.everywhere and scores:
+        return _of_cells(scores)
+    ours, declared = (at.behind(column, request) for request in (at.request, at.request.declared()))
+    return settings_differ(ours, declared, OF_A_COUNT)
+
+
+def _stated(at: Place, column: Fact, value: Value, differs: str) -> Cell:
     """A cell whose number or words are no measurement: compared exactly."""
-    published, scale = at.table.published_cell(at.row, column), at.request.scale
+    published = at.table.published_cell(at.row, column)
     known = published.value if published else None
     worded = known is None or isinstance(value, str)
     printed = published.text if published and worded else known
     digits = min(column.digits, published.decimals) if published else column.digits
     verdict, reason = compare(printed, value, digits)
-    if verdict is not None and not column.everywhere and scale != "paper":
-        verdict, reason = "NOT COMPARABLE", f"{scale} scale"
-    if isinstance(value, str):
-        return Cell(column, published, None, None, verdict, reason, complete=True, text=value)
-    difference = value - known if known is not None else None
-    found = summarise([value])
-    return Cell(column, published, found, difference, verdict, reason, complete=True)
+    if verdict is not None and differs:
+        verdict, reason = "NOT COMPARABLE", differs
+    text = value if isinstance(value, str) else None
+    found = None if isinstance(value, str) else summarise([value])
+    difference = found.mean - known if found is not None and known is not None else None
+    return Cell(
+        column, published, found, difference, verdict, reason, complete=True, text=text,
+        differs=differs,
+    )  # fmt: skip

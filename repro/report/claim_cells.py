@@ -13,7 +13,7 @@ from repro.papers.curves import Curves
 from repro.papers.figures import Figure
 from repro.papers.registry import FIGURES, TABLES
 from repro.papers.tables import Fact, Request, Table
-from repro.report.figures.ablation import lost
+from repro.report.figures.ablation import grids_differ, lost
 from repro.report.figures.curves import view_curves
 from repro.report.files import saved_requests, table_name
 from repro.report.view import view_table
@@ -32,8 +32,8 @@ class Known:
     what is left of runs that failed is no sample of them.
 
     `runs` are behind them, of which those in `collapsed` give a constant answer. `counted`: an
-    exact number of the models, not a score; `everywhere`: the same at all scales. `depth`: layers
-    of the encoder.
+    exact number of the models, not a score. `depth`: layers of the encoder. `differs`: why they
+    are not of the paper's runs or models, "" where they are.
     """
 
     values: tuple[float, ...] = ()
@@ -41,8 +41,8 @@ class Known:
     collapsed: tuple[str, ...] = ()
     reason: str = ""
     counted: bool = False
-    everywhere: bool = False
     depth: int = 0
+    differs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,18 @@ class Source:
         """The cell, or why it has no value."""
         return self.cells.get((place.row, place.column), Known(reason="not in it"))
 
-    def merit(self, places: Iterable[Ours]) -> tuple[int, bool, int, int, bool]:
+    def merit(self, places: Iterable[Ours]) -> tuple[int, bool, bool, int, int, bool]:
         """How fit it is to judge a claim about these cells: the higher the better.
 
         First how many of them it has, then the headline reading before the released one, the
-        paper's scale before a smaller one, more runs, and the scale's own encoder.
+        paper's runs before others, the paper's scale before a smaller one, more runs, and the
+        scale's own encoder.
         """
         found = [known for place in places if (known := self.known(place)).values]
         return (
             len(found),
             not self.request.as_released,
+            not any(known.differs for known in found),
             SCALES.index(self.request.scale),
             min((len(known.values) for known in found), default=0),
             self.request.backbone is None,
@@ -106,8 +108,8 @@ def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known
                 collapsed=cell.collapsed,
                 reason=cell.partial or cell.reason,
                 counted=isinstance(column, Fact),
-                everywhere=isinstance(column, Fact) and column.everywhere,
                 depth=view.lead.backbone.layers,
+                differs=cell.differs,
             )
     return cells
 
@@ -120,6 +122,7 @@ def _of_curves(figure: Curves, request: Request, store: Store) -> dict[Where, Kn
             runs=one.runs,
             collapsed=one.runs if one.collapsed == len(one.runs) else (),
             reason=one.reason,
+            differs=one.differs,
         )
         for one in view_curves(figure, request, store).measured
     }
@@ -130,13 +133,16 @@ def _of_heat_map(figure: Figure, request: Request, store: Store) -> dict[Where, 
     keys = [run_key(chain[-1]) for chain in figure.chains(request)]
     runs = [run for key in keys if (run := store.read(key)) is not None]
     grids = [lost(run, figure.task(request)) for run in runs]
+    differs = grids_differ(figure, request, store) if runs else ""
     shared = [span for span in (grids[0] if grids else {}) if all(span in g for g in grids)]
     if len(runs) < len(keys):
         lacking = Known(reason=f"{len(runs)} of {len(keys)} seeds")
         return {(str(first), str(last)): lacking for first, last in shared}
     return {
         (str(first), str(last)): Known(
-            tuple(grid[first, last] for grid in grids), tuple(run.key for run in runs)
+            tuple(grid[first, last] for grid in grids),
+            tuple(run.key for run in runs),
+            differs=differs,
         )
         for first, last in shared
     }

@@ -30,7 +30,8 @@ class OnOurs:
     """A statement on our numbers; `gap` is None where there is nothing to compare or to estimate.
 
     `one`: only the sign of single runs is behind the outcome. `source`: the table or figure whose
-    numbers were compared, as its files are called, and its `scale`; "" where there are none.
+    numbers were compared, as its files are called; "" where there are none. `differs`: why they are
+    not of the paper's runs.
     """
 
     outcome: rule.Outcome
@@ -38,7 +39,7 @@ class OnOurs:
     gap: rule.Gap | None = None
     one: bool = False
     source: str = ""
-    scale: str = ""
+    differs: str = ""
 
 
 def sentence(statement: Statement) -> str:
@@ -146,8 +147,8 @@ def mean_known(places: Sequence[Ours], source: Source) -> Known:
         runs=tuple(key for cell in cells for key in cell.runs),
         collapsed=tuple(key for cell in cells for key in cell.collapsed),
         counted=all(cell.counted for cell in cells),
-        everywhere=all(cell.everywhere for cell in cells),
         depth=cells[0].depth,
+        differs=next((cell.differs for cell in cells if cell.differs), ""),
     )
 
 
@@ -155,8 +156,9 @@ def _on_counted(
     statement: Statement, one: Known, other: Known, source: Source, _statements: int
 ) -> OnOurs:
     """Compared exactly, however many statements there are."""
-    if not one.everywhere and source.request.scale != "paper":
-        return OnOurs("open", f"counted at {source.request.scale} scale, on another encoder")
+    differs = one.differs or other.differs
+    if differs:
+        return OnOurs("open", f"counted on other models than the paper's: {differs}")
     difference = one.values[0] - _counterpart(statement, other.values[0])
     outcome = rule.judge_counted(difference, rounding(statement), statement.kind, statement.by)
     detail = f"counted: {one.values[0]:,.10g} against {other.values[0]:,.10g}"
@@ -173,17 +175,20 @@ def _on_scores(
         gap = rule.gap_between(one.values, values, paired=same, floor=floor, statements=statements)
     else:
         gap = rule.gap_to(one.values, values[0], floor=floor, statements=statements)
-    outcome, why, single = _outcome(statement, gap, source.request.scale, statements)
+    differs = one.differs or other.differs
+    outcome, why, single = _outcome(statement, gap, papers=not differs, statements=statements)
     detail = f"{why}; {_of_gap(gap)}" if why else _of_gap(gap)
-    return OnOurs(outcome, detail, gap, single, source.name, source.request.scale)
+    if differs and source.request.scale == "paper":
+        detail += f"; not of the paper's runs: {differs}"
+    return OnOurs(outcome, detail, gap, single, source.name, differs)
 
 
 def _outcome(
-    statement: Statement, gap: rule.Gap, scale: str, statements: int
+    statement: Statement, gap: rule.Gap, *, papers: bool, statements: int
 ) -> tuple[rule.Outcome, str, bool]:
     """The outcome, why it is open, and whether only the sign of single runs is behind it.
 
-    A single run never settles anything at the paper's scale, and equality at none.
+    A single run that is the paper's settles nothing, and equality is settled by none.
     """
     if gap.interval is not None:
         by = statement.by + rounding(statement)
@@ -198,7 +203,7 @@ def _outcome(
     if statement.kind == "within":
         return "open", "one run has no interval", False
     outcome = rule.direction(gap)
-    if scale != "paper":
+    if not papers:
         return outcome, "a gap of 0" if outcome == "open" else "", outcome != "open"
     sign = {"confirmed": "as claimed", "reversed": "against the claim", "open": "none"}[outcome]
     return "open", f"one run, whose sign is {sign}", False

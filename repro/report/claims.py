@@ -145,12 +145,12 @@ def _verdict(judged: Sequence[JudgedStatement]) -> OursVerdict:
     Where only the sign of single runs is behind a statement, nothing is confirmed or reversed: the
     claim has a direction of one seed if all its statements agree.
     """
-    reduced = any(one.ours.scale == "reduced" for one in judged)
+    differs = any(one.ours.differs for one in judged)
     settled = rule.conclude(["open" if one.ours.one else one.ours.outcome for one in judged])
     if settled == "confirmed":
-        return "direction holds" if reduced else "confirmed"
+        return "direction holds" if differs else "confirmed"
     if settled == "reversed":
-        return "direction reversed" if reduced else "reversed"
+        return "direction reversed" if differs else "reversed"
     signs = {one.ours.outcome for one in judged}
     if signs == {"confirmed"}:
         return "direction holds (one seed)"

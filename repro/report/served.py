@@ -15,7 +15,7 @@ def server_score(store: Store, key: str, column: Score) -> float | None:
     None where no score of that metric was imported, where the run was trained again to another
     result since, and where the server has no such test rows.
     """
-    served, file = store.served(key), of_column(column.task, column.split or "validation")
+    served, file = store.served(key), of_column(column.task, column.split)
     run = store.read(key) if served is not None else None
     if served is None or file is None or run is None or run.digest != served.result:
         return None

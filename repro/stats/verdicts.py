@@ -1,7 +1,7 @@
 """What the comparison of a published and a reproduced number says.
 
-Only a result at the paper's scale, scored on the paper's rows, is comparable, and one run alone
-never confirms a number. Runs confirm it where the whole 90 % interval of the difference lies within
+Only runs as the paper's, scored on the paper's rows, are comparable, and one run alone never
+confirms a number. Runs confirm it where the whole 90 % interval of the difference lies within
 the margin, and contradict it where the difference is beyond the margin and the printed number lies
 outside the 95 % interval of what such runs give, adjusted over the table. What is counted is
 compared exactly, to the printed digits.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from repro.spec import Scale
 from repro.stats.evidence import Evidence
 from repro.stats.summary import Summary
 
@@ -25,31 +24,25 @@ MEANINGS: dict[Verdict, str] = {
     "DIFFERS": "another word or number than published, where nothing is measured",
     "UNDECIDED": "the runs show neither",
     "SINGLE": "one run: shown, never confirmed",
-    "NOT COMPARABLE": "of another scale, other rows or another encoder than the paper's",
+    "NOT COMPARABLE": "other runs or rows than the paper's, or unverified weights or data",
     "GAP": "no finished run",
 }
 
 
 def comparable(
-    published: float | None,
-    reproduced: Summary | None,
-    scale: Scale,
-    missing: str,
-    elsewhere: str = "",
+    published: float | None, reproduced: Summary | None, missing: str, obstacle: str
 ) -> tuple[Verdict | None, str]:
     """Whether the two can be compared at all: UNDECIDED where they can, else why not.
 
-    `missing` says why `reproduced` is None, `elsewhere` that the published number is of other rows
-    than the reproduced one. No verdict where the paper has no number.
+    `missing` says why `reproduced` is None, `obstacle` why the reproduced number is not of the
+    paper's runs or rows; "" where it is. No verdict where the paper has no number.
     """
     if reproduced is None:
         return "GAP", missing
     if published is None:
         return None, "the paper has no such number"
-    if scale != "paper":
-        return "NOT COMPARABLE", f"{scale} scale" + (f"; {elsewhere}" if elsewhere else "")
-    if elsewhere:
-        return "NOT COMPARABLE", elsewhere
+    if obstacle:
+        return "NOT COMPARABLE", obstacle
     return "UNDECIDED", "not weighed yet"
 
 

@@ -12,13 +12,16 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from repro.errors import MissingData, told
 from repro.folders import named_by
+from repro.spec.contents import Content, rows_digest
 from repro.strict import no_constant, unique_keys
 
 FOLDER_VARIABLE = "REPRO_DATA"
@@ -156,6 +159,38 @@ def check_hub_revision(data: DataSet, splits: Sequence[str], revision: str | Non
         )
 
 
+_READ: ContextVar[dict[str, Content] | None] = ContextVar("read", default=None)
+
+
+@contextmanager
+def reading() -> Iterator[dict[str, Content]]:
+    """Collects what is read within the block: a set's folder -> the digests of its rows."""
+    found: dict[str, Content] = {}
+    token = _READ.set(found)
+    try:
+        yield found
+    finally:
+        _READ.reset(token)
+
+
+def note_rows(
+    data: DataSet, splits: Mapping[str, Sequence[Any]], hub_revision: str | None = None
+) -> None:
+    """Notes the real rows that were read, whole splits before any draw, for `reading`.
+
+    `hub_revision`: the commit that they were downloaded at, of rows from the hub.
+    """
+    found = _READ.get()
+    if found is None:
+        return
+    digests = {split: rows_digest(rows) for split, rows in splits.items()}
+    before = found.get(data.folder)
+    if before is not None:
+        digests = {**before.digests, **digests}
+        hub_revision = hub_revision if hub_revision == before.revision else None
+    found[data.folder] = Content(revision=hub_revision, digests=digests)
+
+
 def count_lines(content: bytes) -> int:
     """The rows of a .jsonl file, without parsing it."""
     return sum(1 for line in content.split(b"\n") if line.strip())
@@ -209,6 +244,17 @@ def hub_rows(
         ) from error
     for number, row in enumerate(rows, start=1):
         yield row, f"{data.hub_id} {file}, row {number}"
+
+
+def hub_commit(data: DataSet, split: str, revision: str | None) -> str | None:
+    """The commit that a split's file was downloaded at; None where it is not in the hub's cache."""
+    import huggingface_hub
+
+    found = huggingface_hub.try_to_load_from_cache(
+        data.hub_id, hub_name(data, split), revision=revision, repo_type="dataset"
+    )
+    parts = Path(found).parts if isinstance(found, str) else ()
+    return parts[parts.index("snapshots") + 1] if "snapshots" in parts else None
 
 
 def _download(data: DataSet, split: str, revision: str | None) -> str:

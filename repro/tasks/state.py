@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from repro.errors import MissingData
+from repro.spec.contents import Content
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
 from repro.spec.t5 import WrittenName
@@ -15,10 +16,11 @@ from repro.spec.tagging import SENTENCES_PUBLISHED, TAGS
 from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.spec.texts import TEXTS
 from repro.tasks import files
-from repro.tasks.catalogue import CONLL
+from repro.tasks.catalogue import CONLL, TITLES
 from repro.tasks.files import DataSet
 from repro.tasks.glue import sources as glue
 from repro.tasks.sentences.rows import checked
+from repro.tasks.squad2 import sources as squad
 from repro.tasks.squad2.files import COLUMNS, DATA, PUBLISHED, parse_lines
 from repro.tasks.tagging import sources as tagging
 from repro.tasks.tagging.rows import checked_sentences
@@ -74,6 +76,29 @@ def whole(name: str) -> Found:
     except MissingData as problem:
         return replace(quick, state="damaged", problem=str(problem))
     return replace(quick, here=here)
+
+
+def folders() -> dict[str, str]:
+    """Folder of a data set below $REPRO_DATA -> one of the tasks that read it."""
+    return {_data_set(name).folder: name for name in TITLES}
+
+
+def hub_content(name: str) -> Content | None:
+    """What the hub holds for a task today, by digest; None for a set that is not on the hub.
+
+    Downloads it; local folders are not read. Raises MissingData where it cannot be had.
+    """
+    if not _data_set(name).hub_id:
+        return None
+    with files.reading() as read:
+        if name in DATA:
+            for split in PUBLISHED[name]:
+                squad.hub_split(name, split, None)
+        elif name in FEW_SHOT:
+            written.hub_splits(name, written.splits_needed(name), None)
+        else:
+            glue.hub_splits(name, glue.splits_needed(name), None)
+    return read[_data_set(name).folder]
 
 
 def _published(name: str) -> Found:

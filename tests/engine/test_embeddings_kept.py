@@ -15,6 +15,7 @@ from repro.engine.jobs import Execution
 from repro.engine.results import keep_group
 from repro.spec import HyperFormer, RunSpec, TextToText, run_key
 from repro.spec.backbones import KNOWN, TINY_T5
+from repro.spec.contents import Contents
 from repro.spec.t5 import WrittenName
 from repro.store import Store
 from repro.tasks import load_task
@@ -29,7 +30,7 @@ def spec() -> RunSpec:
 
 def stored(spec: RunSpec, group: Group, tmp_path: Path) -> bytes:
     store = Store(tmp_path / "store")
-    keep_group(store, group, {}, Execution(), lambda event: None)
+    keep_group(store, group, {}, Execution(), lambda event: None, Contents())
     found = store.read(run_key(spec))
     assert found is not None
     return (found.path / "result.json").read_bytes()

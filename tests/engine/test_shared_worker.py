@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import fake_worker
 import pytest
+from glue_samples import rows, write_split
 from run_samples import run_spec
 from tiny_folder import write_tiny_bert
 
@@ -33,7 +36,9 @@ from repro.spec import (
     run_key,
 )
 from repro.spec.backbones import KNOWN, TINY_T5
+from repro.spec.contents import Content, Contents
 from repro.store import Store
+from repro.store.entry import file_digest
 from repro.training.environment import prepare_torch
 
 COMPARED = ("history.jsonl", "result.json", "predictions.json", "adapter.safetensors")
@@ -103,6 +108,40 @@ def test_what_is_kept_is_loaded_once_and_the_oldest_task_is_dropped(model: Path)
     other = run_spec(LayerNorms(), backbone=KNOWN[TINY_T5])
     assert loaded.encoder(other, {}, device, "fp32") is not encoder
     assert loaded.task(task(0)) is not latest  # cut again, for the other's own
+
+
+def test_a_run_says_by_digest_what_its_encoder_and_its_rows_were_read_from(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder below $REPRO_MODELS in the place of a hub id, and rows below $REPRO_DATA."""
+    shutil.copytree(model, tmp_path / "models" / "tiny" / "bert")
+    for split, count in (("train", 635), ("validation", 71)):
+        write_split(tmp_path / "data", "wnli", split, rows("wnli", count))
+    monkeypatch.setenv("REPRO_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
+    fields = {"id": "tiny/bert", "revision": None}
+    spec = run_spec(
+        LayerNorms(),
+        backbone=describe(str(model)).model_copy(update=fields),
+        task=GlueTask(name="wnli", source="glue", revision=None, train_rows=8, evaluation_rows=8),
+    )
+    store = Store(tmp_path / "store")
+    train([make_job([spec])], model, store.root)
+    run = store.read(run_key(spec))
+    assert run is not None
+    read = Contents.model_validate(run.environment()["read"])
+    files = "config.json", "model.safetensors", "tokenizer.json"
+    assert read.models == {
+        "tiny/bert": Content(digests={name: file_digest(model / name) for name in files})
+    }
+    assert read.data.keys() == {"glue_wnli"}
+    # SHA-256 over a line a row: [idx, [texts], label] as canonical JSON
+    lines = "".join(
+        f'[{n},["Text {n} of the sentence1.","Text {n} of the sentence2."],{n % 2}]\n'
+        for n in range(71)
+    )
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    assert read.data["glue_wnli"].digests["validation"] == digest
 
 
 def foreign_folder(folder: Path) -> Path:

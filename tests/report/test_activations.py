@@ -24,7 +24,7 @@ from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_o
 from repro.papers.adaptable_adapters.tables import FOUR, TWO
 from repro.papers.tables import Request
 from repro.report.figures.activation_plot import COLOURS, draw_activations
-from repro.report.figures.activation_text import csv_text, label
+from repro.report.figures.activation_text import csv_text, label, stamp
 from repro.report.figures.activations import ActivationsView, Line, view_activations
 from repro.report.figures.files import as_json, markdown, write_figure
 from repro.report.figures.kinds import view_figure
@@ -39,7 +39,8 @@ QNLI_4 = "left: layers of one adapter (QNLI) / layer 4"
 
 
 def asked(scale: str = "paper", **changes: Any) -> Request:
-    fields: dict[str, Any] = {"data_revisions": MADE} | changes
+    made = {} if scale == "paper" else {"data_revisions": MADE}
+    fields: dict[str, Any] = made | changes
     return Request(ACTIVATIONS.id, scale, 1, **fields)  # type: ignore[arg-type]
 
 
@@ -156,6 +157,16 @@ def test_a_layer_stands_under_its_own_number_on_24_layers_only(store: Store) -> 
     assert seven.layer == 3
     assert label(small, seven).startswith("layer 3 (for 7 of 24), inputs -43 to 4")
     assert "not comparable" in markdown(view_figure(ACTIVATIONS, small.request, store))
+
+
+def test_runs_of_other_settings_are_not_comparable_with_the_published_curves(store: Store) -> None:
+    for changes, field in (
+        ({"epochs": 1}, "recipe.epochs 1, declared "),
+        ({"method": "Rational-only"}, "method.switch none, declared as-run"),
+    ):
+        words = stamp(stored(store, asked(**changes)))
+        assert "not comparable with the published curves: " in words
+        assert field in words
 
 
 def test_what_is_missing_is_said_and_not_drawn(store: Store) -> None:

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_curves import EXTRA, GLUE, INIT, SQUAD, request, store_curves
@@ -20,7 +21,7 @@ from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
 from repro.papers.registry import TABLES
 from repro.papers.tables import Request
 from repro.report.figures.curve_data import csv_text
-from repro.report.figures.curve_text import alternative, caption, notes
+from repro.report.figures.curve_text import alternative, caption, notes, stamp
 from repro.report.figures.curves import (
     CurvePanel,
     CurvesView,
@@ -216,6 +217,24 @@ def test_accuracy_is_scored_but_for_the_regression() -> None:
     assert {task for task, one in scored.items() if one.metric != "accuracy"} == {"stsb"}
     assert scored["mnli"].split == "validation_matched"
     assert {EXTRA.scored(task, asked).split for task in EXTRA.tasks} == {"test"}
+
+
+def test_curves_of_other_runs_or_rows_are_not_comparable_with_the_papers_points(
+    store: Store,
+) -> None:
+    def said(figure: Curves, **changes: Any) -> str:
+        asked = request(figure, "paper", **changes)
+        store_curves(store, figure, asked, lambda *_: 50.0)
+        return stamp(view_curves(figure, asked, store))
+
+    assert "not comparable" not in said(INIT, tasks=("cola",))
+    assert "not comparable" not in said(INIT, tasks=("cola",), seeds=2)
+    other = said(INIT, tasks=("cola",), epochs=1)
+    assert "with the published numbers: recipe.epochs 1, declared " in other
+    width = said(SQUAD, bottleneck=48)
+    assert width.endswith("Adapters, size 48 is no point of the paper's figure")
+    cut = said(EXTRA, tasks=("sms-spam",))
+    assert cut.endswith("published: test rows of a cut that is not published, reproduced: test")
 
 
 def test_published_points_say_how_they_are_known(view: CurvesView, store: Store) -> None:

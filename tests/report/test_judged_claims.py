@@ -43,7 +43,8 @@ def store_wirings(
         residual = isinstance(spec.method, PipelinedCells) and spec.method.wiring != "plain"
         return 40.0 + spec.seed + gain * residual
 
-    made = request(scale=scale, seeds=seeds, epochs=1, **asked)
+    short = {} if scale == "paper" else {"epochs": 1}
+    made = request(scale=scale, seeds=seeds, **short, **asked)
     store_all(store, made, value)
     save_request(store, made)
     return made
@@ -132,7 +133,7 @@ def test_three_seeds_at_the_papers_scale_give_a_verdict(
     assert one.gap == pytest.approx(gain)
     # sd 1 and n = 3 on both sides: t(2) at 95 %, 2.91999, times sqrt(2/3)
     assert one.interval == pytest.approx((gain - 2.38416, gain + 2.38416), abs=1e-4)
-    assert one.artefacts == ("ResAdapters-1.paper.epochs-1",)
+    assert one.artefacts == ("ResAdapters-1.paper",)
 
 
 def test_one_of_two_statements_is_reversed_at_half_the_level(store: Store) -> None:
@@ -208,6 +209,15 @@ def test_the_papers_scale_and_more_runs_come_first(store: Store) -> None:
     store_wirings(store, "paper", 3, gain=5.0)
     assert judged(store, NONLINEAR).gap == 5.0
     assert judged(store, NONLINEAR, "reduced").gap == -5.0
+
+
+def test_runs_of_other_settings_than_declared_never_confirm_at_the_papers_scale(
+    store: Store,
+) -> None:
+    store_wirings(store, "paper", 3, gain=5.0, learning_rate=1e-4)
+    one = judged(store, NONLINEAR)
+    assert one.ours == "direction holds"
+    assert "not of the paper's runs: recipe.learning_rate 0.0001, declared" in one.ours_detail
 
 
 def test_signs_of_single_runs_that_disagree_leave_a_claim_open(store: Store) -> None:

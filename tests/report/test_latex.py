@@ -125,7 +125,7 @@ def test_rules_caption_label_and_notes(store: Store) -> None:
 
 
 def test_a_verdict_in_a_cell_is_explained_below(store: Store) -> None:
-    asked = request(scale="paper", seeds=2, epochs=1)
+    asked = request(scale="paper", seeds=2)
     store_all(store, asked)
     shown = view(store, asked)
     words = {cell for row in rows_of(latex(shown, "n")) if row[1] == "verdict" for cell in row[2:]}

@@ -140,7 +140,7 @@ def test_a_group_that_was_not_scored_is_a_gap_beside_scored_ones(store: Store) -
     ],
 )
 def test_verdicts_by_scale_and_seeds(store: Store, scale: Scale, seeds: int, verdict: str) -> None:
-    asked = request(scale=scale, seeds=seeds, epochs=1)
+    asked = request(scale=scale, seeds=seeds)
     store_all(store, asked)
     table = view(store, asked)
     assert {cell.verdict for cell in row(table, "Adapter").cells} == {verdict}
@@ -151,7 +151,7 @@ def test_verdicts_by_scale_and_seeds(store: Store, scale: Scale, seeds: int, ver
 
 def test_each_column_shares_its_deviation_and_the_table_its_false_alarms(store: Store) -> None:
     """Two seeds 1 apart in every cell: sd 0.707 pooled over five rows, so 0.5 wide intervals."""
-    asked = request(scale="paper", seeds=2, epochs=1)
+    asked = request(scale="paper", seeds=2)
     printed = {
         (found.row.variant, cell.column.name): cell.published.value
         for found in view(store, asked).rows

@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from repro.spec import Scale
 from repro.stats.summary import Summary, summarise
 from repro.stats.verdicts import comparable, compare
 
@@ -37,33 +36,25 @@ def test_nothing_to_summarise_is_refused(values: list[float]) -> None:
         summarise(values)
 
 
-@pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
-def test_a_missing_number_is_a_gap_with_its_reason(scale: Scale) -> None:
-    assert comparable(30.6, None, scale, "not run") == ("GAP", "not run")
-    assert comparable(None, None, scale, "failed (error): x") == ("GAP", "failed (error): x")
-
-
-@pytest.mark.parametrize("scale", ["reduced", "smoke"])
-@pytest.mark.parametrize("found", [ONE_RUN, TWO_RUNS])
-def test_away_from_the_papers_scale_nothing_is_compared(scale: Scale, found: Summary) -> None:
-    assert comparable(50.0, found, scale, "") == ("NOT COMPARABLE", f"{scale} scale")
-
-
-@pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
-def test_a_number_that_nobody_published_has_no_verdict(scale: Scale) -> None:
-    assert comparable(None, ONE_RUN, scale, "") == (None, "the paper has no such number")
+@pytest.mark.parametrize("obstacle", ["", "smoke scale"])
+def test_a_missing_number_is_a_gap_with_its_reason(obstacle: str) -> None:
+    assert comparable(30.6, None, "not run", obstacle) == ("GAP", "not run")
+    assert comparable(None, None, "failed (error): x", obstacle) == ("GAP", "failed (error): x")
 
 
 @pytest.mark.parametrize("found", [ONE_RUN, TWO_RUNS])
-def test_scores_of_other_rows_are_compared_at_no_scale(found: Summary) -> None:
-    elsewhere = "published: test, reproduced: validation"
-    assert comparable(50.0, found, "paper", "", elsewhere) == ("NOT COMPARABLE", elsewhere)
-    assert comparable(50.0, found, "smoke", "", elsewhere) == (
-        "NOT COMPARABLE",
-        f"smoke scale; {elsewhere}",
-    )
-    assert comparable(None, found, "paper", "", elsewhere) == (None, "the paper has no such number")
-    assert comparable(50.0, None, "paper", "not run", elsewhere) == ("GAP", "not run")
+def test_a_number_of_other_runs_or_rows_is_not_compared(found: Summary) -> None:
+    obstacle = "published: test, reproduced: validation"
+    assert comparable(50.0, found, "", obstacle) == ("NOT COMPARABLE", obstacle)
+
+
+@pytest.mark.parametrize("obstacle", ["", "smoke scale"])
+def test_a_number_that_nobody_published_has_no_verdict(obstacle: str) -> None:
+    assert comparable(None, ONE_RUN, "", obstacle) == (None, "the paper has no such number")
+
+
+def test_only_what_nothing_speaks_against_is_weighed() -> None:
+    assert comparable(50.0, TWO_RUNS, "", "")[0] == "UNDECIDED"
 
 
 @pytest.mark.parametrize(

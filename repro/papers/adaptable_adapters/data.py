@@ -88,7 +88,6 @@ ONE = Table(
         ),
     ),
     protocol="counted",
-    splits={},
     default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     cell_runs=all_rows,
     also=tuple(TASKS.values()),

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from repro.papers.glue import COLLAPSE, SERVER, SPLITS, glue_columns
+from repro.papers.glue import COLLAPSE, glue_columns
 from repro.papers.houlsby.runs import ONE_SIZE, runs_behind
 from repro.papers.tables import Fact, Printed, Row, Table, Value
 from repro.spec import BottleneckAdapters, RunSpec, Scale, TopLayers
@@ -67,10 +67,8 @@ ONE = Table(
                 "columns of this table"),
     ),
     protocol="glue",
-    splits=SPLITS,
     default_seeds=SEEDS,
     cell_runs=runs_behind,
-    server=SERVER,
     collapse=COLLAPSE,
     notes=(
         "A cell is the best run of its sweep by the cell's own metric on validation rows. A score "

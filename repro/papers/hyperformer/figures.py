@@ -5,7 +5,7 @@ from __future__ import annotations
 from repro.papers.curves import Curves, Mark, Point, Scored
 from repro.papers.hyperformer.claims import DAGGER, MULTI, PLUS, row_of
 from repro.papers.hyperformer.runs import backbone_of, first_seed, low_resource_run, pretraining
-from repro.papers.hyperformer.scores import PAPER, PRINTED, PROTOCOL, written
+from repro.papers.hyperformer.scores import PAPER, PRINTED, PROTOCOL, TEST, written
 from repro.papers.hyperformer.small import LOW_SIZES
 from repro.papers.tables import Request
 from repro.spec import RunSpec
@@ -52,7 +52,7 @@ def scored(task: str, request: Request) -> Scored:
     metric, *more = TEXT_TO_TEXT[written(task)].metrics
     name = " and ".join(WORDS[known] for known in (metric, *more))
     name = f"mean of {name}" if more else name
-    return Scored(name, "test", PROTOCOL, metric, also=tuple(more))
+    return Scored(name, TEST, TEST, PROTOCOL, metric, also=tuple(more))
 
 
 def nothing() -> tuple[Mark, ...]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from repro.papers.margins import for_rows
 from repro.papers.tables import Score
-from repro.spec import Scale
 from repro.spec.facts import Metric
 from repro.spec.t5 import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 
 PAPER, PROTOCOL, COLLAPSE = "hyperformer", "text-to-text", "writes one answer for all rows"
-SPLITS: dict[Scale, str] = {"paper": "test", "reduced": "test", "smoke": "test"}
+TEST = "test"
+"""The printed rows and ours: validation rows of GLUE, halved or whole, by the draw of the released
+code. Its parts lack their last row (multiples of 1/203 for MRPC), which is a defect: ours have it,
+but for --as-released.
+"""
 METRICS: dict[Metric, str] = {
     "matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "pearson": "Pearson",
     "spearman": "Spearman",
@@ -47,4 +50,4 @@ def _score(name: WrittenName, metric: Metric, *, printed: bool) -> Score:
     own = f"{title} {METRICS[metric]}" if len(TEXT_TO_TEXT[name].metrics) > 1 else title
     where = (title, METRICS[metric]) if printed else ("", "")
     margin = for_rows(rows_scored(name))
-    return Score(own, *where, metric, task=name, split="test", margin=margin)
+    return Score(own, *where, metric, TEST, TEST, task=name, margin=margin)

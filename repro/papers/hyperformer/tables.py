@@ -32,7 +32,7 @@ from repro.papers.hyperformer.scores import (
     PAPER,
     PRINTED,
     PROTOCOL,
-    SPLITS,
+    TEST,
     glue_scores,
     rows_scored,
     written,
@@ -186,7 +186,6 @@ ONE = Table(
         Mean("Avg", "Avg", MEAN_OF, 2, (row_of(PLUS, "SMALL"), row_of(TUNED, "SMALL"))),
     ),
     protocol=PROTOCOL,
-    splits=SPLITS,
     default_seeds=SEEDS,
     cell_runs=glue_runs,
     parents=glue_parents,
@@ -215,7 +214,7 @@ def _few_shot_column(task: str, samples: int) -> Score:
     name = few_shot_row(task, samples)
     margin = for_rows(rows_scored(FEW_TASKS[task]))
     return Score(
-        name, name, "accuracy %", "accuracy", task=FEW_TASKS[task], split="test", margin=margin
+        name, name, "accuracy %", "accuracy", TEST, TEST, task=FEW_TASKS[task], margin=margin
     )
 
 
@@ -229,7 +228,6 @@ TWO = Table(
         _few_shot_column(task, samples) for task, sizes in SETTINGS.items() for samples in sizes
     ),
     protocol=PROTOCOL,
-    splits=SPLITS,
     default_seeds={"paper": 5, "reduced": 2, "smoke": 1},
     cell_runs=few_shot_runs,
     parents=few_shot_parents,
@@ -264,7 +262,6 @@ FOUR = Table(
         Mean("GLUE", "GLUE", "average GLUE", 2, (WHOLE, NO_PROJECTOR)),
     ),
     protocol=PROTOCOL,
-    splits=SPLITS,
     default_seeds=SEEDS,
     cell_runs=ablation_runs,
     parents=ablation_parents,

@@ -23,8 +23,13 @@ ROWS_OF_CELLS = {
     "attention-resnext": ("resnext", "attention"),
 }
 
+CS224N = "cs224n"
+"""The printed rows, called "SQuAD2.0 dev": the ALL, NoAns and HasAns columns together give the
+share of unanswerable questions, which is that of the CS224N dev split (3,168 of 6,078) and not that
+of the official dev set (5,945 of 11,873).
+"""
 COLUMNS = tuple(
-    Score(f"{group} {name}", group, f"{name} (SQuAD2.0 dev)", name.lower(), group)
+    Score(f"{group} {name}", group, f"{name} (SQuAD2.0 dev)", name.lower(), CS224N, CS224N, group)
     for group in ("ALL", "NoAns", "HasAns")
     for name in ("EM", "F1")
 )
@@ -114,7 +119,7 @@ def cells_of_two(row: Row, column: Column, request: Request) -> list[RunSpec]:
     return [run_two(row.variant, request, seed) for seed in range(request.seeds)]
 
 
-SPLITS: dict[Scale, str] = {"paper": "cs224n", "reduced": "cs224n", "smoke": "generated"}
+SPLITS: dict[Scale, str] = {"smoke": "generated"}
 SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
 
 ONE = Table(

@@ -88,7 +88,7 @@ ABLATION = Figure(
     title="What is lost when the adapters of layers i to j are switched off (3-shared, Figure 8; "
     "Houlsby et al., Figure 6)",
     methods=ADAPTERS,
-    tasks=("cola", "mnli"),
+    published_rows={"cola": "validation", "mnli": "validation_matched"},
     default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     chain=trained_and_ablated,
     notes=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from repro.papers.glue import COLLAPSE
-from repro.papers.houlsby.further import CUT, SPLITS, score
+from repro.papers.houlsby.further import CUT, score
 from repro.papers.tables import Mean, Row, Table
 from repro.papers.three_shared.tables import SEEDS, runs_behind
 from repro.spec.tasks import TextName
@@ -39,7 +39,6 @@ THREE = Table(
         Mean("Average", "Average", METRIC, between=("Full fine-tuning", "Ours (not shared)")),
     ),
     protocol="texts",
-    splits=SPLITS,
     default_seeds=SEEDS,
     cell_runs=runs_behind,
     collapse=COLLAPSE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from repro.papers.glue import COLLAPSE, SERVER, SPLITS, glue_columns
+from repro.papers.glue import COLLAPSE, glue_columns
 from repro.papers.tables import Column, Fact, Mean, Request, Row, Score, Table
 from repro.papers.three_shared.runs import run_of
 from repro.spec import BottleneckAdapters, RunSpec, Scale
@@ -83,7 +83,6 @@ ONE = Table(
         ),
     ),
     protocol="counted",
-    splits={},
     default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     cell_runs=models,
     notes=(
@@ -116,10 +115,8 @@ TWO = Table(
         Mean("Mean of 9", "", "", digits=2, between=COMPARED),
     ),
     protocol="glue",
-    splits=SPLITS,
     default_seeds=SEEDS,
     cell_runs=runs_behind,
-    server=SERVER,
     collapse=COLLAPSE,
     notes=(
         "Total is as printed: the mean of the row cut to one decimal; Mean of 9 is recomputed "

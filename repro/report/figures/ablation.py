@@ -20,8 +20,9 @@ from repro.papers.three_shared.figures import (
     published_drops,
     published_intact,
 )
+from repro.report.declared import Behind, runs_differ
 from repro.report.files import command_line
-from repro.report.runs_found import why_missing
+from repro.report.runs_found import Lookup, why_missing
 from repro.spec import RunSpec, run_key
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group
@@ -78,7 +79,7 @@ class Statement:
 class AblationView:
     """The figure at one scale. `trained` and `ablated` are the runs of the first seed, `runs` the
     stored ones behind the grids, those of `drawn` seeds; the intact models of `collapsed` seeds
-    give every row one class.
+    give every row one class. `differs`: why they cannot be compared with the published ones.
     """
 
     figure: Figure
@@ -95,6 +96,7 @@ class AblationView:
     correlation_reason: str
     statements: tuple[Statement, ...] = field(default=())
     partial: str = ""
+    differs: str = ""
 
     @property
     def task(self) -> GlueName:
@@ -153,7 +155,21 @@ def view_ablation(figure: Figure, request: Request, store: Store) -> AblationVie
         partial=f"{len(found)} of {len(keys)} seeds; the rest: {missing}"
         if found and len(found) < len(keys)
         else "",
+        differs=grids_differ(figure, request, store) if found else "",
     )
+
+
+def grids_differ(figure: Figure, request: Request, store: Store) -> str:
+    """Why the grids of a request cannot be compared with the published ones; "" where they can."""
+
+    def behind(asked: Request) -> Behind:
+        chains = figure.chains(asked)
+        return Behind([c[-1] for c in chains], [run for c in chains for run in c[:-1]])
+
+    task = figure.task(request)
+    published, here = figure.published_rows[task], GLUE[task].evaluation[0]
+    other = f"published: {published}, reproduced: {here}" if published != here else ""
+    return runs_differ(request, behind, Lookup(store)) or other
 
 
 def lost(run: StoredRun, task: GlueName) -> Grid:

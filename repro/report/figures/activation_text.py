@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 from repro.papers.activations import Panel
+from repro.report.captions import not_comparable
 from repro.report.figures.activations import ActivationsView, Line
 from repro.spec.glue import GLUE
 from repro.words import counted
@@ -34,9 +35,7 @@ def stamp(view: ActivationsView) -> str:
         f"{backbone.name} ({backbone.layers} layers)",
         f"{model(view)}, {view.figure.rows(request)}, seed {view.lead.seed}",
     ]
-    printed = view.same_depth and model(view) == view.figure.methods[0]
-    if not printed or request.scale != "paper":
-        parts.append("not comparable with the published curves")
+    parts += not_comparable(request.scale, view.differs, "curves")
     return " · ".join(parts)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from repro.papers.activations import Activations, Curve, Digitised, Panel
 from repro.papers.tables import Request
+from repro.report.declared import Behind, runs_differ
 from repro.report.runs_found import Found, Lookup
 from repro.spec import AdaptableAdapters, RunSpec
 from repro.spec.rational import evaluate
@@ -53,13 +54,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ActivationsView:
-    """The whole figure; `lead` is the run of the first panel."""
+    """The whole figure; `lead` is the run of the first panel. `differs`: why the curves cannot be
+    compared with the published ones, "" where they can.
+    """
 
     figure: Activations
     request: Request
     lead: RunSpec
     lines: tuple[Line, ...]
     left_out: dict[str, str]
+    differs: str
 
     def panel(self, name: Panel) -> tuple[Line, ...]:
         """The curves of one panel, in order."""
@@ -111,7 +115,13 @@ def view_activations(figure: Activations, request: Request, store: Store) -> Act
     )
     needed: tuple[str, ...] = figure.needed(request)
     left_out = {name: why for name, why in request.unavailable.items() if name in needed}
-    return ActivationsView(figure, request, figure.behind(figure.task, request), lines, left_out)
+    tasks = [task for task in needed if task not in left_out]
+
+    def behind(asked: Request) -> Behind:
+        return Behind([figure.behind(task, asked) for task in tasks])
+
+    lead, differs = figure.behind(figure.task, request), runs_differ(request, behind, lookup)
+    return ActivationsView(figure, request, lead, lines, left_out, differs)
 
 
 def own_layers(spec: RunSpec) -> Sequence[int]:

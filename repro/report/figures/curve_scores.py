@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from repro.papers.curves import Curves, Point, Scored
 from repro.papers.tables import Request
+from repro.report.declared import Behind, runs_differ
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.spec import RunSpec
@@ -18,7 +19,10 @@ COLLAPSE = "predicts one class"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A point on a task: one score a seed where all are there, else why not."""
+    """A point on a task: one score a seed where all are there, else why not.
+
+    `differs`: why its runs are not those of the paper's point, "" where they are.
+    """
 
     point: Point
     task: str
@@ -28,6 +32,7 @@ class Measured:
     collapsed: int
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
+    differs: str
 
     @property
     def mean(self) -> float | None:
@@ -65,7 +70,19 @@ def measure(figure: Curves, point: Point, task: str, request: Request, lookup: L
         collapsed=sum(bool(run.result.collapsed) for run in stored),
         runs=tuple(run.key for run in stored),
         seeds=tuple(spec.seed for spec in specs),
+        differs=_differs(figure, point, task, request, lookup) if stored else "",
     )
+
+
+def _differs(figure: Curves, point: Point, task: str, request: Request, lookup: Lookup) -> str:
+    """Why the runs of a point are not those that the figure declares for it."""
+    if request.scale == "paper" and point not in figure.points(request.declared()):
+        return f"{point.name} is no point of the paper's figure"
+
+    def behind(asked: Request) -> Behind:
+        return Behind(figure.behind(point, task, asked), figure.first(asked))
+
+    return runs_differ(request, behind, lookup)
 
 
 def _score(run: StoredRun, task: str, scored: Scored) -> float | None:

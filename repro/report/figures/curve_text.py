@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from repro.papers.curves import MEDIAN
-from repro.report.captions import setting
+from repro.report.captions import not_comparable, setting
 from repro.report.figures.curve_scores import Measured
 from repro.report.figures.curves import CurvePanel, CurvesView, Line, Stated
 from repro.report.figures.text import rounded
@@ -37,8 +37,7 @@ def stamp(view: CurvesView) -> str:
         f"{backbone.name} ({backbone.layers} layers)",
         f"seed {view.lead.seed}" if seeds == 1 else f"mean of {seeds} seeds",
     ]
-    if view.request.scale != "paper":
-        parts.append("not comparable with the published numbers")
+    parts += not_comparable(view.request.scale, view.differs)
     return " · ".join(parts)
 
 

@@ -111,6 +111,13 @@ class CurvesView:
     runs: tuple[str, ...]
 
     @property
+    def differs(self) -> str:
+        """Why what is drawn cannot be compared with the paper's points; "" where it can."""
+        scored = (self.figure.scored(task, self.request).other_rows for task in self.tasks)
+        found = [one.differs for one in self.measured if one.differs]
+        return next(iter((*found, *filter(None, scored))), "")
+
+    @property
     def cells(self) -> int:
         """Points times tasks."""
         return len(self.measured)

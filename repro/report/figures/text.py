@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from repro.report.captions import not_comparable
 from repro.report.figures.ablation import NAMES, AblationView, Grid, Statement
 from repro.spec import BottleneckAdapters
 from repro.spec.glue import GLUE
@@ -24,8 +25,7 @@ def stamp(view: AblationView) -> str:
         f"{backbone.name} ({backbone.layers} layers)",
         "seed 0" if seeds == 1 else _seeds(view.drawn, seeds),
     ]
-    if view.request.scale != "paper":
-        parts.append("not comparable with the published numbers")
+    parts += not_comparable(view.request.scale, view.differs)
     return " · ".join(parts)
 
 

@@ -6,6 +6,8 @@ downloading any. Local: `$REPRO_DATA/glue_<name>/<split>.jsonl.gz` or `.jsonl`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask, Scale
 from repro.spec.facts import Facts
@@ -130,7 +132,7 @@ def _published(task: GlueTask) -> dict[str, list[Row]]:
     paths = files.local_paths(data, splits)
     if not paths:
         files.check_hub_revision(data, splits, task.revision)
-        return {split: _hub(name, split, task.revision) for split in splits}
+        return hub_splits(name, splits, task.revision)
     contents = {split: files.local_content(data, path) for split, path in paths.items()}
     if files.is_digest(task.revision):
         files.check_digest(contents, paths, task.revision)
@@ -138,6 +140,18 @@ def _published(task: GlueTask) -> dict[str, list[Row]]:
     if not files.is_digest(task.revision):
         for split, rows in found.items():
             check_published(len(rows), _glue(name), split, str(paths[split]), _other(data))
+    files.note_rows(data, found)
+    return found
+
+
+def hub_splits(name: str, splits: Sequence[str], revision: str | None) -> dict[str, list[Row]]:
+    """Splits whole from the hub, or its cache, at a revision (None: the newest).
+
+    Raises MissingData where they cannot be had, or are not as many rows as published.
+    """
+    found = {split: _hub(name, split, revision) for split in splits}
+    data = data_set(name)
+    files.note_rows(data, found, files.hub_commit(data, splits[0], revision))
     return found
 
 

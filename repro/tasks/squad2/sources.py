@@ -90,15 +90,25 @@ def _read(task: SquadTask, split: str) -> list[Question]:
     paths = files.local_paths(data, splits)
     if not paths:
         files.check_hub_revision(data, splits, task.revision)
-        return hub_questions(task.name, split, task.revision)
+        return hub_split(task.name, split, task.revision)
     contents = {name: files.local_content(data, path) for name, path in paths.items()}
     questions = parse_lines(contents[split], str(paths[split]), task.name)
     if files.is_digest(task.revision):
         files.check_digest(contents, paths, task.revision)
     else:
-        found, file = size(questions), str(paths[split])
-        check_published(found, task.name, split, file, _other(task.name))
+        check_published(size(questions), task.name, split, str(paths[split]), _other(task.name))
+    files.note_rows(data, {split: questions})
     return questions
+
+
+def hub_split(name: str, split: str, revision: str | None) -> list[Question]:
+    """A split whole from the hub, or its cache, at a revision (None: the newest).
+
+    Raises MissingData where it cannot be had, or is not the published set.
+    """
+    found = hub_questions(name, split, revision)
+    files.note_rows(DATA[name], {split: found}, files.hub_commit(DATA[name], split, revision))
+    return found
 
 
 def _generated(task: SquadTask, split: str) -> list[Question]:

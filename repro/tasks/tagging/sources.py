@@ -64,10 +64,12 @@ def _local(task: TaggingTask) -> dict[str, list[Sentence]]:
         files.check_digest(contents, paths, task.revision)
     else:
         _check_published({split: files.count_lines(text) for split, text in contents.items()})
-    return {
+    found = {
         split: checked_sentences(files.json_rows(content, str(paths[split])), str(paths[split]))
         for split, content in contents.items()
     }
+    files.note_rows(DATA, found)
+    return found
 
 
 def _generated(task: TaggingTask) -> dict[str, list[Sentence]]:

@@ -7,7 +7,7 @@ its place in the file. Torch-free; `data_revision` and `unavailable` are for pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +97,17 @@ def task_rows(task: TextToText, name: WrittenName) -> dict[str, list[Row]]:
     paths = files.local_paths(data, splits)
     if not paths:
         files.check_hub_revision(data, splits, revision)
-        return {split: _hub(name, split, revision) for split in splits}
+        return hub_splits(name, splits, revision)
     return _local(name, paths, revision)
+
+
+def hub_splits(
+    name: WrittenName, splits: Sequence[str], revision: str | None
+) -> dict[str, list[Row]]:
+    """Splits of a few-shot set whole from the hub, as `glue.sources.hub_splits` reads GLUE's."""
+    found, data = {split: _hub(name, split, revision) for split in splits}, data_set(name)
+    files.note_rows(data, found, files.hub_commit(data, splits[0], revision))
+    return found
 
 
 def file_rows(name: WrittenName, split: str, content: bytes, file: str) -> list[Row]:
@@ -129,6 +138,7 @@ def _local(name: WrittenName, paths: dict[str, Path], revision: str | None) -> d
     }
     for split, rows in found.items() if whole else ():
         check_published(len(rows), TEXT_TO_TEXT[name].facts, split, str(paths[split]), _other(data))
+    files.note_rows(data, found)
     return found
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from repro.errors import MissingData, ReproError
 from repro.spec import Scale, TextTask
+from repro.spec.contents import ALL
 from repro.spec.sentences import SENTENCES
 from repro.spec.texts import HOULSBY
 from repro.tasks import files
@@ -127,7 +128,9 @@ def _local(task: TextTask) -> dict[str, list[Row]]:
         files.check_digest(contents, dict(paths), task.revision)
     else:
         _check_published(name, contents)
-    return usable_rows(name, _read(name, contents, paths), paths, task.split_seed)
+    found = _read(name, contents, paths)
+    files.note_rows(data_set(name), found if has_splits(name) else {ALL: _joined(found)})
+    return usable_rows(name, found, paths, task.split_seed)
 
 
 def usable_rows(
@@ -139,7 +142,7 @@ def usable_rows(
         for split, rows in found.items():
             check_usable(rows, facts, str(paths[split]))
         return dict(found)
-    joined = [row for split in SPLITS for row in found.get(split, [])]
+    joined = _joined(found)
     place = " and ".join(str(path) for path in paths.values())
     check_usable(joined, facts, place)
     if len(joined) < LEAST_JOINED:
@@ -150,6 +153,11 @@ def usable_rows(
     for split, rows in cut.items():
         check_usable(rows, facts, place, f"{split} ")
     return cut
+
+
+def _joined(found: Mapping[str, list[Row]]) -> list[Row]:
+    """The rows of all files of a set, one file after the other."""
+    return [row for split in SPLITS for row in found.get(split, [])]
 
 
 def local_paths(name: str) -> dict[str, Path]:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from fake_hub import COMMIT, Hub, run_with_hub, serving
-from glue_samples import row, rows
+from glue_samples import row, rows, write_split
+
+from repro.spec.contents import Content, Contents
 
 PATH = "/datasets/nyu-mll/glue/resolve/{}/{}-00000-of-00001.parquet"
 OTHER = "0" * 40
@@ -57,6 +59,23 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
         files[PATH.format(revision, "wnli/validation")] = scored
     with serving(files) as server:
         yield server
+
+
+DIGESTS = """
+from repro.spec import GlueTask
+from repro.spec.contents import Contents
+from repro.tasks.files import reading
+from repro.tasks.glue.sources import task_rows
+
+with reading() as read:
+    task_rows(GlueTask(name="wnli", source="glue", revision=None, train_rows=10))
+print(Contents(data=read).model_dump_json())
+"""
+
+
+def _digests(home: Path, endpoint: str, **more: str) -> Content:
+    said = Contents.model_validate_json(run_with_hub(DIGESTS, home, endpoint, **more))
+    return said.data["glue_wnli"]
 
 
 def _parquet(folder: Path, found: list[dict[str, Any]]) -> bytes:
@@ -112,3 +131,46 @@ def test_what_the_hub_lacks_is_missing_data(said: dict[str, Any]) -> None:
 def test_the_diagnostic_set_comes_from_the_hub(said: dict[str, Any]) -> None:
     texts = ["Text 1 of the premise.", "Text 1 of the hypothesis."]
     assert said["ax"] == {"test": [1_104, texts, -1]}
+
+
+def test_rows_have_one_digest_from_the_hub_and_from_a_folder(hub: Hub, tmp_path: Path) -> None:
+    """Of whole splits, whatever a run draws; only the hub's have a commit."""
+    data = tmp_path / "data"
+    write_split(data, "wnli", "train", [row("wnli", idx) for idx in range(635)])
+    write_split(data, "wnli", "validation", [row("wnli", idx) for idx in range(71)])
+    known = _digests(tmp_path / "hub", hub.address)
+    here = _digests(tmp_path / "hub", hub.address, REPRO_DATA=str(data))
+    assert (known.revision, here.revision) == (COMMIT, None)
+    assert known.digests == here.digests
+    other = [row("wnli", idx, label=0) for idx in range(71)]
+    other[3]["label"] = 1
+    write_split(data, "wnli", "validation", other)
+    changed = _digests(tmp_path / "hub", hub.address, REPRO_DATA=str(data))
+    assert changed.digests["train"] == known.digests["train"]
+    assert changed.digests["validation"] != known.digests["validation"]
+
+
+LOCK = """
+import sys
+from pathlib import Path
+from repro.cli import prepare
+from repro.errors import ReproError
+from repro.spec import contents
+
+prepare.LOCK = contents.LOCK = Path(sys.argv[1])
+try:
+    prepare.write_lock(sys.argv[2:])
+except ReproError as problem:
+    print(problem)
+"""
+
+
+def test_prepare_writes_what_the_hub_holds_into_the_lock(hub: Hub, tmp_path: Path) -> None:
+    lock = tmp_path / "lock.json"
+    lock.write_text('{"data": {"sick": {"digests": {}, "source": "by hand"}}}')
+    said = run_with_hub(LOCK, tmp_path / "hub", hub.address, str(lock), "glue_wnli", "sick-e")
+    assert said.splitlines()[0] == f"glue_wnli: 2 digests at {COMMIT}"
+    assert said.splitlines()[1].startswith("sick-e is not on the hub, so nothing can be looked up.")
+    found = Contents.model_validate_json(lock.read_bytes())
+    assert found.data["glue_wnli"] == _digests(tmp_path / "hub", hub.address)
+    assert found.data["sick"].source == "by hand"

@@ -1,0 +1,162 @@
+"""Whether runs are those that an artefact declares for the paper: what a comparison rests on.
+
+A number can be compared with a printed one only if every run behind it equals, field by field but
+for the seed, a run that the artefact declares at paper scale, and if the weights, tokenizer and
+rows that it read are known by digest. The word "paper" in a request says neither. No other field
+may differ, not even the precision: nothing here shows that bf16 and fp32 give equal scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from repro.papers.tables import Request
+from repro.report.runs_found import Lookup
+from repro.report.verified import unverified
+from repro.spec import RunSpec, canonical_json, run_key
+from repro.spec.identity import flatten, identity_fields
+from repro.store.entry import StoredRun
+
+MOST_NAMED = 3
+"""Differing fields that a reason names; the others are counted."""
+MOST_VALUES = 4
+"""Values of one field that a reason names."""
+NAMES = {"backbone": "id", "method": "kind", "task": "name"}
+"""Part of a spec -> the field that says what it is; where that differs, the rest of it does."""
+OF_A_COUNT = ("backbone", "method", "task.name", "task.tasks")
+"""What a number of parameters, or a word about a model, depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The runs behind a number, and those that they need first."""
+
+    runs: Sequence[RunSpec]
+    needed: Sequence[RunSpec] = ()
+
+
+def runs_differ(request: Request, behind: Callable[[Request], Behind], lookup: Lookup) -> str:
+    """Why the runs of a request are not the paper's; "" where they are, as far as is known.
+
+    `behind` gives the runs of a request: of this one, and of the one that the artefact declares.
+    """
+    if request.scale != "paper":
+        return f"{request.scale} scale"
+    ours = behind(request)
+    return settings_differ(ours, behind(request.declared())) or _unverified(ours, lookup)
+
+
+def _unverified(ours: Behind, lookup: Lookup) -> str:
+    """What the stored runs, and those that they were made from, read that is not known."""
+    found = {one.key: one.run for one in lookup.find(ours.runs) if one.run is not None}
+    known: dict[str, StoredRun | None] = dict(found)
+    todo = [key for run in found.values() for key in run.spec.parents.values()]
+    while todo:
+        key = todo.pop()
+        if key not in known:
+            known[key] = parent = lookup.store.read(key)
+            todo += parent.spec.parents.values() if parent is not None else ()
+    return unverified(known)
+
+
+def settings_differ(ours: Behind, declared: Behind, only: Sequence[str] = ()) -> str:
+    """Which fields of the runs are not as declared: "recipe.epochs 1, declared 3"; "" for none.
+
+    Runs may be of other seeds. A sweep must be the declared one whole. `only`: the fields, or parts
+    of a spec, that count.
+    """
+    if _settings(ours.runs, only) == _settings(declared.runs, only):
+        return ""
+    found = _differing(ours.runs, declared.runs, only)
+    if all(name.startswith("parents.") for name in found):
+        found = _of_parents(ours, declared) or found
+    if not found:
+        return "other combinations of settings than declared"
+    said = [f"{name} {one}, declared {other}" for name, (one, other) in found.items()]
+    more = len(said) - MOST_NAMED
+    return "; ".join(said[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _settings(runs: Sequence[RunSpec], only: Sequence[str]) -> set[str]:
+    """Each run as text, without its seed."""
+    return {canonical_json(_fields(run, only)) for run in runs}
+
+
+def _fields(run: RunSpec, only: Sequence[str]) -> dict[str, Any]:
+    """Field path -> value of everything that can change a number, but for the seed."""
+    return {
+        name: value
+        for name, value in flatten(identity_fields(run))
+        if name != "seed"
+        and (not only or any(name == part or name.startswith(f"{part}.") for part in only))
+    }
+
+
+def _differing(
+    ours: Sequence[RunSpec], declared: Sequence[RunSpec], only: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """Field path -> its values in both, of the fields whose values are not the same."""
+    sides = [[_fields(run, only) for run in runs] for runs in (ours, declared)]
+    names = sorted({name for side in sides for fields in side for name in fields})
+    found = {}
+    for name in names:
+        one, other = (
+            list(dict.fromkeys(map(_shown, (_value(run, name) for run in runs))))
+            for runs in (ours, declared)
+        )
+        if set(one) != set(other):
+            found[name] = _listed(one), _listed(other)
+    for part, named in NAMES.items():
+        if f"{part}.{named}" in found:
+            found = {
+                name: values
+                for name, values in found.items()
+                if not name.startswith(f"{part}.") or name == f"{part}.{named}"
+            }
+    return found
+
+
+def _of_parents(ours: Behind, declared: Behind) -> dict[str, tuple[str, str]]:
+    """The same of the runs that these are made from, as fields of the role that they have."""
+    known = [{run_key(run): run for run in side.needed} for side in (ours, declared)]
+    roles = dict.fromkeys(role for run in ours.runs for role in run.parents)
+    found = {}
+    for role in roles:
+        one, other = (
+            [runs[key] for run in side.runs if (key := run.parents.get(role)) in runs]
+            for side, runs in zip((ours, declared), known, strict=True)
+        )
+        for name, values in _differing(one, other, ()).items():
+            found[f"parents.{role}.{name}"] = values
+    return found
+
+
+def _value(run: RunSpec, path: str) -> Any:
+    """A field's value, its default included; None where a part has no such field."""
+    value: Any = run
+    for name in path.split("."):
+        if isinstance(value, BaseModel):
+            value = getattr(value, name, None)
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unset"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _listed(values: Sequence[str]) -> str:
+    """1e-05, 3e-05 or 0.0001; of many the first and a count."""
+    if len(values) > MOST_VALUES:
+        return f"{', '.join(values[:MOST_VALUES])} or {len(values) - MOST_VALUES} others"
+    *most, last = values or ["unset"]
+    return f"{', '.join(most)} or {last}" if most else last
