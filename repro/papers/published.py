@@ -77,7 +77,7 @@ def parse_published(text: str, table: str, name: str) -> Cells:
             value=_value(record["value"], record["metric"], where),
             text=record["value"],
             sd=_number(record["std"], where),
-            n=None if record["n_seeds"] == "" else int(_number(record["n_seeds"], where) or 0),
+            n=_runs(record["n_seeds"], where),
             source=record["source"],
         )
         key = (cell.row, cell.column, cell.metric)
@@ -85,6 +85,13 @@ def parse_published(text: str, table: str, name: str) -> Cells:
             raise ReproError(f"{where}: {key} stands there twice.")
         cells[key] = cell
     return cells
+
+
+def _runs(text: str, where: str) -> int | None:
+    """The number of runs behind a printed value: a whole number from 1, or blank."""
+    if text and (not text.isdecimal() or int(text) < 1):
+        raise ReproError(f"{where}: '{text}' is no number of runs.")
+    return int(text) if text else None
 
 
 def _number(text: str, where: str) -> float | None:

@@ -160,7 +160,8 @@ def _best(
     if why:
         return at.gap(column, why, behind=behind)
     best, value = max(values, key=lambda pair: pair[1])
-    value = _best_of_as_many(at.table.published_cell(at.row, column), values) or value
+    expected = _best_of_as_many(at.table.published_cell(at.row, column), values)
+    value = value if expected is None else expected
     chosen = varying(best.spec, [one.spec for one in found])
     if at.request.server:
         served = _served(at, column, best)

@@ -61,7 +61,8 @@ def kept_epoch(run: StoredRun) -> int:
     """The epoch whose weights the run kept, or those of the run that it only scores."""
     if isinstance(run.spec.method, LastLayers):
         return run.last_epoch
-    return run.result.selected_epoch or run.spec.recipe.epochs
+    selected = run.result.selected_epoch
+    return run.spec.recipe.epochs if selected is None else selected
 
 
 def varying(chosen: RunSpec, among: Sequence[RunSpec]) -> dict[str, Any]:

@@ -195,6 +195,17 @@ def test_a_cell_of_a_sweep_is_its_best_run(store: Store) -> None:
         assert set(found.runs) < set(found.behind)
 
 
+def test_an_expected_best_of_zero_is_shown(store: Store) -> None:
+    """The paper's best is of 5 seeds. Of the 6 subsets of 5 of these, 5 have 0.5 as their best and
+    one has -2.5: the mean is 0.
+    """
+    asked = request("Houlsby-1", "smoke", seeds=6)
+    store_table(store, asked, lambda spec, *where: [-9.0, 0.5, -9.0, -2.5, -9.0, -9.0][spec.seed])
+    found = cell(view(store, asked), SWEEP, "CoLA").reproduced
+    assert found is not None
+    assert found.mean == 0.0
+
+
 def test_what_was_chosen_is_told_by_the_fields_that_were_swept(store: Store) -> None:
     asked = request("Houlsby-1", "reduced", seeds=2)
 
