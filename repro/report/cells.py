@@ -26,8 +26,9 @@ class Cell:
 
     `text` is what is reproduced in words. `complete`: everything that the cell needs stands behind
     it; `wanted`: it was asked for and can be reproduced at all. `partial` says which of the seeds
-    are behind the number, where not all are. `runs` are behind the number, `behind` were read for
-    it: a selection reads more. `chosen` is the selected run, by the fields that were swept.
+    have no number and why, if some but not all have one. `runs` are behind the number, `behind`
+    were read for it: a selection reads more. `chosen` is the selected run, by the fields that were
+    swept.
     `evidence`: how a measured number stands to the printed one, comparable or not.
     """
 
@@ -129,20 +130,23 @@ def _mean_of_seeds(
     """The mean of a row's runs, one a seed."""
     scored = {one.key for one, _ in values}
     rest = [one for one in found if one.key not in scored]
-    why = at.lookup.why(rest, at.row.epoch, at.table.collapse)
-    if at.request.server and all(one.run is not None for one in rest):
-        why = NOT_IMPORTED
+
+    def why(lacking: Sequence[Found]) -> str:
+        if at.request.server and all(one.run is not None for one in lacking):
+            return NOT_IMPORTED
+        return at.lookup.why(lacking, at.row.epoch, at.table.collapse)
+
     stored = [one.run for one in found if one.run is not None]
     collapsed = tuple(run.key for run in stored if run.result.collapsed)
     return _judged(
         at,
         column,
         [value for _, value in values],
-        why,
+        why(rest),
         runs=tuple(one.key for one, _ in values),
         behind=tuple(run.key for run in stored),
         complete=not rest,
-        partial=f"{len(values)} of {len(found)} seeds; the rest: {why}" if values and rest else "",
+        partial=at.lookup.missing(rest, len(found), why) if values else "",
         collapsed=collapsed if at.row.epoch is None and at.row.measure == "score" else (),
     )
 

@@ -153,7 +153,7 @@ def test_an_undefined_seed_is_left_out_and_said(store: Store) -> None:
     found = cell(view(store, asked), "Ours (3-shared)", "CoLA")
     assert found.reproduced is not None
     assert found.reproduced.values == (60.05,)
-    assert found.partial == "1 of 2 seeds; the rest: undefined, as the run predicts one class"
+    assert found.partial == "1 of 2 seeds missing: undefined, as the run predicts one class"
     assert not found.complete
 
 
