@@ -77,7 +77,7 @@ def parse_published(text: str, table: str, name: str) -> Cells:
             value=_value(record["value"], record["metric"], where),
             text=record["value"],
             sd=_number(record["std"], where),
-            n=_count(record["n_seeds"], where),
+            n=_runs(record["n_seeds"], where),
             source=record["source"],
         )
         key = (cell.row, cell.column, cell.metric)
@@ -87,6 +87,13 @@ def parse_published(text: str, table: str, name: str) -> Cells:
     return cells
 
 
+def _runs(text: str, where: str) -> int | None:
+    """The number of runs behind a printed value: a whole number from 1, or blank."""
+    if text and (not (text.isascii() and text.isdecimal()) or int(text) < 1):
+        raise ReproError(f"{where}: '{text}' is no number of runs.")
+    return int(text) if text else None
+
+
 def _number(text: str, where: str) -> float | None:
     if text == "":
         return None
@@ -94,13 +101,6 @@ def _number(text: str, where: str) -> float | None:
     if value is None:
         raise ReproError(f"{where}: '{text}' is no number.")
     return value
-
-
-def _count(text: str, where: str) -> int | None:
-    number = _number(text, where)
-    if number is not None and not number.is_integer():
-        raise ReproError(f"{where}: '{text}' is no number of runs.")
-    return None if number is None else int(number)
 
 
 def _value(text: str, metric: str, where: str) -> float | None:

@@ -30,10 +30,10 @@ class Cell:
 
     `text` is what is reproduced in words. `complete`: everything that the cell needs stands behind
     it; `wanted`: it was asked for and can be reproduced at all. `partial` says which of the seeds
-    are behind the number, where not all are. `runs` are behind the number, `behind` were read for
-    it: a selection reads more. `chosen` is the selected run, by the fields that were swept.
-    `evidence`: how a measured number stands to the printed one, comparable or not. `differs`: why
-    its runs are not the paper's (see `report.declared`), "" where they are.
+    have no number and why, if some but not all have one. `runs` are behind the number, `behind`
+    were read for it: a selection reads more. `chosen` is the selected run, by the fields that were
+    swept. `evidence`: how a measured number stands to the printed one, comparable or not.
+    `differs`: why its runs are not the paper's (see `report.declared`), "" where they are.
     """
 
     column: Column
@@ -145,9 +145,12 @@ def _mean_of_seeds(
     """The mean of a row's runs, one a seed."""
     scored = {one.key for one, _ in values}
     rest = [one for one in found if one.key not in scored]
-    why = at.lookup.why(rest, at.row.epoch, at.table.collapse)
-    if at.request.server and all(one.run is not None for one in rest):
-        why = NOT_IMPORTED
+
+    def why(lacking: Sequence[Found]) -> str:
+        if at.request.server and all(one.run is not None for one in lacking):
+            return NOT_IMPORTED
+        return at.lookup.why(lacking, at.row.epoch, at.table.collapse)
+
     stored = [one.run for one in found if one.run is not None]
     collapsed = tuple(run.key for run in stored if run.result.collapsed)
     once = _once(at, values)
@@ -155,12 +158,12 @@ def _mean_of_seeds(
         at,
         column,
         list(once.values()),
-        why,
+        why(rest),
         differs=at.differs(column) if values else "",
         runs=tuple(once),
         behind=tuple(run.key for run in stored),
         complete=not rest,
-        partial=f"{len(values)} of {len(found)} seeds; the rest: {why}" if values and rest else "",
+        partial=at.lookup.missing(rest, len(found), why) if values else "",
         collapsed=collapsed if at.row.epoch is None and at.row.measure == "score" else (),
     )
     return _exact(at, cell, found)
@@ -204,7 +207,8 @@ def _best(
         return at.gap(column, why, behind=behind)
     best, value = max(values, key=lambda pair: pair[1])
     restarts = _restarts(at, column)
-    value = _best_of_as_many(restarts, values) or value
+    expected = _best_of_as_many(restarts, values)
+    value = value if expected is None else expected
     chosen = varying(best.spec, [one.spec for one in found])
     if at.request.server:
         served = _served(at, column, best)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,15 @@ from repro.spec import LastLayers, RunSpec, run_key
 from repro.spec.identity import flatten, identity_fields
 from repro.store.blocked import blocker
 from repro.store.entry import StoredRun
+from repro.store.result import FailureKind
 from repro.store.store import Store
+
+CAUSES: dict[FailureKind, str] = {
+    "diverged": "diverged",
+    "out-of-memory": "ran out of memory",
+    "killed": "killed",
+}
+"""Failures that may depend on the result that the run would have had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,18 @@ class Lookup:
         failure = self.store.failure(key)
         return failure is not None and failure.kind == "diverged"
 
+    def missing(self, rest: Sequence[Found], of: int, why: Callable[[Sequence[Found]], str]) -> str:
+        """Which of `of` seeds have no number, by their causes; "" if none is missing.
+
+        "2 of 5 seeds diverged; 1 of 5 seeds missing: not run".
+        """
+        causes = Counter(self._cause(one) or f"missing: {why([one])}" for one in rest)
+        return "; ".join(f"{count} of {of} seeds {cause}" for cause, count in causes.items())
+
+    def _cause(self, one: Found) -> str | None:
+        failure = self.store.failure(one.key) if one.run is None else None
+        return None if failure is None else CAUSES.get(failure.kind)
+
     def why(self, found: Sequence[Found], epoch: int | None, collapse: str) -> str:
         """Why these runs give no number; "" for none of them. `collapse`: a constant answer."""
         absent = [one.spec for one in found if one.run is None]
@@ -61,7 +82,8 @@ def kept_epoch(run: StoredRun) -> int:
     """The epoch whose weights the run kept, or those of the run that it only scores."""
     if isinstance(run.spec.method, LastLayers):
         return run.last_epoch
-    return run.result.selected_epoch or run.spec.recipe.epochs
+    selected = run.result.selected_epoch
+    return run.spec.recipe.epochs if selected is None else selected
 
 
 def varying(chosen: RunSpec, among: Sequence[RunSpec]) -> dict[str, Any]:

@@ -159,8 +159,13 @@ def test_a_good_file_gives_its_cell_with_deviation_and_seeds() -> None:
         (f"{HEADER}\nT,Adapter,ALL,EM,30.6,inf,,x", "T.csv, line 2: 'inf' is no number"),
         (f"{HEADER}\nT,Adapter,ALL,EM,30.6,0_1,,x", "T.csv, line 2: '0_1' is no number"),
         (f"{HEADER}\nT,Adapter,ALL,EM,３０.６,,,x", "T.csv, line 2: '３０.６' is no number"),
-        (f"{HEADER}\nT,Adapter,ALL,EM,30.6,,2.5,x", "T.csv, line 2: '2.5' is no number of runs"),
-        (f"{HEADER}\nT,Adapter,ALL,EM,30.6,0.1,many,x", "T.csv, line 2: 'many' is no number"),
+        (
+            f"{HEADER}\nT,Adapter,ALL,EM,30.6,0.1,many,x",
+            "T.csv, line 2: 'many' is no number of runs",
+        ),
+        (f"{HEADER}\nT,Adapter,ALL,EM,30.6,0.1,0,x", "T.csv, line 2: '0' is no number of runs"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,30.6,0.1,2.5,x", "T.csv, line 2: '2.5' is no number of runs"),
+        (f"{HEADER}\nT,Adapter,ALL,EM,30.6,0.1,５,x", "T.csv, line 2: '５' is no number of runs"),
     ],
 )
 def test_a_bad_file_is_refused_with_file_and_line(text: str, said: str) -> None:

@@ -153,7 +153,7 @@ def test_an_undefined_seed_is_left_out_and_said(store: Store) -> None:
     found = cell(view(store, asked), "Ours (3-shared)", "CoLA")
     assert found.reproduced is not None
     assert found.reproduced.values == (60.05,)
-    assert found.partial == "1 of 2 seeds; the rest: undefined, as the run predicts one class"
+    assert found.partial == "1 of 2 seeds missing: undefined, as the run predicts one class"
     assert not found.complete
 
 
@@ -193,6 +193,17 @@ def test_a_cell_of_a_sweep_is_its_best_run(store: Store) -> None:
         assert found.reproduced.mean == best
         assert len(found.behind) == len(cell_runs(asked, row, column)) > 1
         assert set(found.runs) < set(found.behind)
+
+
+def test_an_expected_best_of_zero_is_shown(store: Store) -> None:
+    """The paper's best is of 5 seeds. Of the 6 subsets of 5 of these, 5 have 0.5 as their best and
+    one has -2.5: the mean is 0.
+    """
+    asked = request("Houlsby-1", "smoke", seeds=6)
+    store_table(store, asked, lambda spec, *where: [-9.0, 0.5, -9.0, -2.5, -9.0, -9.0][spec.seed])
+    found = cell(view(store, asked), SWEEP, "CoLA").reproduced
+    assert found is not None
+    assert found.mean == 0.0
 
 
 def test_what_was_chosen_is_told_by_the_fields_that_were_swept(store: Store) -> None:

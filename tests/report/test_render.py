@@ -124,7 +124,7 @@ def test_a_missing_seed_is_said_below_the_table(store: Store) -> None:
     asked = request(seeds=2, epochs=1)
     first = runs_of(asked)[0]
     store_result(store, first)
-    assert "Adapter: 1 of 2 seeds; the rest: not run." in notes(view(store, asked))
+    assert "Adapter: 1 of 2 seeds missing: not run." in notes(view(store, asked))
 
 
 def test_what_an_exception_says_is_no_markup(store: Store) -> None:

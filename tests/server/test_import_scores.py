@@ -251,7 +251,7 @@ def test_a_cell_is_the_mean_of_the_seeds_that_have_a_score(
     found = cells(store, request(seeds=3, server=True), ROW)["RTE"]
     assert found.reproduced is not None
     assert found.reproduced.values == (60, 63)
-    assert found.partial == f"2 of 3 seeds; the rest: {NOT_IMPORTED}"
+    assert found.partial == f"1 of 3 seeds missing: {NOT_IMPORTED}"
     assert not found.complete
 
 
