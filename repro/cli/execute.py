@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -37,23 +38,36 @@ class Stopped(ReproError):
 def train_missing(
     requests: Sequence[Request], store: Store, execution: Execution, *, retry: bool
 ) -> list[Outcome]:
-    """Trains every missing run of `requests`; returns how each job ended."""
+    """Trains every missing run of `requests`; returns how each job ended.
+
+    A parent that is trained anew may have another result than the one that stored children were
+    made from: these are missing then, and trained in turn.
+    """
     kind = device_kind(execution)
-    speed = stored_speed(store.root, kind)
-    plan = make_plan(requests, store, speed, retry_failed=retry)
-    if not plan.jobs:
-        return []
+    outcomes: list[Outcome] = []
+    tried: set[str] = set()
+    while True:
+        plan = make_plan(requests, store, stored_speed(store.root, kind), retry_failed=retry)
+        jobs = tuple(job for job in plan.jobs if not tried.issuperset(job.keys))
+        if not jobs:
+            return outcomes
+        tried.update(key for job in jobs for key in job.keys)
+        found = _execute(replace(plan, jobs=jobs), store, execution)
+        learn_speed(found, store, kind)
+        tell_failures(found)
+        outcomes += found
+
+
+def _execute(plan: Plan, store: Store, execution: Execution) -> list[Outcome]:
+    """Trains the plan's jobs. Raises Stopped at Ctrl-C."""
     store.check_writable(needed_bytes=disk_needed(plan))
     store.sweep()
     announce(plan)
     try:
         with JobProgress(plan) as progress:
-            outcomes = LocalExecutor(progress.hear).run(plan.jobs, store, execution)
+            return LocalExecutor(progress.hear).run(plan.jobs, store, execution)
     except KeyboardInterrupt:
         raise Stopped from None
-    learn_speed(outcomes, store, kind)
-    tell_failures(outcomes)
-    return outcomes
 
 
 def disk_needed(plan: Plan) -> int:

@@ -69,8 +69,11 @@ class Artefact(Protocol):
     def needed(self, request: Request) -> tuple[str, ...]:
         """Those of its tasks that this request trains on, if their data can be had."""
 
+    def wanted(self, request: Request) -> list[RunSpec]:
+        """The runs whose results it shows, each once."""
+
     def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind it, each once, parents before their children."""
+        """These and all that they are made from, each once, parents before their children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,16 +305,25 @@ class Table:
         source = "recomputed from the printed scores of the row"
         return Published(row.name, "", "mean", mean, f"{mean:.2f}", None, None, source)
 
+    def wanted(self, request: Request) -> list[RunSpec]:
+        """The runs whose results its cells show, each once."""
+        return self._runs(request, (self.cell_runs,))
+
     def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind the table, each once: one seed of all rows before the second seed, and
-        a run that others need before them.
+        """These and all that they are made from, each once: one seed of all rows before the second
+        seed, and parents before their children.
         """
-        wanted = [column for column in self.scores if not self.gap(column, request)]
+        return self._runs(request, (self.parents, self.cell_runs))
+
+    def _runs(
+        self, request: Request, kinds: Sequence[Callable[..., list[RunSpec]] | None]
+    ) -> list[RunSpec]:
+        columns = [column for column in self.scores if not self.gap(column, request)]
         specs = {
             run_key(spec): spec
             for row in self.shown(request).trained
-            for column in wanted
-            for runs in (self.parents, self.cell_runs)
+            for column in columns
+            for runs in kinds
             if runs is not None
             for spec in runs(row, column, request)
         }
