@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from repro.cli.options import device_kind
 from repro.engine.cost import calibrated, store_speed, stored_speed
-from repro.engine.jobs import Execution, Job
+from repro.engine.jobs import Execution, Job, holders
 from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
 from repro.errors import ReproError
@@ -63,6 +63,7 @@ def _execute(plan: Plan, store: Store, execution: Execution) -> list[Outcome]:
     store.check_writable(needed_bytes=disk_needed(plan))
     store.sweep()
     announce(plan)
+    tell_running(plan, store)
     try:
         with JobProgress(plan) as progress:
             return LocalExecutor(progress.hear).run(plan.jobs, store, execution)
@@ -105,6 +106,17 @@ def announce(plan: Plan) -> None:
         f"{duration(expected.seconds)} and {size(expected.memory_bytes)} of memory ({how}).",
         file=sys.stderr,
     )
+
+
+def tell_running(plan: Plan, store: Store) -> None:
+    """One line a process that trains some of the runs already."""
+    running = [run.key for run in plan.runs if run.state == "running"]
+    for holder, count in Counter(holders(store, running).values()).items():
+        print(
+            f"{counted(count, 'run')} left to {holder}, which trains in this store now. Give the "
+            "same command again when it has ended.",
+            file=sys.stderr,
+        )
 
 
 def learn_speed(outcomes: Sequence[Outcome], store: Store, kind: str) -> None:

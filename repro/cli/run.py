@@ -33,6 +33,8 @@ def command(
     results = o.open_store(store)
     requests = choose([find_artefact(id) for id in ids], asked, results)
     execution = how.execution(asked.backbone)
+    for request in requests:  # before the first job: `status` tells of it meanwhile
+        save_request(results, request)
     sweep_jobs(results)
     if make_plan(requests, results, o.any_speed(), retry_failed=retry).jobs:
         from repro.cli.execute import train_missing
@@ -42,7 +44,6 @@ def command(
         if request.table in TABLES:
             for problem in count_missing(TABLES[request.table], request, results):
                 print(f"Not counted: {problem}")
-        save_request(results, request)
     plan = make_plan(requests, results, o.any_speed())
     done = len(plan.runs) - len(plan.missing)
     print(f"{done} of {len(plan.runs)} runs are stored in {results.root}.")

@@ -71,14 +71,16 @@ def command(
 
 
 def train(request: Request, store: Store, execution: Execution, *, retry: bool) -> None:
-    """Trains what is missing, if anything is; remembers the request for `report`."""
+    """Trains what is missing, if anything is; remembers the request first, for `status` and
+    `report`.
+    """
+    save_request(store, request)
     sweep_jobs(store)
     plan = make_plan([request], store, o.any_speed(), retry_failed=retry)
     if plan.jobs:
         from repro.cli.execute import train_missing
 
         train_missing([request], store, execution, retry=retry)
-    save_request(store, request)
 
 
 def exit_code(view: TableView, store: Store) -> int:
