@@ -11,12 +11,13 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from repro.backbones.describe import LOCAL
 from repro.cli.options import device_kind
 from repro.engine.cost import calibrated, store_speed, stored_speed
 from repro.engine.jobs import Execution, Job, holders
 from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
-from repro.errors import ReproError
+from repro.errors import MissingModel, ReproError
 from repro.papers.tables import Request
 from repro.spec.counts import trained_parameters
 from repro.store.store import Store
@@ -60,6 +61,7 @@ def train_missing(
 
 def _execute(plan: Plan, store: Store, execution: Execution) -> list[Outcome]:
     """Trains the plan's jobs. Raises Stopped at Ctrl-C."""
+    check_folders(plan, execution)
     store.check_writable(needed_bytes=disk_needed(plan))
     store.sweep()
     announce(plan)
@@ -69,6 +71,18 @@ def _execute(plan: Plan, store: Store, execution: Execution) -> list[Outcome]:
             return LocalExecutor(progress.hear).run(plan.jobs, store, execution)
     except KeyboardInterrupt:
         raise Stopped from None
+
+
+def check_folders(plan: Plan, execution: Execution) -> None:
+    """Raises MissingModel where the model folder of a run to be trained is not here."""
+    for job in plan.jobs:
+        backbone = job.lead.backbone
+        if backbone.id == LOCAL and (backbone.revision or "") not in execution.folders:
+            raise MissingModel(
+                f"The model folder {backbone.name} ({backbone.revision}) is not here, and runs of "
+                "it are to be trained. Put it below the folder that REPRO_MODELS names, or give "
+                "its path with --backbone; --no-run shows what is stored."
+            )
 
 
 def disk_needed(plan: Plan) -> int:

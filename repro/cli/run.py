@@ -31,8 +31,8 @@ def command(
     Example: python -m repro run ResAdapters-1 ResAdapters-2 --scale smoke
     """
     results = o.open_store(store)
-    requests = choose([find_artefact(id) for id in ids], asked, results)
-    execution = how.execution(asked.backbone)
+    requests = choose([find_artefact(id) for id in ids], asked, results, device=how.device)
+    execution = how.execution(asked.backbone, requests[0].backbone)
     for request in requests:  # before the first job: `status` tells of it meanwhile
         save_request(results, request)
     sweep_jobs(results)
