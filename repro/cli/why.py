@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Explains a run's state: stored, failed, or how it differs from the nearest stored run.
 
-    Example: python -m repro why 3fa94c
+    Example: python -m repro why f75e38
     """
     results = o.open_store(store)
     stored, requests = results.specs(), saved_requests(results)

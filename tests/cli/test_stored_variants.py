@@ -179,3 +179,40 @@ def test_a_whole_table_is_shown_where_its_data_are_not(
     assert (answer.code, trained) == (0, [])
     monkeypatch.setenv("REPRO_DATA", str(tmp_path / "nowhere"))
     assert (cli(*command).code, trained) == (0, [])
+
+
+@pytest.mark.parametrize("words", [SHOW, ["figure", "ablation-heatmap"]])
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_trained(
+    cli: Call, trained: list[Any], tmp_path: Path, words: list[str]
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    answer = cli(*words, "--scale", "smoke", "--out", tmp_path / "file")
+    assert (answer.code, trained) == (1, [])
+    assert "name another folder with --out" in answer.err
+
+
+def test_a_name_made_of_ten_settings_and_sixteen_tasks_is_written(
+    cli: Call, store: Store, trained: list[Any], tmp_path: Path
+) -> None:
+    sets = [
+        "recipe.epochs=2", "recipe.batch_size=8", "recipe.weight_decay=0.125", "recipe.warmup=0.25",
+        "recipe.adam_beta1=0.875", "recipe.adam_beta2=0.9375", "recipe.adam_eps=0.0000001",
+        "recipe.clip_norm=2.0", "recipe.schedule=constant", "recipe.order=shuffled",
+    ]  # fmt: skip
+    tasks = ",".join(TABLES["Houlsby-2"].tasks[:16])
+    words = [word for value in sets for word in ("--set", value)]
+    answer = cli("table", "Houlsby-2", "--scale", "smoke", "--tasks", tasks, *words)
+    assert (answer.code, bool(trained)) == (3, True)
+    assert len(store.requests()) == 1
+    assert len(list((tmp_path / "tables").iterdir())) == 4
+
+
+def test_a_model_folder_with_a_backslash_or_a_long_name_gives_files(
+    cli: Call, store: Store, trained: list[Any], tmp_path: Path
+) -> None:
+    for name in ("a\\b", "m" * 250):
+        write_tiny_bert(tmp_path / "models" / name)
+        words = ["--scale", "smoke", "--backbone", tmp_path / "models" / name]
+        assert cli(*SHOW, *words).code == 3
+    assert len(store.requests()) == 2
+    assert len(list((tmp_path / "tables").iterdir())) == 8
