@@ -320,7 +320,13 @@ def with_data(request: Request, artefact: Artefact) -> Request:
         if reason is not None:
             gaps[name] = reason
             continue
-        revisions[name] = data_revision(request.scale, name, drawn)
+        try:
+            revisions[name] = data_revision(request.scale, name, drawn)
+        except MissingData as problem:
+            if name in needed:
+                raise
+            gaps[name] = str(problem).removesuffix(".")  # of a task that only parents are on
+            continue
         if drawn == "validation":
             pools[name] = drawn
     if needed and not any(name in revisions for name in needed):

@@ -56,6 +56,7 @@ def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
         table = TABLES.get(request.table)
         if table is None or all(row.select == "mean" for row in table.rows):
             continue
+        table = table.shown(request)
         keys = {row.name: _keys(table, row, request) for row in table.trained}
         needed = Counter(key for own in keys.values() for key in own)
         found += [

@@ -92,8 +92,8 @@ def train(request: Request, store: Store, execution: Execution, *, retry: bool) 
 
 
 def exit_code(view: TableView, store: Store) -> int:
-    """0 complete, 1 a run failed, 3 runs are missing."""
-    if view.complete:
+    """0 complete, but for scores that are undefined; 1 a run failed, 3 runs are missing."""
+    if view.settled:
         return 0
     plan = make_plan([view.request], store, o.any_speed())
     return RUN_FAILED if any(run.state == "failed" for run in plan.runs) else INCOMPLETE
