@@ -66,10 +66,11 @@ def choose_shown(
     if not variants:
         return choose([artefact], asked, store, method, device=device)[0], True
     best, *others = variants
-    kind = trains_on(device)
-    plan = make_plan([best.request], store, stored_speed(store.root, kind), retry_failed=False)
+    speed = stored_speed(store.root, trains_on(device))
+    plan = make_plan([best.request], store, speed, retry_failed=False)
     seconds = plan.estimate().seconds
-    trained = not plan.jobs or (best.own and seconds <= asked.budget * 3600)
+    fits = seconds <= asked.budget * 3600
+    trained = not plan.jobs or (fits and _is_own(artefact, best.request, store))
     print(f"Scale: {best.request.scale} ({_why(best, plan)}).", file=sys.stderr)
     if not trained:
         print(
@@ -84,12 +85,11 @@ def choose_shown(
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A request of which something is stored; `own`: nothing in it is set by hand."""
+    """A request of which something is stored, and how many of its cells."""
 
     request: Request
     done: int
     cells: int
-    own: bool
 
     @property
     def share(self) -> str:
@@ -98,27 +98,15 @@ class Variant:
 
 
 def stored_variants(artefact: Artefact, store: Store) -> list[Variant]:
-    """The variants of a table or figure of which something is stored, the best one first: those
-    asked for in this store, and at each scale the one without any setting.
+    """Of a table or figure, what was asked for in this store and is stored at least in part: the
+    best one first.
     """
-    found = {table_name(r): r for r in saved_requests(store) if r.table == artefact.id}
-    own = {}
-    for scale in SCALES:
-        try:
-            (request,) = _at(scale, [(artefact, Asked())], store, None)
-        except MissingData:
-            continue
-        own[table_name(request)] = request
-    variants = [
-        variant
-        for name, request in (found | own).items()
-        if (variant := _variant(request, store, own=name in own)) is not None
-    ]
-    rank = {scale: place for place, scale in enumerate(SCALES)}
-    return sorted(variants, key=lambda found: (rank[found.request.scale], -found.done))
+    asked = [request for request in saved_requests(store) if request.table == artefact.id]
+    variants = [found for one in asked if (found := _variant(one, store)) is not None]
+    return sorted(variants, key=lambda one: (SCALES.index(one.request.scale), -one.done))
 
 
-def _variant(request: Request, store: Store, *, own: bool) -> Variant | None:
+def _variant(request: Request, store: Store) -> Variant | None:
     """The variant, None where nothing of it is stored."""
     from repro.report.reproduce import view_of
 
@@ -126,14 +114,22 @@ def _variant(request: Request, store: Store, *, own: bool) -> Variant | None:
     if wanted and all(store.read(run_key(spec)) is None for spec in wanted):
         return None
     view = view_of(request, store)
-    return Variant(request, view.done, view.cells, own) if view.done or wanted else None
+    return Variant(request, view.done, view.cells) if view.done or wanted else None
+
+
+def _is_own(artefact: Artefact, request: Request, store: Store) -> bool:
+    """Whether the request is what the scale alone asks for here and now."""
+    try:
+        return _request(artefact, request.scale, Asked(), store, None) == request
+    except MissingData:
+        return False
 
 
 def _why(variant: Variant, plan: Plan) -> str:
     if not plan.runs:
         return "nothing is to be trained"
-    if variant.own and not plan.missing:
-        return "all its runs are stored"
+    if table_name(variant.request) == f"{variant.request.table}.{variant.request.scale}":
+        return "all its runs are stored" if not plan.missing else f"stored, {variant.share}"
     return f"the largest that is stored, {variant.share}: {table_name(variant.request)}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -160,11 +160,27 @@ def request_document(request: Request) -> dict[str, Any]:
 
 
 def save_request(store: Store, request: Request) -> None:
-    """Remembers the last request of this name, where it is new."""
-    document = request_document(request)
-    known = store.requests().get(table_name(request))
-    if known is None or canonical_json(known) != canonical_json(document):
-        store.save_request(table_name(request), document)
+    """Remembers the last request of this name, where it is new; warns where it replaces one whose
+    runs are on other data.
+    """
+    name, document = table_name(request), request_document(request)
+    known = store.requests().get(name)
+    if known is not None and canonical_json(known) == canonical_json(document):
+        return
+    other = _other_data(request, known or {})
+    if other:
+        store.say(
+            f"{name}: the rows of {', '.join(other)} are not those that the table of this name had "
+            "before. The report will show the new table; name another --store to keep both."
+        )
+    store.save_request(name, document)
+
+
+def _other_data(request: Request, known: Mapping[str, Any]) -> list[str]:
+    """The tasks whose data here are not those of a known request of the same name."""
+    here = {"squad2": request.data_revision, **request.data_revisions}
+    there = {"squad2": known.get("data_revision"), **known.get("data_revisions", {})}
+    return [task for task in here if there.get(task, here[task]) not in (here[task], None)]
 
 
 def saved_requests(store: Store) -> list[Request]:

@@ -136,3 +136,18 @@ def test_a_request_saved_under_an_older_name_is_one_request(tmp_path: Path) -> N
     save_request(store, asked)
     store.save_request("ResAdapters-1.smoke.checkpoint-500", store.requests()[table_name(asked)])
     assert saved_requests(store) == [asked]
+
+
+def test_a_table_on_other_rows_does_not_replace_the_old_one_silently(tmp_path: Path) -> None:
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    revisions = {"cola": "sha256:old", "sst2": "sha256:same"}
+    asked = request("3-shared-2", "reduced", data_revision=None, data_revisions=revisions)
+    save_request(store, asked)
+    save_request(store, asked)
+    more = {**revisions, "rte": "sha256:new"}  # a task whose data came later
+    save_request(store, replace(asked, data_revisions=more))
+    assert said == []
+    save_request(store, replace(asked, data_revisions=more | {"cola": "sha256:new"}))
+    assert len(said) == 1
+    assert said[0].startswith("3-shared-2.reduced: the rows of cola are not those")
