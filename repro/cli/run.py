@@ -33,10 +33,11 @@ def command(
     results = o.open_store(store)
     requests = choose([find_artefact(id) for id in ids], asked, results, device=how.device)
     execution = how.execution(asked.backbone, requests[0].backbone)
+    sweep_jobs(results)
+    plan = make_plan(requests, results, o.any_speed(), retry_failed=retry)
     for request in requests:  # before the first job: `status` tells of it meanwhile
         save_request(results, request)
-    sweep_jobs(results)
-    if make_plan(requests, results, o.any_speed(), retry_failed=retry).jobs:
+    if plan.jobs:
         from repro.cli.execute import train_missing
 
         train_missing(requests, results, execution, retry=retry)

@@ -36,9 +36,10 @@ def choose(
     has a line of its own; so has what `--tasks` leaves out of several artefacts.
     """
     pairs, scale = narrowed(artefacts, asked), check_scale(asked.scale)
+    saved = saved_requests(store)
     if scale is not None:
-        return _at(scale, pairs, store, method)
-    found, barred = _considered(pairs, store, method)
+        return _at(scale, pairs, store, saved, method)
+    found, barred = _considered(pairs, store, saved, method)
     scale, why = _chosen(found, asked.budget, store, trains_on(device))
     print(f"Scale: {scale} ({why}).", file=sys.stderr)
     for other, problem in barred.items():
@@ -120,7 +121,7 @@ def _variant(request: Request, store: Store) -> Variant | None:
 def _is_own(artefact: Artefact, request: Request, store: Store) -> bool:
     """Whether the request is what the scale alone asks for here and now."""
     try:
-        return _request(artefact, request.scale, Asked(), store, None) == request
+        return _at(request.scale, [(artefact, Asked())], store, (), None) == [request]
     except MissingData:
         return False
 
@@ -133,16 +134,23 @@ def _why(variant: Variant, plan: Plan) -> str:
     return f"the largest that is stored, {variant.share}: {table_name(variant.request)}"
 
 
-def _at(scale: Scale, pairs: Sequence[Pair], store: Store, method: str | None) -> list[Request]:
-    return [_request(artefact, scale, own, store, method) for artefact, own in pairs]
+def _at(
+    scale: Scale,
+    pairs: Sequence[Pair],
+    store: Store,
+    saved: Sequence[Request],
+    method: str | None,
+) -> list[Request]:
+    return [
+        _with_data(artefact, bare_request(artefact, scale, asked, method, saved), store, saved)
+        for artefact, asked in pairs
+    ]
 
 
-def _request(
-    artefact: Artefact, scale: Scale, asked: Asked, store: Store, method: str | None
+def _with_data(
+    artefact: Artefact, bare: Request, store: Store, saved: Sequence[Request]
 ) -> Request:
     """The request with the data found here; where these are not here, as it is stored whole."""
-    saved = saved_requests(store)
-    bare = bare_request(artefact, scale, asked, method, saved)
     known = next((old for old in saved if table_name(old) == table_name(bare)), None)
     try:
         found = with_data(bare, artefact)
@@ -150,8 +158,9 @@ def _request(
         if known is None or not _is_whole(known, store):
             raise
         return known
-    whole = known is not None and known != found and _lacks_data(found, known)
-    return known if known is not None and whole and _is_whole(known, store) else found
+    if known is None or known == found or not _lacks_data(found, known):
+        return found
+    return known if _is_whole(known, store) else found
 
 
 def _lacks_data(found: Request, known: Request) -> bool:
@@ -173,14 +182,14 @@ def _is_whole(request: Request, store: Store) -> bool:
 
 
 def _considered(
-    pairs: Sequence[Pair], store: Store, method: str | None
+    pairs: Sequence[Pair], store: Store, saved: Sequence[Request], method: str | None
 ) -> tuple[dict[Scale, list[Request]], dict[Scale, str]]:
     """The requests at each scale, largest first, and why a scale has none."""
     found: dict[Scale, list[Request]] = {}
     barred: dict[Scale, str] = {}
     for scale in SCALES:
         try:
-            found[scale] = _at(scale, pairs, store, method)
+            found[scale] = _at(scale, pairs, store, saved, method)
         except MissingData as problem:
             barred[scale] = str(problem)
     return found, barred

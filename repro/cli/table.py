@@ -82,9 +82,9 @@ def train(request: Request, store: Store, execution: Execution, *, retry: bool) 
     """Trains what is missing, if anything is; remembers the request first, for `status` and
     `report`.
     """
-    save_request(store, request)
     sweep_jobs(store)
     plan = make_plan([request], store, o.any_speed(), retry_failed=retry)
+    save_request(store, request)  # one that has a plan, and before its first job
     if plan.jobs:
         from repro.cli.execute import train_missing
 

@@ -16,6 +16,7 @@ from typing import Any
 import fake_worker
 import pytest
 from fake_results import runs_of, store_all, store_result
+from tiny_folder import write_tiny_bert
 
 from repro.cli.options import Asked, make_request
 from repro.engine.jobs import Execution, make_job, write_job
@@ -163,6 +164,15 @@ def test_status_knows_what_was_asked_for_while_it_is_trained(
     monkeypatch.setattr(LocalExecutor, "run", first_job)
     cli(verb, *TABLE[1:])
     assert seen == [make_request(ONE, "smoke", Asked())]
+
+
+@pytest.mark.parametrize("verb", ["table", "run"])
+def test_what_is_refused_is_not_remembered(
+    cli: Call, store: Store, tmp_path: Path, verb: str
+) -> None:
+    folder = write_tiny_bert(tmp_path / "four", layers=4)
+    assert cli(verb, *TABLE[1:], "--backbone", folder).code == 2
+    assert store.requests() == {}
 
 
 def test_a_second_process_says_at_once_which_one_trains_the_runs(

@@ -141,11 +141,11 @@ def test_a_request_saved_under_an_older_name_is_one_request(tmp_path: Path) -> N
 def test_a_table_on_other_rows_does_not_replace_the_old_one_silently(tmp_path: Path) -> None:
     said: list[str] = []
     store = Store(tmp_path, warn=said.append)
-    revisions = {"cola": "sha256:old", "sst2": "sha256:same"}
+    revisions: dict[str, str | None] = {"cola": "sha256:old", "sst2": "sha256:same"}
     asked = request("3-shared-2", "reduced", data_revision=None, data_revisions=revisions)
     save_request(store, asked)
     save_request(store, asked)
-    more = {**revisions, "rte": "sha256:new"}  # a task whose data came later
+    more: dict[str, str | None] = {**revisions, "rte": "sha256:new"}  # a task whose data came later
     save_request(store, replace(asked, data_revisions=more))
     assert said == []
     save_request(store, replace(asked, data_revisions=more | {"cola": "sha256:new"}))
