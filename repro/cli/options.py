@@ -378,7 +378,8 @@ def _same_folder(label: str) -> list[Backbone]:
     """The model folder of this label, if it is here: the name without the digest finds it."""
     from repro.backbones.describe import describe_folder, find_folder
 
-    folder = find_folder(label[: -len("-01234567")])
+    named = re.fullmatch(r"(.+)-[0-9a-f]{8}", label)
+    folder = None if named is None else find_folder(named[1])
     return [] if folder is None else [describe_folder(folder)]
 
 
