@@ -384,10 +384,10 @@ def _same_folder(label: str) -> list[Backbone]:
 
 
 def find_folders(given: str | None, backbone: Backbone | None = None) -> dict[str, str]:
-    """Where a model folder is that was asked for: revision -> folder. `backbone`: what `given`
-    names, where that is known. None where it is not here.
+    """Where a model folder is that was asked for: revision -> folder; none where it is not here.
+    `backbone`: what `given` names, where that is known.
     """
-    from repro.backbones.describe import LOCAL, describe, find_folder
+    from repro.backbones.describe import LOCAL, describe, describe_folder, find_folder
 
     if given is None:
         return {}
@@ -395,8 +395,9 @@ def find_folders(given: str | None, backbone: Backbone | None = None) -> dict[st
     if found.id != LOCAL or found.revision is None:
         return {}
     folder = find_folder(given)
-    if folder is None and found in _same_folder(backbone_label(found)):
+    if folder is None:  # it was given as the report names it
         folder = find_folder(found.name)
+        folder = folder if folder is not None and describe_folder(folder) == found else None
     return {} if folder is None else {found.revision: str(folder.resolve())}
 
 

@@ -77,17 +77,21 @@ def backbone_label(backbone: Backbone) -> str:
     name = backbone.name.split("/")[-1]
     if backbone.id in KNOWN:
         return name
-    return f"{name}-{_digest(canonical_json(identity_fields(backbone)))}"
+    return f"{_plain(name)[:60]}-{_digest(canonical_json(identity_fields(backbone)))}"
 
 
 def file_name(text: str) -> str:
     """`text` as a file can be called on any system: other characters become dashes, and what is too
     long is cut. A name that was changed ends with a digest of `text`.
     """
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in PLAIN) else "-" for c in text)
+    plain = _plain(text)
     if plain == text and len(text) <= LONGEST:
         return text
     return f"{plain[: LONGEST - 9]}-{_digest(text)}"
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in PLAIN) else "-" for c in text)
 
 
 def _digest(text: str) -> str:
