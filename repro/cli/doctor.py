@@ -43,6 +43,7 @@ def command(
     lines = [
         check("python", platform.python_version),
         *(check(name, partial(importlib.metadata.version, name)) for name in PACKAGES),
+        check("GPU", _gpu),
         check("store", lambda: _store(results)),
         check("smoke data", lambda: data_revision("smoke", SQUAD2)),
         check(
@@ -69,6 +70,21 @@ def check(what: str, look: Callable[[], str | None]) -> dict[str, Any]:
         return {"what": what, "ok": False, "found": f"not installed: {problem.name}"}
     except ReproError as problem:
         return {"what": what, "ok": False, "found": str(problem)}
+
+
+def _gpu() -> str:
+    """Whether training would use an NVIDIA GPU; raises ReproError where torch cannot."""
+    if not o.has_card():
+        return "none: runs are trained on the CPU"
+    if not o.torch_has_cuda():
+        raise ReproError(
+            f"this machine has an NVIDIA card, and torch {importlib.metadata.version('torch')} is "
+            "built without CUDA, so runs are trained on the CPU; install a CUDA build of torch"
+        )
+    if not o.has_gpu():
+        devices = os.environ.get("CUDA_VISIBLE_DEVICES")
+        return f"hidden by CUDA_VISIBLE_DEVICES={devices}: runs are trained on the CPU"
+    return "an NVIDIA card, and torch is built with CUDA"
 
 
 def _store(store: Store) -> str:

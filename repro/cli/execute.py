@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from repro.backbones.describe import check_mirrors
+from repro.backbones.describe import LOCAL, check_mirrors
 from repro.cli.options import device_kind
 from repro.engine.cost import calibrated, store_speed, stored_speed
-from repro.engine.jobs import Execution, Job
+from repro.engine.jobs import Execution, Job, holders
 from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
-from repro.errors import ReproError
+from repro.errors import MissingModel, ReproError
 from repro.papers.tables import Request
 from repro.spec.counts import trained_parameters
 from repro.store.store import Store
@@ -38,25 +39,52 @@ class Stopped(ReproError):
 def train_missing(
     requests: Sequence[Request], store: Store, execution: Execution, *, retry: bool
 ) -> list[Outcome]:
-    """Trains every missing run of `requests`; returns how each job ended."""
+    """Trains every missing run of `requests`; returns how each job ended.
+
+    A parent that is trained anew may have another result than the one that stored children were
+    made from: these are missing then, and trained in turn.
+    """
     kind = device_kind(execution)
-    speed = stored_speed(store.root, kind)
-    plan = make_plan(requests, store, speed, retry_failed=retry)
-    if not plan.jobs:
-        return []
+    outcomes: list[Outcome] = []
+    tried: set[str] = set()
+    while True:
+        plan = make_plan(requests, store, stored_speed(store.root, kind), retry_failed=retry)
+        jobs = tuple(job for job in plan.jobs if not tried.issuperset(job.keys))
+        if not jobs:
+            return outcomes
+        tried.update(key for job in jobs for key in job.keys)
+        found = _execute(replace(plan, jobs=jobs), store, execution)
+        learn_speed(found, store, kind)
+        tell_failures(found)
+        outcomes += found
+
+
+def _execute(plan: Plan, store: Store, execution: Execution) -> list[Outcome]:
+    """Trains the plan's jobs. Raises Stopped at Ctrl-C."""
+    check_folders(plan, execution)
     check_mirrors(job.lead.backbone for job in plan.jobs)
     store.check_writable(needed_bytes=disk_needed(plan))
     store.check_replaceable(key for job in plan.jobs for key in job.keys)
     store.sweep()
     announce(plan)
+    tell_running(plan, store)
     try:
         with JobProgress(plan) as progress:
-            outcomes = LocalExecutor(progress.hear).run(plan.jobs, store, execution)
+            return LocalExecutor(progress.hear).run(plan.jobs, store, execution)
     except KeyboardInterrupt:
         raise Stopped from None
-    learn_speed(outcomes, store, kind)
-    tell_failures(outcomes)
-    return outcomes
+
+
+def check_folders(plan: Plan, execution: Execution) -> None:
+    """Raises MissingModel where the model folder of a run to be trained is not here."""
+    for job in plan.jobs:
+        backbone = job.lead.backbone
+        if backbone.id == LOCAL and (backbone.revision or "") not in execution.folders:
+            raise MissingModel(
+                f"The model folder {backbone.name} ({backbone.revision}) is not here, and runs of "
+                "it are to be trained. Put it below the folder that REPRO_MODELS names, or give "
+                "its path with --backbone; --no-run shows what is stored."
+            )
 
 
 def disk_needed(plan: Plan) -> int:
@@ -94,6 +122,17 @@ def announce(plan: Plan) -> None:
         f"{duration(expected.seconds)} and {size(expected.memory_bytes)} of memory ({how}).",
         file=sys.stderr,
     )
+
+
+def tell_running(plan: Plan, store: Store) -> None:
+    """One line a process that trains some of the runs already."""
+    running = [run.key for run in plan.runs if run.state == "running"]
+    for holder, count in Counter(holders(store, running).values()).items():
+        print(
+            f"{counted(count, 'run')} left to {holder}, which trains in this store now. Give the "
+            "same command again when it has ended.",
+            file=sys.stderr,
+        )
 
 
 def learn_speed(outcomes: Sequence[Outcome], store: Store, kind: str) -> None:

@@ -17,7 +17,7 @@ from repro.cli.scales import choose
 from repro.errors import ReproError, UnknownName
 from repro.papers.registry import TABLES, find_table
 from repro.papers.tables import Request, Row, Table
-from repro.report.files import command_line, table_name, write_artefact
+from repro.report.files import command_line, file_name, table_name, write_artefact
 from repro.server.archive import Manifest
 from repro.server.choice import Pick, check_seed, find_row, pick_runs, refusal, slug
 from repro.server.layout import ServerFile
@@ -68,7 +68,9 @@ def command(
     prepare_process(deterministic=False)
     on = prepare_torch(o.check_device(device), threads=threads, deterministic=False, tf32=False)
     with FileProgress() as progress:
-        made = make_submission(picks, rows, o.find_folders(asked.backbone), on, progress.tell)
+        made = make_submission(
+            picks, rows, o.find_folders(asked.backbone, request.backbone), on, progress.tell
+        )
     path = out or default_path(request, chosen, number)
     _write(made, path, request, chosen, number)
 
@@ -76,7 +78,7 @@ def command(
 def default_path(request: Request, row: Row, seed: int) -> Path:
     """submissions/3-shared-2.reduced.ours-3-shared.zip, with the seed where it is not the first."""
     parts = [table_name(request), slug(row.name), *([f"seed-{seed}"] if seed else [])]
-    return Path(FOLDER) / f"{'.'.join(parts)}.zip"
+    return Path(FOLDER) / f"{file_name('.'.join(parts))}.zip"
 
 
 def _table(to: str, id: str) -> Table:

@@ -11,14 +11,15 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.grouped import grouped
-from repro.cli.scales import choose
+from repro.cli.scales import choose_shown
 from repro.cli.table import train
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import find_figure
-from repro.report.figures.files import as_json, write_figure
+from repro.report.figures.files import FOLDER, as_json, write_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.view import FigureView
+from repro.report.files import check_writable
 from repro.report.render import json_text
 from repro.store.store import Store
 
@@ -42,9 +43,10 @@ def command(
     Example: python -m repro figure ablation-heatmap --scale smoke
     """
     results, figure = o.open_store(store), find_figure(id)
-    request = choose([figure], asked, results, method)[0]
-    if not no_run:
-        train(request, results, how.execution(asked.backbone), retry=retry)
+    request, trained = choose_shown(figure, asked, results, method, device=how.device)
+    check_writable(out / FOLDER)
+    if trained and not no_run:
+        train(request, results, how.execution(asked.backbone, request.backbone), retry=retry)
     view = view_figure(figure, request, results)
     paths = write_figure(view, out)
     sys.stdout.write(json_text(as_json(view)) if json else as_text(view, paths))
@@ -64,8 +66,10 @@ def as_text(view: FigureView, paths: Sequence[Path]) -> str:
 
 
 def exit_code(view: FigureView, store: Store) -> int:
-    """0 complete, 1 a run failed, 3 runs are missing."""
+    """0 complete, but for scores that are undefined; 1 a run failed, 3 runs are missing."""
     if view.complete:
         return 0
     plan = make_plan([view.request], store, o.any_speed())
-    return RUN_FAILED if any(run.state == "failed" for run in plan.runs) else INCOMPLETE
+    if any(run.state == "failed" for run in plan.runs):
+        return RUN_FAILED
+    return INCOMPLETE if plan.missing or view.request.unavailable else 0

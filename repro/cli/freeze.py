@@ -29,7 +29,9 @@ def command(
     T5 with them answers the task as the whole model does, to the bit. The file holds D, U, biases
     and layer norm of every slot and T5's own norms; its metadata holds the run of plain adapters.
 
-    Example: python -m repro freeze 3fa94c --task rte
+    KEY is that of a run that `plan Hyperformer-1` lists.
+
+    Example: python -m repro freeze KEY --task rte
     """
     from safetensors.torch import save
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import math
+import os
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -18,6 +21,7 @@ from repro.engine.jobs import Execution
 from repro.errors import MissingData, ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.tables import Artefact, Request
+from repro.report.files import backbone_label
 from repro.spec import Backbone, Method, Recipe, Scale, Task
 from repro.store.store import Store
 from repro.strict import is_misread
@@ -139,10 +143,12 @@ class How:
     keep_weights: KeepWeightsOption = False
     micro_batch: MicroBatchOption = None
 
-    def execution(self, backbone: str | None) -> Execution:
-        """For the engine; `backbone` is what the user gave: a folder, perhaps."""
+    def execution(self, backbone: str | None, found: Backbone | None) -> Execution:
+        """For the engine; `backbone` is what the user gave, a folder perhaps, `found` what it is
+        of.
+        """
         values = asdict(self) | {"device": check_device(self.device)}
-        return Execution(**values, folders=find_folders(backbone))
+        return Execution(**values, folders=find_folders(backbone, found))
 
 
 def open_store(given: Path | None, also: Sequence[Path] = ()) -> Store:
@@ -200,7 +206,8 @@ def split_settings(given: Sequence[str]) -> dict[str, Any]:
     """The values of `--set method.form=b`, read as JSON where they are that (0.1, true, null; None
     is null, as `show` prints it).
 
-    An unknown field names the closest; raises ReproError for what is no field and value.
+    An unknown field names the closest; raises ReproError for what is no field and value, and for
+    a field that is given twice.
     """
     kinds: list[tuple[str, type[BaseModel]]] = [("recipe", Recipe)]
     for part, union in (("method", Method), ("task", Task)):
@@ -208,7 +215,7 @@ def split_settings(given: Sequence[str]) -> dict[str, Any]:
     known = sorted(
         {f"{part}.{name}" for part, kind in kinds for name in kind.model_fields} - WHAT_IT_IS
     )
-    found = {}
+    found: dict[str, Any] = {}
     for text in given:
         path, equals, value = text.partition("=")
         if not equals or not value:
@@ -222,6 +229,8 @@ def split_settings(given: Sequence[str]) -> dict[str, Any]:
             )
         if path.strip() not in known:
             raise UnknownName("field", path.strip(), known)
+        if path.strip() in found:
+            raise ReproError(f"--set {path.strip()} is given twice: leave one of them out.")
         try:
             found[path.strip()] = json.loads("null" if value == "None" else value)
         except ValueError:
@@ -240,6 +249,17 @@ def make_request(
 
     Raises MissingData where the artefact's data cannot be had; see `with_data`.
     """
+    return with_data(bare_request(artefact, scale, asked, method), artefact)
+
+
+def bare_request(
+    artefact: Artefact,
+    scale: Scale,
+    asked: Asked,
+    method: str | None = None,
+    stored: Iterable[Request] = (),
+) -> Request:
+    """The request before its data are looked for; `stored`: see `find_backbone`."""
     if asked.precision not in (None, "fp32", "bf16"):
         raise UnknownName("precision", str(asked.precision), ["fp32", "bf16"])
     if asked.learning_rate is not None and not 0 < asked.learning_rate < math.inf:
@@ -249,11 +269,11 @@ def make_request(
             f"No number of {artefact.id} is a test server's: leave out --server, which is for the "
             "GLUE tables."
         )
-    request = Request(
+    return Request(
         table=artefact.id,
         scale=scale,
         seeds=asked.seeds or artefact.default_seeds[scale],
-        backbone=find_backbone(asked.backbone),
+        backbone=find_backbone(asked.backbone, stored),
         tasks=split_tasks(asked.tasks),
         method=method,
         train_rows=asked.train_rows,
@@ -268,9 +288,6 @@ def make_request(
         published_layers=asked.published_layers,
         settings=split_settings(asked.set or []),
     )
-    found = with_data(request, artefact)
-    _check_settings(found, artefact)
-    return found
 
 
 def _check_settings(request: Request, artefact: Artefact) -> None:
@@ -305,54 +322,130 @@ def with_data(request: Request, artefact: Artefact) -> Request:
     pools: dict[str, Literal["validation"]] = {}
     low_data, also = getattr(artefact, "low_data", False), getattr(artefact, "also", ())
     for name in dict.fromkeys((*needed, *also)):
-        found = pool(request.scale, name) if low_data else "train"
-        reason = unavailable(request.scale, name, found)
+        drawn = pool(request.scale, name) if low_data else "train"
+        reason = unavailable(request.scale, name, drawn)
         if reason is not None:
             gaps[name] = reason
             continue
-        revisions[name] = data_revision(request.scale, name, found)
-        if found == "validation":
-            pools[name] = found
+        try:
+            revisions[name] = data_revision(request.scale, name, drawn)
+        except MissingData as problem:
+            if name in needed:
+                raise
+            gaps[name] = str(problem).removesuffix(".")  # of a task that only parents are on
+            continue
+        if drawn == "validation":
+            pools[name] = drawn
     if needed and not any(name in revisions for name in needed):
         raise MissingData(f"No task of {artefact.id} has data here: {next(iter(gaps.values()))}.")
-    return replace(
+    found = replace(
         request,
         data_revision=revisions.pop(SQUAD2, None),
         data_revisions=revisions,
         unavailable=gaps,
         pools=pools,
     )
+    _check_settings(found, artefact)
+    return found
 
 
-def find_backbone(given: str | None) -> Backbone | None:
-    """The backbone asked for, None for the scale's own."""
+def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone | None:
+    """The backbone asked for, None for the scale's own.
+
+    A model folder can also be named as the report does, by its name and the beginning of a digest.
+    One that is not here is known if one of the `stored` requests is of it: what is stored of it can
+    be shown.
+    """
     from repro.backbones.describe import describe
 
-    return None if given is None else describe(given)
+    if given is None:
+        return None
+    try:
+        return describe(given)
+    except UnknownName:
+        models = [request.backbone for request in stored if request.backbone is not None]
+        models += _same_folder(given)
+        named = {backbone_label(one): one for one in models if given in names_of(one)}
+        if not named:
+            raise
+    if len(named) > 1:
+        raise ReproError(
+            f"{len(named)} model folders called {given} were used in this store. Name one of them "
+            f"with --backbone: {', '.join(sorted(named))}."
+        )
+    return next(iter(named.values()))
 
 
-def find_folders(given: str | None) -> dict[str, str]:
-    """Where a local backbone's weights are: revision -> folder."""
-    from repro.backbones.describe import LOCAL, describe, find_folder
+def names_of(backbone: Backbone) -> tuple[str, str]:
+    """What a user may call a model folder: its name, or the name with a digest."""
+    return backbone.name, backbone_label(backbone)
+
+
+def _same_folder(label: str) -> list[Backbone]:
+    """The model folder of this label, if it is here: the name without the digest finds it."""
+    from repro.backbones.describe import describe_folder, find_folder
+
+    named = re.fullmatch(r"(.+)-[0-9a-f]{8}", label)
+    folder = None if named is None else find_folder(named[1])
+    return [] if folder is None else [describe_folder(folder)]
+
+
+def find_folders(given: str | None, backbone: Backbone | None = None) -> dict[str, str]:
+    """Where a model folder is that was asked for: revision -> folder; none where it is not here.
+    `backbone`: what `given` names, where that is known.
+    """
+    from repro.backbones.describe import LOCAL, describe, describe_folder, find_folder
 
     if given is None:
         return {}
-    backbone, folder = describe(given), find_folder(given)
-    if backbone.id != LOCAL or backbone.revision is None or folder is None:
+    found = backbone or describe(given)
+    if found.id != LOCAL or found.revision is None:
         return {}
-    return {backbone.revision: str(folder.resolve())}
+    folder = find_folder(given)
+    if folder is None:  # it was given as the report names it
+        folder = find_folder(found.name)
+        folder = folder if folder is not None and describe_folder(folder) == found else None
+    return {} if folder is None else {found.revision: str(folder.resolve())}
 
 
 def has_gpu() -> bool:
-    """Whether an NVIDIA driver is at work here; asks no library."""
+    """Whether torch would find an NVIDIA GPU here; imports no library."""
+    return has_card() and is_visible(os.environ.get("CUDA_VISIBLE_DEVICES")) and torch_has_cuda()
+
+
+def has_card() -> bool:
+    """Whether an NVIDIA driver is at work here."""
     return Path("/dev/nvidiactl").exists() and shutil.which("nvidia-smi") is not None
+
+
+def is_visible(devices: str | None) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES leaves a device: CUDA stops at the first that is none."""
+    if devices is None:
+        return True
+    first = devices.split(",")[0].strip()
+    return first.isdecimal() or first.startswith(("GPU-", "MIG-"))
+
+
+def torch_has_cuda() -> bool:
+    """Whether the installed torch is a CUDA build, as its version.py says."""
+    try:
+        found = importlib.metadata.distribution("torch")
+        text = Path(str(found.locate_file("torch/version.py"))).read_text(encoding="utf-8")
+    except (importlib.metadata.PackageNotFoundError, OSError):
+        return False
+    return re.search(r"^cuda\b[^=]*=\s*['\"]", text, re.MULTILINE) is not None
+
+
+def trains_on(device: str) -> str:
+    """cpu or cuda: what `--device` means here."""
+    if check_device(device) == "auto":
+        return "cuda" if has_gpu() else "cpu"
+    return device
 
 
 def device_kind(execution: Execution) -> str:
     """cpu or cuda, for looking up a measured speed."""
-    if execution.device == "auto":
-        return "cuda" if has_gpu() else "cpu"
-    return execution.device
+    return trains_on(execution.device)
 
 
 def check_device(given: str) -> str:

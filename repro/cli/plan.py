@@ -38,10 +38,11 @@ def command(
     Example: python -m repro plan ResAdapters-1 --scale paper
     """
     results = o.open_store(store)
-    requests = choose([find_artefact(id) for id in ids or list(ARTEFACTS)], asked, results)
-    kind = o.check_device(device)
-    if kind == "auto":
-        kind = "cuda" if o.has_gpu() or requests[0].scale == "paper" else "cpu"
+    artefacts = [find_artefact(id) for id in ids or list(ARTEFACTS)]
+    requests = choose(artefacts, asked, results, device=device)
+    kind = o.trains_on(device)
+    if device == "auto" and requests[0].scale == "paper":
+        kind = "cuda"
     # As `table` trains it: what diverged before is tried again only with --retry.
     plan = make_plan(requests, results, stored_speed(results.root, kind), retry_failed=False)
     document = as_json(plan, requests)
@@ -55,6 +56,7 @@ def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
         table = TABLES.get(request.table)
         if table is None or all(row.select == "mean" for row in table.rows):
             continue
+        table = table.shown(request)
         keys = {row.name: _keys(table, row, request) for row in table.trained}
         needed = Counter(key for own in keys.values() for key in own)
         found += [

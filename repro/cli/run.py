@@ -31,10 +31,13 @@ def command(
     Example: python -m repro run ResAdapters-1 ResAdapters-2 --scale smoke
     """
     results = o.open_store(store)
-    requests = choose([find_artefact(id) for id in ids], asked, results)
-    execution = how.execution(asked.backbone)
+    requests = choose([find_artefact(id) for id in ids], asked, results, device=how.device)
+    execution = how.execution(asked.backbone, requests[0].backbone)
     sweep_jobs(results)
-    if make_plan(requests, results, o.any_speed(), retry_failed=retry).jobs:
+    plan = make_plan(requests, results, o.any_speed(), retry_failed=retry)
+    for request in requests:  # before the first job: `status` tells of it meanwhile
+        save_request(results, request)
+    if plan.jobs:
         from repro.cli.execute import train_missing
 
         train_missing(requests, results, execution, retry=retry)
@@ -42,7 +45,6 @@ def command(
         if request.table in TABLES:
             for problem in count_missing(TABLES[request.table], request, results):
                 print(f"Not counted: {problem}")
-        save_request(results, request)
     plan = make_plan(requests, results, o.any_speed())
     done = len(plan.runs) - len(plan.missing)
     print(f"{done} of {len(plan.runs)} runs are stored in {results.root}.")

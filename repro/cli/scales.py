@@ -1,34 +1,46 @@
-"""`--scale auto`: the largest scale that is stored whole, else the largest that is affordable."""
+"""Which scale a command is about where the user names none, and which stored variant is shown."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from repro.cli.options import SCALES, Asked, check_scale, has_gpu, make_request
+from repro.cli.options import SCALES, Asked, bare_request, check_scale, trains_on, with_data
 from repro.cli.tasks import narrowed
 from repro.engine.cost import stored_speed
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingData
+from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Artefact, Request
-from repro.spec import Scale
+from repro.report.files import command_line, saved_requests, table_name
+from repro.spec import Scale, run_key
 from repro.store.store import Store
 from repro.words import duration
 
+Pair = tuple[Artefact, Asked]
+
 
 def choose(
-    artefacts: Sequence[Artefact], asked: Asked, store: Store, method: str | None = None
+    artefacts: Sequence[Artefact],
+    asked: Asked,
+    store: Store,
+    method: str | None = None,
+    *,
+    device: str = "auto",
 ) -> list[Request]:
     """The requests at the scale asked for, or at the chosen one, explained by a line on stderr.
 
-    A larger scale that was not considered, because its data cannot be had, has a line of its own;
-    so has what `--tasks` leaves out of several artefacts.
+    Auto takes the largest scale that is stored whole, else the largest that fits the budget on the
+    device that would train. A larger scale that was not considered, because its data cannot be had,
+    has a line of its own; so has what `--tasks` leaves out of several artefacts.
     """
     pairs, scale = narrowed(artefacts, asked), check_scale(asked.scale)
+    saved = saved_requests(store)
     if scale is not None:
-        return _at(scale, pairs, method)
-    found, barred = _considered(pairs, method)
-    scale, why = _chosen(found, asked.budget, store)
+        return _at(scale, pairs, store, saved, method)
+    found, barred = _considered(pairs, store, saved, method)
+    scale, why = _chosen(found, asked.budget, store, trains_on(device))
     print(f"Scale: {scale} ({why}).", file=sys.stderr)
     for other, problem in barred.items():
         if SCALES.index(other) < SCALES.index(scale):
@@ -36,35 +48,164 @@ def choose(
     return found[scale]
 
 
-def _at(scale: Scale, pairs: Sequence[tuple[Artefact, Asked]], method: str | None) -> list[Request]:
-    return [make_request(artefact, scale, own, method) for artefact, own in pairs]
+def choose_shown(
+    artefact: Artefact,
+    asked: Asked,
+    store: Store,
+    method: str | None = None,
+    *,
+    device: str = "auto",
+) -> tuple[Request, bool]:
+    """The request that `table` or `figure` shows, and whether what it lacks may be trained.
+
+    Where neither scale nor setting is given, the best stored variant is shown: the largest scale,
+    then the most cells. stderr names the others. A variant with settings is shown as it is; what
+    the artefact's own setting lacks is trained if it fits the budget.
+    """
+    bare = replace(asked, budget=Asked().budget, scale=asked.scale.lower(), set=asked.set or None)
+    variants = stored_variants(artefact, store) if bare == Asked() and method is None else []
+    if not variants:
+        return choose([artefact], asked, store, method, device=device)[0], True
+    best, *others = variants
+    speed = stored_speed(store.root, trains_on(device))
+    plan = make_plan([best.request], store, speed, retry_failed=False)
+    seconds = plan.estimate().seconds
+    fits = seconds <= asked.budget * 3600
+    trained = not plan.jobs or (fits and _is_own(artefact, best.request, store))
+    print(f"Scale: {best.request.scale} ({_why(best, plan)}).", file=sys.stderr)
+    if not trained:
+        print(
+            f"Not trained now: what is missing (about {duration(seconds)}). To train it: "
+            f"{command_line(best.request)}",
+            file=sys.stderr,
+        )
+    for other in others:
+        print(f"Also stored: {command_line(other.request)} ({other.share})", file=sys.stderr)
+    return best.request, trained
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A request of which something is stored, and how many of its cells."""
+
+    request: Request
+    done: int
+    cells: int
+
+    @property
+    def share(self) -> str:
+        """How much of it is stored."""
+        return f"{self.done} of {self.cells} cells"
+
+
+def stored_variants(artefact: Artefact, store: Store) -> list[Variant]:
+    """Of a table or figure, what was asked for in this store and is stored at least in part: the
+    best one first.
+    """
+    asked = [request for request in saved_requests(store) if request.table == artefact.id]
+    variants = [found for one in asked if (found := _variant(one, store)) is not None]
+    return sorted(variants, key=lambda one: (SCALES.index(one.request.scale), -one.done))
+
+
+def _variant(request: Request, store: Store) -> Variant | None:
+    """The variant, None where nothing of it is stored."""
+    from repro.report.reproduce import view_of
+
+    wanted = ARTEFACTS[request.table].wanted(request)
+    if wanted and all(store.read(run_key(spec)) is None for spec in wanted):
+        return None
+    view = view_of(request, store)
+    return Variant(request, view.done, view.cells) if view.done or wanted else None
+
+
+def _is_own(artefact: Artefact, request: Request, store: Store) -> bool:
+    """Whether the request is what the scale alone asks for here and now."""
+    try:
+        return _at(request.scale, [(artefact, Asked())], store, (), None) == [request]
+    except MissingData:
+        return False
+
+
+def _why(variant: Variant, plan: Plan) -> str:
+    if not plan.runs:
+        return "nothing is to be trained"
+    if table_name(variant.request) == f"{variant.request.table}.{variant.request.scale}":
+        return "all its runs are stored" if not plan.missing else f"stored, {variant.share}"
+    return f"the largest that is stored, {variant.share}: {table_name(variant.request)}"
+
+
+def _at(
+    scale: Scale,
+    pairs: Sequence[Pair],
+    store: Store,
+    saved: Sequence[Request],
+    method: str | None,
+) -> list[Request]:
+    return [
+        _with_data(artefact, bare_request(artefact, scale, asked, method, saved), store, saved)
+        for artefact, asked in pairs
+    ]
+
+
+def _with_data(
+    artefact: Artefact, bare: Request, store: Store, saved: Sequence[Request]
+) -> Request:
+    """The request with the data found here; where these are not here, as it is stored whole."""
+    known = next((old for old in saved if table_name(old) == table_name(bare)), None)
+    try:
+        found = with_data(bare, artefact)
+    except MissingData:
+        if known is None or not _is_whole(known, store):
+            raise
+        return known
+    if known is None or known == found or not _lacks_data(found, known):
+        return found
+    return known if _is_whole(known, store) else found
+
+
+def _lacks_data(found: Request, known: Request) -> bool:
+    """Whether the two differ in data alone, of which this machine has none of its own."""
+    here = {"": found.data_revision, **found.data_revisions}
+    there = {"": known.data_revision, **known.data_revisions}
+    same = replace(
+        found,
+        data_revision=known.data_revision,
+        data_revisions=known.data_revisions,
+        unavailable=known.unavailable,
+        pools=known.pools,
+    )
+    return same == known and all(here.get(task) in (None, there.get(task)) for task in here)
+
+
+def _is_whole(request: Request, store: Store) -> bool:
+    return not make_plan([request], store, stored_speed(store.root, "cpu")).missing
 
 
 def _considered(
-    pairs: Sequence[tuple[Artefact, Asked]], method: str | None
+    pairs: Sequence[Pair], store: Store, saved: Sequence[Request], method: str | None
 ) -> tuple[dict[Scale, list[Request]], dict[Scale, str]]:
     """The requests at each scale, largest first, and why a scale has none."""
     found: dict[Scale, list[Request]] = {}
     barred: dict[Scale, str] = {}
     for scale in SCALES:
         try:
-            found[scale] = _at(scale, pairs, method)
+            found[scale] = _at(scale, pairs, store, saved, method)
         except MissingData as problem:
             barred[scale] = str(problem)
     return found, barred
 
 
-def _chosen(found: dict[Scale, list[Request]], budget: float, store: Store) -> tuple[Scale, str]:
+def _chosen(
+    found: dict[Scale, list[Request]], budget: float, store: Store, kind: str
+) -> tuple[Scale, str]:
     """A scale, and why it is chosen."""
-    speed = stored_speed(store.root, "cuda" if has_gpu() else "cpu")
+    speed = stored_speed(store.root, kind)
     plans: dict[Scale, Plan] = {
         scale: make_plan(requests, store, speed) for scale, requests in found.items()
     }
     for scale, plan in plans.items():
         if not plan.missing:
             return scale, "all its runs are stored" if plan.runs else "nothing is to be trained"
-    if has_gpu() and "paper" in plans:
-        return "paper", f"a GPU is here; about {duration(plans['paper'].estimate().seconds)}"
     for scale, plan in plans.items():
         seconds = plan.estimate().seconds
         if seconds <= budget * 3600:

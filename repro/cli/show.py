@@ -136,7 +136,7 @@ def as_text(table: Table, request: Request, document: dict[str, Any], runs: list
     ]
     swept = [
         f"- {row.name}: {setting(table.cell_runs(row, table.scores[0], request), row.select)}."
-        for row in table.rows
+        for row in table.shown(request).trained
         if row.swept
     ]
     return "\n".join([*lines, "", *swept, *[f"- {note}" for note in table.notes]]) + "\n"

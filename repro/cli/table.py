@@ -11,14 +11,20 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.grouped import grouped
-from repro.cli.scales import choose
+from repro.cli.scales import choose_shown
 from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED, UnknownName
 from repro.papers.registry import find_table
 from repro.papers.tables import Request
 from repro.report.counted import count_missing
-from repro.report.files import save_request, stands_fuller, table_name, write_table
+from repro.report.files import (
+    check_writable,
+    save_request,
+    stands_fuller,
+    table_name,
+    write_table,
+)
 from repro.report.latex import latex
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
@@ -52,9 +58,11 @@ def command(
         raise UnknownName("format", format, FORMATS)
     results = o.open_store(store)
     table = find_table(id)
-    request = choose([table], asked, results)[0]
+    request, trained = choose_shown(table, asked, results, device=how.device)
     if not no_run:
-        train(request, results, how.execution(asked.backbone), retry=retry)
+        check_writable(out / "tables")
+        if trained:
+            train(request, results, how.execution(asked.backbone, request.backbone), retry=retry)
         for problem in count_missing(table, request, results):
             print(f"Not counted: {problem}", file=sys.stderr)
     view = view_table(table, request, results)
@@ -71,19 +79,21 @@ def command(
 
 
 def train(request: Request, store: Store, execution: Execution, *, retry: bool) -> None:
-    """Trains what is missing, if anything is; remembers the request for `report`."""
+    """Trains what is missing, if anything is; remembers the request first, for `status` and
+    `report`.
+    """
     sweep_jobs(store)
     plan = make_plan([request], store, o.any_speed(), retry_failed=retry)
+    save_request(store, request)  # one that has a plan, and before its first job
     if plan.jobs:
         from repro.cli.execute import train_missing
 
         train_missing([request], store, execution, retry=retry)
-    save_request(store, request)
 
 
 def exit_code(view: TableView, store: Store) -> int:
-    """0 complete, 1 a run failed, 3 runs are missing."""
-    if view.complete:
+    """0 complete, but for scores that are undefined; 1 a run failed, 3 runs are missing."""
+    if view.settled:
         return 0
     plan = make_plan([view.request], store, o.any_speed())
     return RUN_FAILED if any(run.state == "failed" for run in plan.runs) else INCOMPLETE

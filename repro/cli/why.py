@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from repro.cli import options as o
+from repro.engine.plan import PlannedRun, make_plan, planned
 from repro.errors import MissingData, ReproError
 from repro.papers.registry import ARTEFACTS
+from repro.papers.tables import Request
 from repro.report.files import saved_requests
 from repro.report.render import json_text
 from repro.spec import RunSpec, run_key
 from repro.spec.identity import flatten, identity_document
-from repro.store.blocked import blocker
 from repro.store.store import Store
 from repro.words import run_name
 
@@ -29,20 +30,32 @@ def command(
 ) -> None:
     """Explains a run's state: stored, failed, or how it differs from the nearest stored run.
 
-    Example: python -m repro why 3fa94c
+    Example: python -m repro why f75e38
     """
     results = o.open_store(store)
-    stored = results.specs()
-    known, barred = known_runs(results, stored)
+    stored, requests = results.specs(), saved_requests(results)
+    known = stored | runs_of(requests)
+    barred: list[str] = []
+    if not any(key.startswith(run.lower()) for key in known):
+        defaults, barred = default_requests()
+        known |= runs_of(defaults)
     key = find_run(run, known, barred)
-    document = explain(key, known, results, stored)
+    document = explain(key, known, requests, results, stored)
     sys.stdout.write(json_text(document) if json else as_text(document))
 
 
-def known_runs(store: Store, stored: dict[str, RunSpec]) -> tuple[dict[str, RunSpec], list[str]]:
-    """Key -> spec of stored, requested and default runs, and why some could not be listed."""
-    known = dict(stored)
-    requests = saved_requests(store)
+def runs_of(requests: Iterable[Request]) -> dict[str, RunSpec]:
+    """Key -> spec of all their runs."""
+    return {
+        run_key(spec): spec
+        for request in requests
+        for spec in ARTEFACTS[request.table].runs(request)
+    }
+
+
+def default_requests() -> tuple[list[Request], list[str]]:
+    """Every table and figure at every scale, and why some could not be listed."""
+    requests: list[Request] = []
     barred: dict[str, None] = {}
     for scale in o.SCALES:
         for artefact in ARTEFACTS.values():
@@ -50,9 +63,7 @@ def known_runs(store: Store, stored: dict[str, RunSpec]) -> tuple[dict[str, RunS
                 requests.append(o.make_request(artefact, scale, o.Asked()))
             except MissingData as lack:  # that scale has no runs to look through
                 barred[f" Not looked through for lack of data: {lack}"] = None
-    for request in requests:
-        known |= {run_key(spec): spec for spec in ARTEFACTS[request.table].runs(request)}
-    return known, list(barred)
+    return requests, list(barred)
 
 
 def find_run(given: str, known: Iterable[str], barred: Iterable[str] = ()) -> str:
@@ -68,22 +79,39 @@ def find_run(given: str, known: Iterable[str], barred: Iterable[str] = ()) -> st
 
 
 def explain(
-    key: str, known: Mapping[str, RunSpec], store: Store, stored: dict[str, RunSpec]
+    key: str,
+    known: Mapping[str, RunSpec],
+    requests: Sequence[Request],
+    store: Store,
+    stored: dict[str, RunSpec],
 ) -> dict[str, Any]:
     """The object of `why --json`; docs/json.md describes it."""
-    spec, state, failure = known[key], store.state(key), store.failure(key)
-    blocked = blocker(spec, store, known) if state in ("missing", "failed") else None
+    spec = known[key]
+    run = standing(key, known, requests, store)
     others = {k: identity_of(k, s, store) for k, s in stored.items() if k != key}
     near = nearest(identity_of(key, spec, store), others)
     return {
         "key": key,
         "name": run_name(spec),
-        "state": "blocked" if blocked else state,
-        "failure": failure.message if failure else None,
-        "blocked": blocked,
+        "state": run.state,
+        "failure": run.failure.message if run.failure else None,
+        "blocked": run.blocked,
+        "tables": list(run.tables),
         "nearest": near and {"key": near[0], "name": run_name(stored[near[0]])},
         "differences": near[1] if near else [],
     }
+
+
+def standing(
+    key: str, known: Mapping[str, RunSpec], requests: Sequence[Request], store: Store
+) -> PlannedRun:
+    """The run as it stands in a plan of all that was asked for; one that is in no such plan, as
+    the store alone knows it.
+    """
+    for run in make_plan(requests, store, o.any_speed()).runs:
+        if run.key == key:
+            return run
+    return planned(key, known[key], store.state(key), (), store, known)
 
 
 def identity_of(key: str, spec: RunSpec, store: Store) -> Mapping[str, Any]:
@@ -113,6 +141,10 @@ def nearest(
 def as_text(document: dict[str, Any]) -> str:
     """For a person."""
     lines = [f"{document['key']}", f"{document['name']}: {document['state']}"]
+    if document["tables"]:
+        lines.append(f"Needed by: {', '.join(document['tables'])}")
+    elif document["state"] != "done":
+        lines.append("Nothing that was asked for in this store needs it.")
     if document["failure"]:
         lines.append(f"It failed: {document['failure']}")
     if document["blocked"]:

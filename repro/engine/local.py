@@ -20,6 +20,7 @@ from repro.store.result import FailureKind
 from repro.store.store import Store
 
 Listener = Callable[[Job, dict[str, Any]], None]
+ELSEWHERE = "another process is training these runs"
 RESTARTS = 2
 LOG_KEPT = 200_000
 """Bytes of a log that a failure record keeps: its end."""
@@ -86,7 +87,7 @@ class LocalExecutor:
                 shutil.rmtree(folder, ignore_errors=True)
                 return Outcome(job, None)
             if code == Exit.CLAIMED_ELSEWHERE:
-                return Outcome(job, "running", "another process is training these runs")
+                return Outcome(job, "running", ELSEWHERE)
             if failed.get("kind") == "store":
                 raise StoreError(failed["message"])
             if failed.get("kind") == "code":
@@ -139,6 +140,8 @@ def _keeping(execution: Execution, job: Job, needed: set[str]) -> Execution:
 
 def _waits(job: Job, store: Store, known: Mapping[str, RunSpec]) -> Outcome | None:
     """Why the job cannot start; None where all parents of its runs are stored."""
+    if any(store.state(key) == "running" for key in job.keys):
+        return Outcome(job, "running", ELSEWHERE)  # its work folder is the other process's
     absent = lacking(job.lead, store)  # its members have the same parents
     if not absent or is_stored(store, job):
         return None

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Literal
 
 from repro.engine.cost import Estimate, Speed, estimate_all
-from repro.engine.jobs import Job, group_runs, in_order, needed_weights, unfinished_jobs
+from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
 from repro.papers.registry import ARTEFACTS
 from repro.papers.tables import Request
 from repro.spec import RunSpec, run_key
-from repro.store.blocked import blocker
+from repro.store.blocked import blocker, lacking
 from repro.store.result import Failure
 from repro.store.store import State, Store
 
@@ -60,61 +60,93 @@ def make_plan(
 ) -> Plan:
     """The plan for `requests`; a run that several tables need stands in it once.
 
-    A run whose loss diverged would diverge again: it and what is made from it are planned anew only
-    with `retry_failed`. Any executor may take the jobs as they come: parents are first.
+    It holds the runs that are wanted, what these lack to be trained, and of the other parents those
+    that are stored. A run whose loss diverged would diverge again: it and what is made from it get
+    jobs only with `retry_failed`. Any executor may take the jobs as they come: parents are first.
     """
     specs: dict[str, RunSpec] = {}
     tables: dict[str, list[str]] = {}
+    wanted: set[str] = set()
     for request in requests:
-        for spec in ARTEFACTS[request.table].runs(request):
+        artefact = ARTEFACTS[request.table]
+        wanted.update(map(run_key, artefact.wanted(request)))
+        for spec in artefact.runs(request):
             key = run_key(spec)
             specs.setdefault(key, spec)
             if request.table not in tables.setdefault(key, []):
                 tables[key].append(request.table)
-    runs = tuple(_planned(key, spec, tables[key], store) for key, spec in specs.items())
-    runs = tuple(_blocked(run, store, specs) for run in _with_weights(runs, store))
-    barred = set() if retry_failed else _barred(runs)
-    wanted = [run.spec for run in runs if run.state != "done" and run.key not in barred]
-    return Plan(runs, tuple(jobs_for(wanted, store)), speed)
+    runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
+    return Plan(tuple(runs), tuple(jobs_for(trained, store)), speed)
 
 
-def _planned(key: str, spec: RunSpec, tables: list[str], store: Store) -> PlannedRun:
-    state = store.state(key)
+def plan_runs(
+    specs: Mapping[str, RunSpec],
+    wanted: Set[str],
+    tables: Mapping[str, Sequence[str]],
+    store: Store,
+    *,
+    retry_failed: bool,
+) -> tuple[list[PlannedRun], list[RunSpec]]:
+    """The runs of a plan, and those of them to train.
+
+    `specs` (key -> run) are the `wanted` runs and all that they are made from. A run is to be
+    trained only if it is wanted and has no result, or if a run to be trained lacks it: a parent
+    whose children are all stored is not trained again.
+    """
+    states = {key: store.state(key) for key in specs}
+    open_ = [key for key in specs if key in wanted and states[key] != "done"]
+    needed = _with_parents(open_, specs, store)
+    for key in needed:
+        if states[key] == "done":  # its scores are stored, but not the weights that a child needs
+            states[key] = "missing"
+    runs = [
+        planned(key, spec, states[key], tables.get(key, ()), store, specs)
+        for key, spec in specs.items()
+        if key in wanted or key in needed or states[key] == "done"
+    ]
+    barred = set() if retry_failed else _barred(runs, store)
+    trained = _with_parents([key for key in open_ if key not in barred], specs, store)
+    return runs, [spec for key, spec in specs.items() if key in trained]
+
+
+def _with_parents(keys: Iterable[str], specs: Mapping[str, RunSpec], store: Store) -> set[str]:
+    """These runs and what they lack to be trained, their parents' parents included."""
+    found: set[str] = set()
+    waiting = list(keys)
+    while waiting:
+        key = waiting.pop()
+        if key in specs and key not in found:
+            found.add(key)
+            waiting += lacking(specs[key], store)
+    return found
+
+
+def planned(
+    key: str,
+    spec: RunSpec,
+    state: State,
+    tables: Sequence[str],
+    store: Store,
+    specs: Mapping[str, RunSpec],
+) -> PlannedRun:
+    """A run that waits for a failed parent is blocked, whatever it says of itself."""
+    why = blocker(spec, store, specs) if state in ("missing", "failed") else None
+    if why is not None:
+        return PlannedRun(key, spec, "blocked", tuple(tables), blocked=why)
     # A process killed right after it stored a result leaves the old failure beside it.
     failure = store.failure(key) if state == "failed" else None
     return PlannedRun(key, spec, state, tuple(tables), failure)
 
 
-def _with_weights(runs: tuple[PlannedRun, ...], store: Store) -> tuple[PlannedRun, ...]:
-    """A run whose weights a missing one needs is missing, too, where only its scores are stored."""
-    needed = needed_weights(run.spec for run in runs if run.state != "done")
-    lost = {
-        run.key
-        for run in runs
-        if run.key in needed and run.state == "done" and not store.is_whole(run.key, weights=True)
-    }
-    if not lost:
-        return runs
-    found = (replace(run, state="missing") if run.key in lost else run for run in runs)
-    return _with_weights(tuple(found), store)  # they may need others themselves
-
-
-def _blocked(run: PlannedRun, store: Store, specs: dict[str, RunSpec]) -> PlannedRun:
-    """The run as it stands where a parent failed; what it says of itself is of less use then."""
-    if run.state in ("done", "running"):
-        return run
-    why = blocker(run.spec, store, specs)
-    return run if why is None else replace(run, state="blocked", failure=None, blocked=why)
-
-
-def _barred(runs: Iterable[PlannedRun]) -> set[str]:
+def _barred(runs: Iterable[PlannedRun], store: Store) -> set[str]:
     """The keys of diverged runs, and of all that are made from them."""
     by_key = {run.key: run for run in runs}
     barred: dict[str, bool] = {}
 
     def is_barred(run: PlannedRun) -> bool:
         if run.key not in barred:
-            diverged = run.failure is not None and run.failure.kind == "diverged"
+            failure = store.failure(run.key)
+            diverged = failure is not None and failure.kind == "diverged"
             parents = [by_key[key] for key in run.spec.parents.values() if key in by_key]
             barred[run.key] = run.state != "done" and (diverged or any(map(is_barred, parents)))
         return barred[run.key]

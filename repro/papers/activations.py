@@ -96,11 +96,15 @@ class Activations:
         """The run whose activations are drawn."""
         return self.run(self.method(request), task, request, self.rows(request))
 
-    def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind it, each once."""
+    def wanted(self, request: Request) -> list[RunSpec]:
+        """The runs whose activations are drawn, each once."""
         available = [task for task in self.needed(request) if task not in request.unavailable]
         found = [self.behind(task, request) for task in available]
         return list({run_key(spec): spec for spec in found}.values())
+
+    def runs(self, request: Request) -> list[RunSpec]:
+        """The same: none is made from another."""
+        return self.wanted(request)
 
     def placed(self, own: Sequence[int]) -> dict[int, int]:
         """Published layer -> the one that stands for it, of `own`, which learn an activation.

@@ -47,8 +47,12 @@ class Architecture:
             raise ReproError(f"{self.id} draws all of its models: leave --method out.")
         return ()
 
-    def runs(self, request: Request) -> list[RunSpec]:
+    def wanted(self, request: Request) -> list[RunSpec]:
         """No run: nothing is trained."""
+        return []
+
+    def runs(self, request: Request) -> list[RunSpec]:
+        """No run."""
         return []
 
     def models(self, request: Request) -> dict[str, RunSpec]:

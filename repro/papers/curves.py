@@ -140,15 +140,21 @@ class Curves:
         """The runs of a point on a task, one a seed."""
         return [self.run(point, task, request, seed) for seed in range(request.seeds)]
 
-    def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind it, each once: one seed of all points before the second seed."""
+    def wanted(self, request: Request) -> list[RunSpec]:
+        """The runs of its points, each once: one seed of all points before the second seed."""
         drawn = (
             spec
             for task in self.available(request)
             for point in self.points(request)
             for spec in self.behind(point, task, request)
         )
-        found = {run_key(spec): spec for spec in (*self.first(request), *drawn)}
+        found = {run_key(spec): spec for spec in drawn}
+        return sorted(found.values(), key=lambda spec: spec.seed)
+
+    def runs(self, request: Request) -> list[RunSpec]:
+        """These, and before them the runs that they need."""
+        both = (*self.first(request), *self.wanted(request))
+        found = {run_key(spec): spec for spec in both}
         return sorted(found.values(), key=lambda spec: spec.seed)
 
     def leads(self, request: Request) -> dict[str, list[Point]]:

@@ -78,6 +78,10 @@ class Embeddings:
         mixed = task.tasks if isinstance(task, TextToText) else ()
         return {name: why for name, why in request.unavailable.items() if name in mixed}
 
+    def wanted(self, request: Request) -> list[RunSpec]:
+        """The run whose embeddings are drawn; none where it cannot be trained."""
+        return self.runs(request)[-1:]
+
     def runs(self, request: Request) -> list[RunSpec]:
         """Every run behind it, parents first; none where one cannot be trained."""
         return [] if self.lacking(request) else self.chain(self.method(request), request)

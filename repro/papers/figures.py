@@ -63,6 +63,10 @@ class Figure:
         method, task = self.method(request), self.task(request)
         return [self.chain(method, task, request, seed) for seed in range(request.seeds)]
 
+    def wanted(self, request: Request) -> list[RunSpec]:
+        """The runs that are drawn."""
+        return [chain[-1] for chain in self.chains(request)]
+
     def runs(self, request: Request) -> list[RunSpec]:
         """Every run behind the figure, parents before their children."""
         return [run for chain in self.chains(request) for run in chain]

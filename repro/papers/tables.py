@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from repro.errors import MissingData, ReproError
 from repro.papers.margins import WIDEST, half_of
 from repro.papers.published import Published, load_published
-from repro.spec import Backbone, RunSpec, Scale, run_key
+from repro.spec import Backbone, RunSpec, Scale, TextToText, run_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,11 @@ class Artefact(Protocol):
     def needed(self, request: Request) -> tuple[str, ...]:
         """Those of its tasks that this request trains on, if their data can be had."""
 
+    def wanted(self, request: Request) -> list[RunSpec]:
+        """The runs whose results it shows, each once."""
+
     def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind it, each once, parents before their children."""
+        """These and all that they are made from, each once, parents before their children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,16 @@ Select = Literal["mean", "best", "tuned"]
 
 
 @dataclass(frozen=True, slots=True)
+class RowGap:
+    """Why the runs of a row cannot be trained for a request: its encoder cannot have the model, or
+    data are not here for a run that they are made from. `wanted`: with the data they could be.
+    """
+
+    reason: str
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One printed row and the runs that reproduce it.
 
@@ -190,11 +204,13 @@ class Row:
     """What its cells hold: scores, or how many layers of the runs have an adapter in use."""
     metric: str = ""
     """The metric of its numbers in the CSV, where that is not the column's."""
+    gap: RowGap | None = None
+    """Set for a request by `Table.shown`; such a row has no runs."""
 
     @property
     def trained(self) -> bool:
         """It has runs of its own."""
-        return not self.only_printed and self.delta is None
+        return not self.only_printed and self.delta is None and self.gap is None
 
     @property
     def scored(self) -> bool:
@@ -268,11 +284,51 @@ class Table:
         return tuple(dict.fromkeys(row.section for row in self.rows if row.section))
 
     def shown(self, request: Request) -> Table:
-        """The table with the parts that are asked for."""
-        if request.sections is None:
-            return self
-        rows = tuple(row for row in self.rows if row.section in request.sections)
-        return replace(self, rows=rows, whole=self.whole or self.rows)
+        """The table with the parts that are asked for, and a gap in each row whose runs cannot be
+        trained. Raises ReproError where that is so of all rows but the references.
+        """
+        rows, whole = self.rows, self.whole
+        if request.sections is not None:
+            rows = tuple(row for row in rows if row.section in request.sections)
+            whole = whole or self.rows
+        rows = self._with_gaps(rows, request)
+        return self if rows == self.rows else replace(self, rows=rows, whole=whole)
+
+    def _with_gaps(self, rows: tuple[Row, ...], request: Request) -> tuple[Row, ...]:
+        columns = [column for column in self.scores if not self.gap(column, request)]
+        of_parents = request.unavailable and self.parents is not None
+        if not columns or (request.backbone is None and not of_parents):
+            return rows
+        one = replace(request, seeds=1)
+        found = [
+            replace(row, gap=self._row_gap(row, columns[0], one)) if row.trained else row
+            for row in rows
+        ]
+        gaps = [row.gap for row in found if row.gap is not None]
+        if gaps and not any(row.trained and not row.reference for row in found):
+            raise (MissingData if gaps[0].wanted else ReproError)(gaps[0].reason)
+        return tuple(found)
+
+    def _row_gap(self, row: Row, column: Score, request: Request) -> RowGap | None:
+        """Why the row has no runs for this encoder and these data. Raises ReproError where they
+        cannot be made for the scale's own encoder either: then something else is asked wrongly.
+        """
+        try:
+            self.cell_runs(row, column, request)
+            first = self.parents(row, column, request) if self.parents is not None else []
+        except ReproError as problem:
+            if request.backbone is None:
+                raise
+            try:
+                self.cell_runs(row, column, replace(request, backbone=None))
+            except ReproError:
+                raise problem from None
+            return RowGap(str(problem).removesuffix("."), wanted=False)
+        for task in dict.fromkeys(task for spec in first for task in tasks_of(spec)):
+            if task in request.unavailable:
+                why = request.unavailable[task].removesuffix(".")
+                return RowGap(f"it needs a run on {task}: {why}", wanted=True)
+        return None
 
     @property
     def trained(self) -> list[Row]:
@@ -341,20 +397,34 @@ class Table:
         source = "recomputed from the printed scores of the row"
         return Published(row.name, "", "mean", mean, f"{mean:.2f}", None, None, source)
 
+    def wanted(self, request: Request) -> list[RunSpec]:
+        """The runs whose results its cells show, each once."""
+        return self._runs(request, (self.cell_runs,))
+
     def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind the table, each once: one seed of all rows before the second seed, and
-        a run that others need before them.
+        """These and all that they are made from, each once: one seed of all rows before the second
+        seed, and parents before their children.
         """
-        wanted = [column for column in self.scores if not self.gap(column, request)]
+        return self._runs(request, (self.parents, self.cell_runs))
+
+    def _runs(
+        self, request: Request, kinds: Sequence[Callable[..., list[RunSpec]] | None]
+    ) -> list[RunSpec]:
+        columns = [column for column in self.scores if not self.gap(column, request)]
         specs = {
             run_key(spec): spec
             for row in self.shown(request).trained
-            for column in wanted
-            for runs in (self.parents, self.cell_runs)
+            for column in columns
+            for runs in kinds
             if runs is not None
             for spec in runs(row, column, request)
         }
         return sorted(specs.values(), key=lambda spec: spec.seed)
+
+
+def tasks_of(spec: RunSpec) -> tuple[str, ...]:
+    """The tasks that a run trains on: one, or those of a mixture."""
+    return spec.task.tasks if isinstance(spec.task, TextToText) else (spec.task.name,)
 
 
 NOT_ASKED = "not asked for (--tasks)"

@@ -51,6 +51,8 @@ class Cell:
     collapsed: tuple[str, ...] = ()
     chosen: dict[str, Any] | None = None
     evidence: Evidence | None = None
+    settled: bool = False
+    """All its runs are stored, and they give no number: nothing that is trained would change it."""
     model: RunSpec | None = field(default=None, repr=False)
     differs: str = ""
 
@@ -106,6 +108,8 @@ def score_cell(at: Place, column: Score) -> Cell:
     if at.row.only_printed:
         published = at.table.published_cell(at.row, column)
         return Cell(column, published, reason=at.row.only_printed, wanted=False)
+    if at.row.gap is not None and not at.table.gap(column, at.request):
+        return at.gap(column, at.row.gap.reason, wanted=at.row.gap.wanted)
     gap = at.table.gap(column, at.request)
     if gap:
         return at.gap(column, gap, wanted=column.task in at.table.needed(at.request))
@@ -163,6 +167,7 @@ def _mean_of_seeds(
         runs=tuple(once),
         behind=tuple(run.key for run in stored),
         complete=not rest,
+        settled=bool(rest) and not at.request.server and _all_stored(rest),
         partial=at.lookup.missing(rest, len(found), why) if values else "",
         collapsed=collapsed if at.row.epoch is None and at.row.measure == "score" else (),
     )
@@ -193,6 +198,10 @@ def _exact(at: Place, cell: Cell, found: Sequence[Found]) -> Cell:
     return replace(cell, verdict=verdict, reason=reason)
 
 
+def _all_stored(found: Sequence[Found]) -> bool:
+    return all(one.run is not None for one in found)
+
+
 def _best(
     at: Place, column: Score, found: Sequence[Found], values: Sequence[tuple[Found, float]]
 ) -> Cell:
@@ -204,7 +213,7 @@ def _best(
     behind = tuple(one.key for one in found if one.run is not None)
     why = _undecided(at, found, values)
     if why:
-        return at.gap(column, why, behind=behind)
+        return at.gap(column, why, behind=behind, settled=_all_stored(found))
     best, value = max(values, key=lambda pair: pair[1])
     restarts = _restarts(at, column)
     expected = _best_of_as_many(restarts, values)
@@ -277,11 +286,11 @@ def _tuned(
     known = {name: value for name, value in chosen_by.items() if value is not None}
     why = _undecided(at, found, values) or ("" if known else "every setting diverged")
     if why:
-        return at.gap(column, why, behind=behind)
+        return at.gap(column, why, behind=behind, settled=_all_stored(found))
     best = settings[max(known, key=lambda name: known[name])]
     if any(one.key not in shown for one in best):
         why = at.lookup.why(best, at.row.epoch, at.table.collapse)
-        return at.gap(column, why, behind=behind)
+        return at.gap(column, why, behind=behind, settled=_all_stored(best))
     firsts = [runs[0].spec for runs in settings.values()]
     return _judged(
         at,
@@ -321,7 +330,8 @@ def delta_cell(at: Place, column: Score | Mean, first: Cell, second: Cell) -> Ce
         wanted = first.wanted and second.wanted
         lacking = " and ".join(at.row.delta or ()) if wanted else first.reason or second.reason
         reason = f"needs {lacking}" if wanted else lacking
-        return at.gap(column, reason, wanted=wanted)
+        settled = all(cell.complete or cell.settled for cell in (first, second))
+        return at.gap(column, reason, wanted=wanted, settled=settled)
     pairs = zip(first.reproduced.values, second.reproduced.values, strict=True)
     keys = tuple(dict.fromkeys(first.runs + second.runs))
     differs = _of_cells([first, second])
@@ -334,6 +344,8 @@ def derived_cell(at: Place, column: Column, scores: list[Cell]) -> Cell:
     if at.row.only_printed:
         published = at.table.published_cell(at.row, column)
         return Cell(column, published, reason=at.row.only_printed, wanted=False)
+    if at.row.gap is not None and (at.table.models is None or not isinstance(column, Fact)):
+        return at.gap(column, at.row.gap.reason, wanted=at.row.gap.wanted)
     if isinstance(column, Mean):
         return _mean_of_row(at, column, scores)
     if isinstance(column, Fact):
@@ -348,7 +360,8 @@ def _mean_of_row(at: Place, column: Mean, scores: list[Cell]) -> Cell:
     done = [cell.reproduced.values for cell in scores if cell.complete and cell.reproduced]
     if len(done) < len(scores):
         wanted = all(cell.wanted for cell in scores)
-        return at.gap(column, f"{len(done)}/{len(scores)} columns", wanted=wanted)
+        settled = all(cell.complete or cell.settled for cell in scores)
+        return at.gap(column, f"{len(done)}/{len(scores)} columns", wanted=wanted, settled=settled)
     totals = [statistics.fmean(of_seed) for of_seed in zip(*done, strict=True)]
     keys = tuple(dict.fromkeys(key for cell in scores for key in cell.runs))
     differs = _of_cells(scores)
@@ -400,7 +413,9 @@ def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
         values += [value for value in found if value is not None and len(found) == 1]
     if models and len(values) < len(models):
         why = f"{len(values)}/{len(models)} columns have their model chosen"
-        return at.gap(column, why, wanted=all(cell.wanted for cell in scores))
+        settled = all(cell.complete or cell.settled for cell in scores)
+        wanted = all(cell.wanted for cell in scores)
+        return at.gap(column, why, wanted=wanted, settled=settled)
     return _stated(at, column, column.combine(values), _model_differs(at, column, scores))
 
 

@@ -30,7 +30,8 @@ def to_count(table: Table, request: Request) -> list[tuple[Counted, RunSpec]]:
         (column.counted, spec)
         for column in table.columns
         if isinstance(column, Fact) and column.counted
-        for row in table.rows
+        for row in table.shown(request).rows
+        if row.gap is None or table.models is not None
         for spec in table.behind(row, column, request)
         if spec.task.name not in request.unavailable
     ]

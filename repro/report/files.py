@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,27 @@ from repro.papers.tables import Request
 from repro.report import latex
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView
-from repro.spec import canonical_json
+from repro.spec import Backbone, canonical_json
 from repro.spec.backbones import KNOWN
+from repro.spec.identity import identity_fields
 from repro.store.atomic import write_bytes, write_text
 from repro.store.store import Store
+from repro.store.temporary import unfinished_name
 
 REQUEST = TypeAdapter(Request)
 OVERRIDES = ("train_rows", "evaluation_rows", "epochs", "learning_rate", "bottleneck")
 """Numbers that a user may set by hand, whatever the scale says."""
+LONGEST = 160
+"""Characters of a name: endings and the store's temporary names have to fit into 255, too."""
+PLAIN = "._-+=,"
+"""Beside letters and digits, what a name may hold."""
 
 
 def table_name(request: Request) -> str:
     """ResAdapters-1.reduced and all else that was asked for: no setting replaces another's."""
     parts = [request.table, request.scale]
     if request.backbone is not None:
-        parts.append(request.backbone.name.split("/")[-1])
+        parts.append(backbone_label(request.backbone))
     if request.as_released:
         parts.append("as-released")
     if request.server:
@@ -46,10 +53,49 @@ def table_name(request: Request) -> str:
         parts += [section.replace(" ", "-") for section in request.sections]
     if request.published_layers:
         parts.append("published-layers")
-    parts += [f"{path}-{value}".replace("_", "-") for path, value in request.settings.items()]
+    parts += [f"{p.replace('_', '-')}-{_as_given(v)}" for p, v in request.settings.items()]
     values = {name: getattr(request, name) for name in OVERRIDES}
-    parts += [f"{n.replace('_', '-')}-{v:g}" for n, v in values.items() if v is not None]
-    return ".".join(parts + ([request.precision] if request.precision else []))
+    parts += [f"{n.replace('_', '-')}-{v!r}" for n, v in values.items() if v is not None]
+    return file_name(".".join(parts + ([request.precision] if request.precision else [])))
+
+
+def _as_given(value: Any) -> str:
+    """A value of --set as a user gives it: a text as it is, unless it would be read as JSON."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    try:
+        json.loads("null" if value == "None" else value)
+    except ValueError:
+        return value
+    return json.dumps(value)
+
+
+def backbone_label(backbone: Backbone) -> str:
+    """BERT-base; of a model folder also the beginning of a digest, because another folder may have
+    the same name.
+    """
+    name = backbone.name.split("/")[-1]
+    if backbone.id in KNOWN:
+        return name
+    return f"{_plain(name)[:60]}-{_digest(canonical_json(identity_fields(backbone)))}"
+
+
+def file_name(text: str) -> str:
+    """`text` as a file can be called on any system: other characters become dashes, and what is too
+    long is cut. A name that was changed ends with a digest of `text`.
+    """
+    plain = _plain(text)
+    if plain == text and len(text) <= LONGEST:
+        return text
+    return f"{plain[: LONGEST - 9]}-{_digest(text)}"
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in PLAIN) else "-" for c in text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
 def write_table(view: TableView, folder: Path) -> list[Path]:
@@ -104,6 +150,13 @@ def write_artefact(path: Path, content: str | bytes) -> None:
         ) from refusal
 
 
+def check_writable(folder: Path) -> None:
+    """Raises StoreError, which names --out, where no file can be written to `folder`."""
+    probe = folder / unfinished_name(".tmp")
+    write_artefact(probe, "")
+    probe.unlink(missing_ok=True)
+
+
 def request_document(request: Request) -> dict[str, Any]:
     """The request as plain data."""
     document: dict[str, Any] = REQUEST.dump_python(request, mode="json")
@@ -111,24 +164,62 @@ def request_document(request: Request) -> dict[str, Any]:
 
 
 def save_request(store: Store, request: Request) -> None:
-    """Remembers the last request of this name, where it is new."""
-    document = request_document(request)
-    known = store.requests().get(table_name(request))
-    if known is None or canonical_json(known) != canonical_json(document):
-        store.save_request(table_name(request), document)
+    """Remembers the last request of this name, where it is new; warns where it replaces one whose
+    runs are on other data.
+    """
+    name, document = table_name(request), request_document(request)
+    known = store.requests().get(name)
+    if known is not None and canonical_json(known) == canonical_json(document):
+        return
+    other = _other_data(request, known or {})
+    if other:
+        store.say(
+            f"{name}: the rows of {', '.join(other)} are not those that the table of this name had "
+            "before. The report will show the new table; name another --store to keep both."
+        )
+    store.save_request(name, document)
+
+
+def _other_data(request: Request, known: Mapping[str, Any]) -> list[str]:
+    """The tasks whose data here are not those of a known request of the same name."""
+    here = {"squad2": request.data_revision, **request.data_revisions}
+    there = {"squad2": known.get("data_revision"), **known.get("data_revisions", {})}
+    return [task for task in here if there.get(task, here[task]) not in (here[task], None)]
 
 
 def saved_requests(store: Store) -> list[Request]:
-    """All remembered requests, by name; one that no longer reads is left out."""
-    found = []
-    for _, document in sorted(store.requests().items()):
-        try:
-            request = REQUEST.validate_python(document)
-        except ValidationError:
-            continue  # of another version of the project
-        if request.table in ARTEFACTS:
-            found.append(request)
-    return found
+    """All remembered requests, by name. One that this version cannot read is left out with a
+    warning.
+    """
+    found: dict[str, Request] = {}
+    for name, document in sorted(store.requests().items()):
+        request = _read_request(store, name, document)
+        if request is not None and (
+            table_name(request) == name or table_name(request) not in found
+        ):
+            found[table_name(request)] = request
+    return [found[name] for name in sorted(found)]
+
+
+def _read_request(store: Store, name: str, document: Any) -> Request | None:
+    known = {field.name for field in fields(Request)}
+    try:
+        request = REQUEST.validate_python(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    else:
+        unknown = sorted(set(document) - known)
+        if not unknown and request.table in ARTEFACTS:
+            return request
+        problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.table}"
+    paths = (root / "requests" / f"{name}.json" for root in store.roots)
+    path = next((path for path in paths if path.exists()), name)
+    store.say(
+        f"{path} was written by another version of this project ({problem}) and is left out. Give "
+        "its command again with this version, or delete the file."
+    )
+    return None
 
 
 def command_line(request: Request) -> str:
@@ -144,7 +235,8 @@ def command_line(request: Request) -> str:
         words += ["--seeds", str(request.seeds)]
     if request.backbone is not None:
         known = request.backbone.id in KNOWN
-        words += ["--backbone", request.backbone.id if known else request.backbone.name]
+        label = request.backbone.id if known else backbone_label(request.backbone)
+        words += ["--backbone", label]
     for name in OVERRIDES:
         if values[name] is not None:
             words += [f"--{name.replace('_', '-')}", str(values[name])]
@@ -154,6 +246,6 @@ def command_line(request: Request) -> str:
         words += ["--section", ",".join(request.sections)]
     words += ["--published-layers"] * request.published_layers
     for path, value in request.settings.items():
-        words += ["--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}"]
+        words += ["--set", f"{path}={_as_given(value)}"]
     words += ["--as-released"] * request.as_released + ["--server"] * request.server
     return shlex.join(words)

@@ -111,8 +111,7 @@ def _runs(request: Request) -> dict[str, RunSpec]:
         return {row: spec for row, spec in found.items() if row in models}
     if isinstance(artefact, Embeddings):
         return {"": artefact.behind(request)}
-    needed = artefact.first(request) if isinstance(artefact, Curves) else ()
-    drawn = [spec for spec in artefact.runs(request) if spec not in needed]
+    drawn = artefact.wanted(request) if isinstance(artefact, Curves) else artefact.runs(request)
     return {"": drawn[0]} if drawn else {}
 
 

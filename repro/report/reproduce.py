@@ -120,12 +120,14 @@ def _status(view: View) -> str:
 
 
 def _folder(view: View) -> str:
-    """What the command leaves open: where a local model's folder is."""
-    if view.lead.backbone.id != LOCAL:
+    """Where a local model's folder has to be, should more be trained with it."""
+    backbone = view.lead.backbone
+    if backbone.id != LOCAL:
         return ""
     return (
-        f" The encoder {prose(view.lead.backbone.name)} is a local folder: "
-        "set REPRO_MODELS to its parent."
+        f" The encoder {prose(backbone.name)} is a model folder ({backbone.revision}): to train "
+        "more with it, set REPRO_MODELS to the folder that holds it; what is stored is shown "
+        "without it."
     )
 
 

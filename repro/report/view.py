@@ -66,6 +66,11 @@ class TableView:
         """Every cell asked for is reproduced."""
         return self.done == self.cells
 
+    @property
+    def settled(self) -> bool:
+        """No run is missing of a cell that is asked for; some may be without a number."""
+        return all(cell.complete or cell.settled for cell in self._wanted)
+
 
 def view_table(table: Table, request: Request, store: Store) -> TableView:
     """Lays the store's results into the table."""
@@ -122,7 +127,7 @@ def _parameters(at: Place) -> tuple[int, int] | None:
 
 def _span_f1(at: Place) -> Summary | None:
     """F1 of the best non-null span on answerable questions: tells collapsed models apart."""
-    if at.table.tasks != ("squad2",):
+    if at.table.tasks != ("squad2",) or at.row.gap is not None:
         return None
     column = at.table.scores[0]
     runs = [one.run for one in at.lookup.find(at.specs(column)) if one.run is not None]

@@ -64,7 +64,9 @@ def check_seed(row: Row, request: Request, seed: int | None) -> int:
 
 def pick_runs(table: Table, row: Row, request: Request, store: Store, seed: int) -> list[Pick]:
     """For every file of a submission the run of that row; `seed` where a cell is a mean."""
-    place = Place(table, row, replace(request, server=False), Lookup(store))
+    request = replace(request, server=False)
+    shown = {one.name: one for one in table.shown(request).rows}
+    place = Place(table, shown.get(row.name, row), request, Lookup(store))
     columns = {(column.task, column.split): column for column in table.scores}
     return [_pick(file, columns.get(file.column), place, seed) for file in FILES]
 
@@ -73,7 +75,7 @@ def _pick(file: ServerFile, column: Score | None, at: Place, seed: int) -> Pick:
     if column is None:
         title = file.facts.title
         return Pick(file, reason=f"{at.table.id} has no column of {title}", column=False)
-    gap = at.table.gap(column, at.request)
+    gap = at.table.gap(column, at.request) or (at.row.gap.reason if at.row.gap else "")
     if gap:
         return Pick(file, reason=gap)
     if at.row.select == "best":

@@ -71,6 +71,10 @@ class Store:
             self._warned.add(line)
             self._warn(line)
 
+    def say(self, line: str) -> None:
+        """Warns of something that lies in this store, once."""
+        self._say(line)
+
     @property
     def roots(self) -> list[Path]:
         """Its folder and those behind it, for small records beside the results."""

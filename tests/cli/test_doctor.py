@@ -121,3 +121,16 @@ def test_a_speed_measured_on_a_busy_machine_is_told_and_not_kept(
     assert "250 GFLOP/s" in found
     assert "not kept: the machine is busy" in found
     assert not stored_speed(tmp_path / "runs", "cpu").measured
+
+
+@pytest.mark.usefixtures("no_measuring")
+def test_a_card_that_torch_cannot_use_is_said(cli: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("repro.cli.options.has_card", lambda: True)
+    monkeypatch.setattr("repro.cli.options.torch_has_cuda", lambda: False)
+    found = checks(cli)["GPU"]
+    assert not found["ok"]
+    assert "is built without CUDA" in found["found"]
+    assert "install a CUDA build of torch" in found["found"]
+    monkeypatch.setattr("repro.cli.options.torch_has_cuda", lambda: True)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert checks(cli)["GPU"]["found"].startswith("hidden by CUDA_VISIBLE_DEVICES=")

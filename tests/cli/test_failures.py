@@ -9,6 +9,7 @@ import errno
 import fcntl
 import json
 import os
+import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,13 @@ from typing import Any
 import fake_worker
 import pytest
 from fake_results import runs_of, store_all, store_result
+from tiny_folder import write_tiny_bert
 
 from repro.cli.options import Asked, make_request
+from repro.engine.jobs import Execution, make_job, write_job
 from repro.engine.local import LocalExecutor
 from repro.papers.registry import TABLES
+from repro.report.files import saved_requests
 from repro.spec import run_key
 from repro.store import Store
 
@@ -157,6 +161,57 @@ def test_ctrl_c_says_how_to_continue(
     assert answer.code == 130
     assert "Give the same command again to continue" in answer.err.splitlines()[-1]
     assert "Traceback" not in answer.err
+    assert [table["name"] for table in told(cli)] == ["ResAdapters-1.smoke"]
+
+
+def told(cli: Call) -> list[dict[str, Any]]:
+    tables: list[dict[str, Any]] = json.loads(cli("status", "--json").out)["tables"]
+    return tables
+
+
+@pytest.mark.parametrize("verb", ["table", "run"])
+def test_status_knows_what_was_asked_for_while_it_is_trained(
+    cli: Call, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    seen: list[Any] = []
+
+    def first_job(*_: object) -> list[Any]:
+        seen.extend(saved_requests(Store("runs")))
+        return []
+
+    monkeypatch.setattr(LocalExecutor, "run", first_job)
+    cli(verb, *TABLE[1:])
+    assert seen == [make_request(ONE, "smoke", Asked())]
+
+
+@pytest.mark.parametrize("verb", ["table", "run"])
+def test_what_is_refused_is_not_remembered(
+    cli: Call, store: Store, tmp_path: Path, verb: str
+) -> None:
+    folder = write_tiny_bert(tmp_path / "four", layers=4)
+    assert cli(verb, *TABLE[1:], "--backbone", folder).code == 2
+    assert store.requests() == {}
+
+
+def test_a_second_process_says_at_once_which_one_trains_the_runs(
+    cli: Call, store: Store, scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario()
+    specs = runs_of(make_request(ONE, "smoke", Asked()))
+    folder = write_job(store, make_job(specs), Execution())
+    before = (folder / "job.json").read_bytes()
+    with store.claim(map(run_key, specs)):
+        answer = cli(*TABLE)
+        assert told(cli)[0]["running"] == 6
+    lines = answer.err.splitlines()
+    holder = f"process {os.getpid()} on {platform.node()}"
+    assert lines[1] == (
+        f"6 runs left to {holder}, which trains in this store now. Give the same command again "
+        "when it has ended."
+    )
+    assert answer.code == 3
+    assert attempts(tmp_path) == 0
+    assert (folder / "job.json").read_bytes() == before
 
 
 def test_run_exits_like_table(cli: Call, store: Store, scenario: Scenario) -> None:

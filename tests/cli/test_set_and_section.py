@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -100,3 +101,10 @@ def test_a_section_is_a_part_of_the_table(cli: Any, tmp_path: Any) -> None:
     assert len(document["rows"]) == 7 + 1 + 7
     assert "Low-data-100" in cli(*words, "--section", "low-data-10").err
     assert "has no sections" in cli("plan", "3-shared-2", "--section", "x").err
+
+
+def test_a_field_that_is_set_twice_is_refused(cli: Callable[..., Any]) -> None:
+    words = ["--set", "recipe.warmup=0.5", "--set", "recipe.warmup=0.1"]
+    answer = cli("plan", "ResAdapters-1", "--scale", "smoke", *words)
+    assert answer.code == 2
+    assert "--set recipe.warmup is given twice" in answer.err

@@ -245,3 +245,22 @@ def test_the_plan_of_a_sweep_counts_its_runs_and_what_is_shared(cli: Call) -> No
     assert "Adapters (64): the best of 240 runs on all tasks, 240 of them shared" in out
     assert "BERT-large: the best of 160 runs on all tasks, 0 of them shared" in out
     assert "880 runs: 0 stored, 880 missing, 0 shared between tables." in out
+
+
+@pytest.mark.parametrize("layers", [(), ("--published-layers",)])
+def test_a_parents_task_without_its_rows_leaves_the_table(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layers: tuple[str, ...]
+) -> None:
+    """AA-focused^uni has the layers that a run on QQP selects, of which only a part is here."""
+    (tmp_path / "data" / "glue_qqp").mkdir(parents=True)
+    (tmp_path / "data" / "glue_qqp" / "validation.jsonl").write_text("{}\n")
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
+    words = ["AA-2", "--tasks", "rte", "--scale", "paper", "--section", "Low-data-100", *layers]
+    document = json.loads(cli("plan", *words, "--json").out)
+    assert "glue_qqp" in document["unavailable"]["qqp"]
+    names = [run["name"] for run in document["runs"]]
+    assert names
+    assert all("on rte" in name for name in names)
+    answer = cli("table", *words, "--no-run")
+    assert answer.code == 3
+    assert ("it needs a run on qqp" in answer.out) is not bool(layers)

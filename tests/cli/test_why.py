@@ -36,6 +36,7 @@ def test_the_first_differing_field_against_the_nearest_stored_run(cli: Call, sto
     assert answer.out.splitlines() == [
         run_key(spec),
         "adapter b100 on MiniLM-L6, seed 0: missing",
+        "Needed by: ResAdapters-1",
         f"Nearest stored run: {run_key(near)[:12]}, which differs in:",
         "  spec.recipe.learning_rate: 0.25 here, 0.5 there",
     ]

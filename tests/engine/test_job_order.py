@@ -117,7 +117,10 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Family:
     parent = adaptable()
     first = adaptable(layers="selected", parents={"architecture": run_key(parent)})
     second = child(first)
-    artefact = SimpleNamespace(runs=lambda request: [second, first, parent])
+    artefact = SimpleNamespace(
+        wanted=lambda request: [second, first, parent],
+        runs=lambda request: [second, first, parent],
+    )
     monkeypatch.setitem(ARTEFACTS, "family", artefact)
     return parent, first, second
 

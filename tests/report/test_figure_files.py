@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_spans import FIGURE, by_place, request, store_chain
+from fake_spans import FIGURE, by_place, encoder, request, store_chain
 
 from repro.errors import StoreError
 from repro.report.figures.ablation import AblationView, Panel, view_ablation
@@ -35,12 +35,16 @@ from repro.report.figures.style import (
     text_ems,
 )
 from repro.report.figures.text import rounded
+from repro.report.files import backbone_label
 from repro.report.render import json_text
 from repro.spec.spans import Span
 from repro.store import Store
 
 PROJECT = Path(__file__).parents[2]
-NAME = "figures/ablation-heatmap.smoke.Made-up-L{}"
+
+
+def name(layers: int) -> str:
+    return f"figures/ablation-heatmap.smoke.{backbone_label(encoder(layers))}"
 
 
 @pytest.fixture
@@ -143,7 +147,7 @@ def test_every_file_is_named_and_unchanged_ones_are_left_alone(
     assert [str(path.relative_to(tmp_path)) for path in paths] == as_json(of_ablation(small))[
         "files"
     ]
-    assert as_json(of_ablation(small))["files"][0] == NAME.format(3) + ".mnli.png"
+    assert as_json(of_ablation(small))["files"][0] == name(3) + ".mnli.png"
     before = [path.stat().st_mtime_ns for path in paths]
     assert [
         path.stat().st_mtime_ns for path in write_figure(of_ablation(small), tmp_path)
@@ -220,7 +224,7 @@ def test_the_caption_has_an_alternative_text_and_no_tag(view: AblationView) -> N
     broken = replace(view, partial="1 of 2 seeds; the rest: failed (error): <module>")
     text = markdown(of_ablation(broken), "figures/")
     assert text.startswith("![Heat maps over")
-    assert f"]({NAME.format(6)}.png)" in text
+    assert f"]({name(6)}.png)" in text
     assert "&lt;module>" in text
 
 

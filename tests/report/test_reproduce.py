@@ -18,6 +18,7 @@ from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.tables import Request
 from repro.report.claims import judge_all
 from repro.report.files import (
+    backbone_label,
     command_line,
     request_document,
     save_request,
@@ -36,6 +37,8 @@ from repro.store.atomic import write_json
 FOLDER_MODEL = KNOWN["minilm-l6"].model_copy(
     update={"id": "local", "revision": "sha256:1", "name": "my model"}
 )
+LABEL = backbone_label(FOLDER_MODEL)
+"""my-model, and a digest, because another folder may have this name."""
 
 
 AUDIT = "## Audit of the printed numbers"
@@ -84,7 +87,7 @@ def test_a_request_of_another_version_is_left_out(store: Store) -> None:
         (request(), "ResAdapters-1.smoke"),
         (request(scale="paper", as_released=True, seeds=3), "ResAdapters-1.paper.as-released"),
         (request(train_rows=1200, seeds=2), "ResAdapters-1.smoke.seeds-2.train-rows-1200"),
-        (request(backbone=FOLDER_MODEL), "ResAdapters-1.smoke.my model"),
+        (request(backbone=FOLDER_MODEL), f"ResAdapters-1.smoke.{LABEL}"),
         (
             request(scale="reduced", backbone=KNOWN["google-bert/bert-base-uncased"]),
             "ResAdapters-1.reduced.BERT-base",
@@ -119,7 +122,7 @@ def test_artefacts_are_named_by_table_scale_encoder_and_reading(asked: Request, 
             request(backbone=KNOWN["google-bert/bert-base-uncased"]),
             "ResAdapters-1 --scale smoke --backbone google-bert/bert-base-uncased",
         ),
-        (request(backbone=FOLDER_MODEL), "ResAdapters-1 --scale smoke --backbone 'my model'"),
+        (request(backbone=FOLDER_MODEL), f"ResAdapters-1 --scale smoke --backbone {LABEL}"),
         (request("3-shared-2", tasks=("cola", "rte")), "3-shared-2 --scale smoke --tasks cola,rte"),
     ],
 )
@@ -229,11 +232,12 @@ def test_a_figure_stands_in_the_report_with_picture_command_and_caption(store: S
     fake_spans.store_chain(store, asked)
     save_request(store, asked)
     text = reproduce(store)
-    name = "ablation-heatmap.smoke.Made-up-L3.mnli.houlsby"
+    label = backbone_label(fake_spans.encoder(3))
+    name = f"ablation-heatmap.smoke.{label}.mnli.houlsby"
     for line in (
         f"## {name}",
         "    python -m repro figure ablation-heatmap --scale smoke --tasks mnli --method houlsby "
-        "--backbone Made-up-L3",
+        f"--backbone {label}",
     ):
         assert line in text.splitlines()
     assert f"](figures/{name}.png)" in text

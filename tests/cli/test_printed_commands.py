@@ -1,0 +1,60 @@
+"""What README, help and REPRODUCE.md print can be typed as it stands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repro.cli import options as o
+from repro.engine.plan import make_plan
+from repro.papers.tables import Request
+from repro.report.files import command_line, saved_requests
+from repro.store import Store
+
+Call = Callable[..., Any]
+PROJECT = Path(__file__).parents[2]
+RUN = re.compile(r"python -m repro (?:why|freeze) ([0-9a-f]{6,64})\b")
+
+
+def test_every_run_that_readme_and_help_name_is_in_the_store_that_a_clone_reads() -> None:
+    texts = [PROJECT / "README.md", *(PROJECT / "repro" / "cli").glob("*.py")]
+    named = {key for path in texts for key in RUN.findall(path.read_text(encoding="utf-8"))}
+    assert named
+    keys = Store(PROJECT / "runs" / "reference").keys()
+    for prefix in named:
+        assert sum(key.startswith(prefix) for key in keys) == 1, prefix
+
+
+class Reached(Exception):
+    """The command knows what to show."""
+
+
+@pytest.mark.parametrize("name", ["reference", "smoke"])
+def test_the_commands_of_a_report_ask_for_what_is_stored(
+    cli: Call, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """On a machine without data and model folders, where nothing could be trained."""
+    folder = PROJECT / "runs" / name
+    asked: list[Request] = []
+
+    def show(artefact: Any, request: Request, store: Store) -> None:
+        asked.append(request)
+        raise Reached
+
+    monkeypatch.setattr("repro.cli.table.view_table", show)
+    monkeypatch.setattr("repro.cli.figure.view_figure", show)
+    store = Store(folder)
+    for request in saved_requests(store):
+        words = shlex.split(command_line(request))
+        assert words[:3] == ["python", "-m", "repro"]
+        with pytest.raises(Reached):
+            cli(*words[3:], "--no-run", "--store", folder)
+        wanted, found = (make_plan([r], store, o.any_speed()) for r in (request, asked[-1]))
+        if not wanted.missing:
+            assert asked[-1] == request
+            assert not found.jobs
