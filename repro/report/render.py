@@ -195,15 +195,14 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
 
 
 def _evidence_json(found: Evidence) -> dict[str, Any]:
-    spread = found.spread
     return {
         "margin": found.margin,
         "equivalence": found.equivalence and list(found.equivalence),
         "interval": found.interval and list(found.interval),
         "p_adjusted": found.adjusted,
-        "sd": spread.sd if spread else None,
-        "freedom": spread.freedom if spread else None,
-        "pooled_over": spread.cells if spread else None,
+        "sd": found.sd,
+        "freedom": found.freedom,
+        "column_sd": found.column_sd,
         "cv_star": found.variation,
         "seeds_to_settle": found.seeds,
         "basis": found.basis,

@@ -1,6 +1,4 @@
-"""The verdicts of a whole table: cells of a column share a deviation, and all share the chance of
-a false alarm.
-"""
+"""The verdicts of a whole table: its cells share the chance of a false LOWER or HIGHER."""
 
 from __future__ import annotations
 
@@ -12,8 +10,7 @@ from repro.papers.margins import LAYER
 from repro.papers.published import Published
 from repro.papers.tables import Mean, Row, Score, Table
 from repro.report.cells import Cell
-from repro.stats.evidence import Evidence, Target, holm, weigh
-from repro.stats.spread import Spread, own, pooled
+from repro.stats.evidence import Evidence, Target, holm, typical_sd, weigh
 from repro.stats.summary import Summary
 from repro.stats.verdicts import judge
 
@@ -24,9 +21,14 @@ Cells = dict[str, tuple[Cell, ...]]
 def with_verdicts(table: Table, rows: Cells) -> Cells:
     """The same cells with their evidence, and verdicts where they are comparable."""
     kinds = {row.name: row for row in table.rows}
-    common = _spreads(rows, kinds)
+    typical = _typical_deviations(rows, kinds)
+    tests = sum(
+        cell.verdict == "UNDECIDED" and cell.reproduced is not None and cell.reproduced.n > 1
+        for cells in rows.values()
+        for cell in cells
+    )
     weighed = {
-        name: [_weighed(table, kinds[name], cell, common) for cell in cells]
+        name: [_weighed(table, kinds[name], cell, typical, tests) for cell in cells]
         for name, cells in rows.items()
     }
     open_ = [
@@ -42,8 +44,8 @@ def with_verdicts(table: Table, rows: Cells) -> Cells:
     return {name: tuple(cells) for name, cells in weighed.items()}
 
 
-def _spreads(rows: Cells, kinds: Mapping[str, Row]) -> dict[str, Spread | None]:
-    """Column -> the common deviation of its rows; a reference and a difference are no models."""
+def _typical_deviations(rows: Cells, kinds: Mapping[str, Row]) -> dict[str, float]:
+    """Column -> the typical deviation of its rows; a reference and a difference are no models."""
     columns: dict[str, list[Summary]] = {}
     for name, cells in rows.items():
         if not kinds[name].scored:
@@ -51,24 +53,23 @@ def _spreads(rows: Cells, kinds: Mapping[str, Row]) -> dict[str, Spread | None]:
         for cell in cells:
             if isinstance(cell.column, Score | Mean) and cell.reproduced is not None:
                 columns.setdefault(cell.column.name, []).append(cell.reproduced)
-    return {column: pooled(found) for column, found in columns.items()}
+    return {column: typical_sd(found) for column, found in columns.items()}
 
 
-def _weighed(table: Table, row: Row, cell: Cell, common: Mapping[str, Spread | None]) -> Cell:
+def _weighed(table: Table, row: Row, cell: Cell, typical: Mapping[str, float], tests: int) -> Cell:
     """The cell with its evidence, where a measured number stands beside a printed one."""
     margin, printed = table.margin_of(cell.column), cell.published
     if margin is not None and row.measure == "layers":
         margin = LAYER
     if margin is None or printed is None or printed.value is None or cell.reproduced is None:
         return cell
-    shared = common.get(cell.column.name) if row.scored else None
-    spread = (shared or own(cell.reproduced)) if cell.reproduced.n > 1 else None
+    column_sd = typical.get(cell.column.name, 0.0) if row.scored else 0.0
     target = target_of(printed, printed.value, table.spread)
-    return replace(cell, evidence=weigh(cell.reproduced, target, margin, spread))
+    return replace(cell, evidence=weigh(cell.reproduced, target, margin, column_sd, tests))
 
 
 def _judged(cell: Cell, evidence: Evidence) -> Cell:
-    verdict, reason = judge(evidence)
+    verdict, reason = judge(evidence, cell.partial)
     return replace(cell, evidence=evidence, verdict=verdict, reason=reason)
 
 

@@ -6,22 +6,24 @@ The rule is fixed before any result exists: see docs/verdicts.md. In the units o
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from repro.stats.spread import Spread
 from repro.stats.summary import Summary, variation
 
 MOST_SEEDS = 1000
 """More seeds than this settle nothing in practice."""
+LEVEL = 0.05
+"""The chance of a false MATCH of a cell, and of a false LOWER or HIGHER anywhere in a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """A published number: `unit` is one step of its last printed digit, `n` the runs behind it.
 
-    `sd` is the deviation of those runs, `sem` the standard error where the paper prints that
-    instead; each is None where it is not printed.
+    `sd` is the deviation of those runs, `sem` the standard error if the paper prints that
+    instead. Each is None if the paper does not give it.
     """
 
     value: float
@@ -36,17 +38,22 @@ class Evidence:
     """A reproduced mean beside a published number.
 
     `difference` is reproduced minus published, `margin` the largest one that changes no conclusion
-    of the paper's (half a unit of the last printed digit is in it). `equivalence` (90 %) and
-    `interval` (95 %) are t intervals of the difference, None for one run. `p` is two-sided, of the
-    published number among further results of ours; `adjusted` the same after Holm over the table.
-    `seeds` of ours would settle it, if the difference stays; None: no number of ours does.
+    of the paper's (it includes half a unit of the last printed digit). `sd` is the deviation of
+    single runs, `freedom` the degrees of freedom of the t quantiles. `equivalence` (90 %) and
+    `interval` (95 %) are t intervals of the difference. `p` is two-sided, of the hypothesis that
+    the true difference is at most the margin, and uses `column_sd` if that is larger than `sd`;
+    `adjusted` is p after Holm's correction over the table. All are None for a single run. `seeds`
+    of ours would settle the cell if its mean and deviation stayed as they are; None: no number of
+    ours does. `basis` says what is assumed of the paper's runs.
     """
 
     difference: float
     margin: float
     n: int
     paper_n: int | None
-    spread: Spread | None = None
+    sd: float | None = None
+    column_sd: float | None = None
+    freedom: int | None = None
     equivalence: tuple[float, float] | None = None
     interval: tuple[float, float] | None = None
     p: float | None = None
@@ -56,22 +63,43 @@ class Evidence:
     basis: str = ""
 
 
-def weigh(ours: Summary, target: Target, margin: float, spread: Spread | None) -> Evidence:
-    """The evidence of a cell; `margin` without the rounding of the printed number."""
+def typical_sd(column: Sequence[Summary]) -> float:
+    """The median of the deviations of a column's cells; 0 if none of them has two runs."""
+    return statistics.median([cell.sd for cell in column if cell.sd is not None] or [0.0])
+
+
+def weigh(
+    ours: Summary, target: Target, margin: float, column_sd: float = 0.0, tests: int = 1
+) -> Evidence:
+    """The evidence of a cell.
+
+    Args:
+        ours: the reproduced runs.
+        target: the published number.
+        margin: without the rounding of the printed number.
+        column_sd: the typical deviation of the column's cells, see `typical_sd`.
+        tests: cells of the table that are tested, for the number of seeds that would settle it.
+    """
     difference, margin = ours.mean - target.value, margin + target.unit / 2
     values = variation([target.value, *ours.values])
-    bare = Evidence(difference, margin, ours.n, target.n, variation=values)
-    if spread is None or ours.n < 2:
-        return bare
-    spread = replace(spread, sd=max(spread.sd, target.unit))
-    error = _error(spread, ours.n, target, known=True)
-    return replace(
-        bare,
-        spread=spread,
-        equivalence=_around(difference, _quantile(0.95, spread.freedom) * error),
-        interval=_around(difference, _quantile(0.975, spread.freedom) * error),
-        p=_two_sided(difference / _error(spread, ours.n, target, known=False), spread.freedom),
-        seeds=_seeds(difference, margin, spread, target),
+    if ours.sd is None:
+        return Evidence(difference, margin, ours.n, target.n, variation=values)
+    sd = max(ours.sd, target.unit)  # equal runs scatter by one printed digit
+    column_sd, freedom = max(column_sd, sd), _freedom(ours.n, target)
+    error = _error(sd, ours.n, target)
+    return Evidence(
+        difference,
+        margin,
+        ours.n,
+        target.n,
+        sd=sd,
+        column_sd=column_sd,
+        freedom=freedom,
+        equivalence=_around(difference, _quantile(1 - LEVEL, freedom) * error),
+        interval=_around(difference, _quantile(1 - LEVEL / 2, freedom) * error),
+        p=_beyond(difference, margin, _error(column_sd, ours.n, target), freedom),
+        variation=values,
+        seeds=_seeds(difference, margin, sd, column_sd, target, tests),
         basis=_basis(target),
     )
 
@@ -80,48 +108,69 @@ def _around(centre: float, half: float) -> tuple[float, float]:
     return centre - half, centre + half
 
 
-def _error(spread: Spread, n: int, target: Target, known: bool) -> float:
-    """The standard error of the difference from the paper's expected score (`known`), or of the
-    printed number as one more result: it then scatters like a single run where nothing is told.
+def _error(sd: float, n: int, target: Target) -> float:
+    """The standard error of the difference between the two expected scores.
+
+    A printed number of unknown n counts as one run: it scatters no more than that.
     """
-    return math.sqrt(spread.sd**2 / n + _paper_variance(spread, target, known))
-
-
-def _paper_variance(spread: Spread, target: Target, known: bool) -> float:
     if target.sem is not None:
-        return target.sem**2
-    if target.n is not None:
-        return (spread.sd if target.sd is None else target.sd) ** 2 / target.n
-    return 0.0 if known else spread.sd**2
+        return math.hypot(sd / math.sqrt(n), target.sem)
+    paper_n = 1 if target.n is None else target.n
+    paper_sd = sd if target.sd is None else target.sd
+    return math.hypot(sd / math.sqrt(n), paper_sd / math.sqrt(paper_n))
+
+
+def _freedom(n: int, target: Target) -> int:
+    """Of the deviation that has fewer runs behind it, ours or a printed one.
+
+    With the smaller number the t quantile is never too narrow for two samples of unequal variance
+    (Mickey and Brown 1966); Welch's number is, up to 1.6 times the nominal error at 2 to 5 runs.
+    """
+    printed = target.sd is not None or target.sem is not None
+    if printed and target.n is not None and target.n > 1:
+        return min(n, target.n) - 1
+    return n - 1
 
 
 def _basis(target: Target) -> str:
     if target.sem is not None:
         return "with the paper's own standard error"
+    if target.sd is not None:
+        whose = "and the printed deviation"
+    elif target.n is None or target.n == 1:
+        whose = "that is taken to scatter like ours"
+    else:
+        whose = "that are taken to scatter like ours"
     if target.n is None:
-        return "against the printed number: the paper does not say of how many runs"
-    runs = "1 run" if target.n == 1 else f"{target.n} runs"
-    whose = "whose deviation is printed" if target.sd is not None else "that scatter like ours"
-    return f"with the paper's {runs}, {whose}"
+        return f"with the paper's number, of unknown runs, as a single run {whose}"
+    runs = "single run" if target.n == 1 else f"{target.n} runs"
+    return f"with the paper's {runs} {whose}"
 
 
-def _seeds(difference: float, margin: float, spread: Spread, target: Target) -> int | None:
-    """The fewest seeds at which the cell is a MATCH, LOWER or HIGHER, if its mean and deviation
-    stay as they are; None where even `MOST_SEEDS` are too few.
+def _beyond(difference: float, margin: float, error: float, freedom: int) -> float:
+    """The two-sided p-value of a true difference of at most the margin, either way."""
+    return min(1.0, 2 * _below((margin - abs(difference)) / error, freedom))
+
+
+def _seeds(
+    difference: float, margin: float, sd: float, column_sd: float, target: Target, tests: int
+) -> int | None:
+    """The fewest seeds at which the cell is a MATCH, LOWER or HIGHER if its mean and deviation
+    stay as they are; None if even `MOST_SEEDS` are too few.
     """
 
     def settles(n: int) -> bool:
-        freedom = spread.cells * (n - 1)
+        freedom = _freedom(n, target)
         if abs(difference) < margin:
-            half = _quantile(0.95, freedom) * _error(spread, n, target, known=True)
+            half = _quantile(1 - LEVEL, freedom) * _error(sd, n, target)
             return half < margin - abs(difference)
-        statistic = difference / _error(spread, n, target, known=False)
-        return _two_sided(statistic, freedom) < 0.05
+        error = _error(column_sd, n, target)
+        return tests * _beyond(difference, margin, error, freedom) < LEVEL
 
     low, high = 1, MOST_SEEDS
     if not settles(high):
         return None
-    while high - low > 1:  # more seeds never unsettle: both errors fall with n
+    while high - low > 1:  # more seeds never unsettle: error and quantile fall with n
         middle = (low + high) // 2
         low, high = (low, middle) if settles(middle) else (middle, high)
     return high
@@ -133,10 +182,10 @@ def _quantile(p: float, freedom: int) -> float:
     return float(stdtrit(freedom, p))
 
 
-def _two_sided(statistic: float, freedom: int) -> float:
+def _below(statistic: float, freedom: int) -> float:
     from scipy.special import stdtr
 
-    return 2 * float(stdtr(freedom, -abs(statistic)))
+    return float(stdtr(freedom, statistic))
 
 
 def holm(values: Sequence[float]) -> list[float]:

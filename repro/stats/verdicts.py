@@ -1,10 +1,10 @@
 """What the comparison of a published and a reproduced number says.
 
 Only a result at the paper's scale, scored on the paper's rows, is comparable, and one run alone
-never confirms a number. Runs confirm it where the whole 90 % interval of the difference lies within
-the margin, and contradict it where the difference is beyond the margin and the printed number lies
-outside the 95 % interval of what such runs give, adjusted over the table. What is counted is
-compared exactly, to the printed digits.
+never confirms a number. Runs confirm it if the whole 90 % interval of the difference lies within
+the margin. They contradict it if a test rejects that the true difference is at most the margin, at
+5 % over the table. While seeds are missing they do neither. What is counted is compared exactly, to
+the printed digits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Literal
 
 from repro.spec import Scale
-from repro.stats.evidence import Evidence
+from repro.stats.evidence import LEVEL, Evidence
 from repro.stats.summary import Summary
 
 Verdict = Literal[
@@ -20,8 +20,10 @@ Verdict = Literal[
 ]
 MEANINGS: dict[Verdict, str] = {
     "MATCH": "measured: the runs show that the difference is within the margin; counted: equal",
-    "LOWER": "lower than published, by more than the margin and than chance explains",
-    "HIGHER": "higher than published, by more than the margin and than chance explains",
+    "LOWER": "measured: the runs show that the score is lower than published by more than the "
+    "margin; counted: lower",
+    "HIGHER": "measured: the runs show that the score is higher than published by more than the "
+    "margin; counted: higher",
     "DIFFERS": "another word or number than published, where nothing is measured",
     "UNDECIDED": "the runs show neither",
     "SINGLE": "one run: shown, never confirmed",
@@ -53,33 +55,32 @@ def comparable(
     return "UNDECIDED", "not weighed yet"
 
 
-def judge(evidence: Evidence) -> tuple[Verdict, str]:
-    """The verdict on a comparable cell, and its reason."""
+def judge(evidence: Evidence, missing: str = "") -> tuple[Verdict, str]:
+    """The verdict on a comparable cell, and its reason.
+
+    `missing` says which of the wanted seeds have no number and why. Then nothing is decided: seeds
+    that diverged or were killed are no random part of all seeds, and which ones are not run yet may
+    have been chosen by somebody who saw the others.
+    """
     outside = abs(evidence.difference) > evidence.margin
     where = f"{'outside' if outside else 'within'} the margin of {evidence.margin:.2f}"
+    if missing:
+        return "UNDECIDED", f"{where}; {missing}"
     if evidence.equivalence is None:
         return "SINGLE", f"one run, {where}"
     low, high = evidence.equivalence
     if -evidence.margin < low and high < evidence.margin:
         return "MATCH", f"{where}, {evidence.basis}"
     adjusted = evidence.p if evidence.adjusted is None else evidence.adjusted
-    if outside and adjusted is not None and adjusted < 0.05:
+    if adjusted is not None and adjusted < LEVEL:
         return ("LOWER" if evidence.difference < 0 else "HIGHER"), f"{where}, {evidence.basis}"
     return "UNDECIDED", f"{where}; {_what_settles(evidence)}"
 
 
 def _what_settles(evidence: Evidence) -> str:
-    if evidence.seeds is not None and evidence.seeds > evidence.n:
-        return f"about {evidence.seeds} seeds would settle it"
     if evidence.seeds is not None:
-        beyond = abs(evidence.difference) > evidence.margin
-        if beyond and evidence.p is not None and evidence.p < 0.05:
-            return "more than chance explains only before the adjustment over the table"
-        return "as many seeds of the column's other rows would settle it"
-    if evidence.paper_n is None:
-        return "no number of seeds settles it, as the paper does not say of how many runs it is"
-    runs = "single run" if evidence.paper_n == 1 else f"{evidence.paper_n} runs"
-    return f"limited by the paper's own {runs}"
+        return f"about {evidence.seeds} seeds would settle it"
+    return f"no number of seeds settles it {evidence.basis}"
 
 
 def compare(

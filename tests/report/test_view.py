@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from fake_results import request, runs_of, store_all, store_result
+from fake_results import Value, request, runs_of, store_all, store_result
 from scipy import stats
 
 from repro.papers.registry import TABLES
@@ -13,6 +13,7 @@ from repro.papers.tables import Request
 from repro.report.view import RowView, TableView, view_table
 from repro.spec import AlwaysNull, RunSpec, Scale, run_key
 from repro.store import Store, StoredRun
+from repro.store.result import FailureKind
 
 
 def view(store: Store, asked: Request) -> TableView:
@@ -78,7 +79,7 @@ def test_a_row_with_some_of_its_seeds_is_not_complete(store: Store) -> None:
     adapter = row(table, "Adapter")
     assert adapter.cells[0].reproduced is not None
     assert adapter.cells[0].reproduced.n == 2
-    assert {cell.partial for cell in adapter.cells} == {"2 of 3 seeds; the rest: not run"}
+    assert {cell.partial for cell in adapter.cells} == {"1 of 3 seeds missing: not run"}
     assert {cell.partial for cell in row(table, "Always null").cells} == {""}
     assert (table.done, table.complete) == (6, False)
 
@@ -149,47 +150,112 @@ def test_verdicts_by_scale_and_seeds(store: Store, scale: Scale, seeds: int, ver
     assert {cell.reason for cell in null.cells} == {"the paper has no such number"}
 
 
-def test_each_column_shares_its_deviation_and_the_table_its_false_alarms(store: Store) -> None:
-    """Two seeds 1 apart in every cell: sd 0.707 pooled over five rows, so 0.5 wide intervals."""
-    asked = request(scale="paper", seeds=2, epochs=1)
-    printed = {
-        (found.row.variant, cell.column.name): cell.published.value
-        for found in view(store, asked).rows
-        for cell in found.cells
-        if cell.published
-    }
+SCATTER = {"adapter-resnet": 1.0, "attention": 0.08}
+"""Variant -> the step from seed to seed; 0.1 of the others."""
 
-    def near(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
-        """The printed number, half a point to each side; Attention lies 20 points lower."""
-        if isinstance(spec.method, AlwaysNull):
-            return 50.0
-        variant = variants[run_key(spec)]
-        value = printed[variant, f"{group} {metric.upper()}"]
-        assert value is not None
-        return value + spec.seed - 0.5 - 20 * (variant == "attention")
 
+def near_published(asked: Request, below: float) -> Value:
+    """Five seeds about the printed numbers; Attention lies `below` them."""
     table = TABLES[asked.table]
     variants = {
         run_key(spec): found.variant
         for found in table.trained
         for spec in table.cell_runs(found, table.columns[0], asked)
     }
-    store_all(store, asked, near)
+    printed = {
+        (found.variant, column.name): cell.value
+        for found in table.trained
+        for column in table.columns
+        if (cell := table.published_cell(found, column))
+    }
+
+    def near(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
+        if isinstance(spec.method, AlwaysNull):
+            return 50.0
+        variant = variants[run_key(spec)]
+        value = printed[variant, f"{group} {metric.upper()}"]
+        assert value is not None
+        step = SCATTER.get(variant, 0.1)
+        return value + step * (spec.seed - 2) - below * (variant == "attention")
+
+    return near
+
+
+def test_each_row_has_its_own_deviation_and_the_table_one_chance_of_a_false_alarm(
+    store: Store,
+) -> None:
+    """Five seeds at -2, -1, 0, 1 and 2 steps have a deviation of sqrt(2.5) steps."""
+    asked = request(scale="paper", seeds=5, epochs=1)
+    store_all(store, asked, near_published(asked, 20))
     judged = view(store, asked)
-    adapter, attention = (row(judged, name).cells for name in ("Adapter", "Attention"))
+    adapter, noisy, attention = (
+        row(judged, name).cells for name in ("Adapter", "Adapter ResNet", "Attention")
+    )
     evidence = adapter[0].evidence
     assert evidence is not None
-    assert evidence.spread is not None
-    assert evidence.spread.sd == pytest.approx(math.sqrt(0.5))
-    assert (evidence.spread.freedom, evidence.spread.cells) == (5, 5)
-    half = stats.t.ppf(0.95, 5) * math.sqrt(0.5) / math.sqrt(2)
+    assert evidence.sd is not None
+    assert evidence.sd == pytest.approx(0.1 * math.sqrt(2.5))
+    assert evidence.freedom == 4
+    half = stats.t.ppf(0.95, 4) * evidence.sd * math.sqrt(1 / 5 + 1)
     assert evidence.equivalence == pytest.approx((-half, half))
-    assert {cell.verdict for cell in adapter} == {"MATCH"}  # 1.0075 lies within 1.05
+    assert {cell.verdict for cell in adapter} == {"MATCH"}
+    assert {cell.verdict for cell in noisy} == {"UNDECIDED"}
     assert {cell.verdict for cell in attention} == {"LOWER"}
-    raw = 2 * stats.t.sf(20 / math.sqrt(0.5 / 2 + 0.5), 5)
     found = attention[0].evidence
     assert found is not None
+    assert found.sd == pytest.approx(0.8 * evidence.sd)
+    assert found.column_sd == pytest.approx(evidence.sd)  # the median of the column's five rows
+    raw = 2 * stats.t.sf((20 - 1.05) / (evidence.sd * math.sqrt(1 / 5 + 1)), 4)
     assert found.adjusted == pytest.approx(raw * 30)  # the smallest of 30 cells' p-values
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        (("diverged", "diverged"), "2 of 5 seeds diverged"),
+        (("out-of-memory",), "1 of 5 seeds ran out of memory"),
+        (("killed", "diverged"), "1 of 5 seeds killed; 1 of 5 seeds diverged"),
+        (("error",), "1 of 5 seeds missing: failed (error): it broke"),
+        ((None, None), "2 of 5 seeds missing: not run"),
+        ((None, "diverged"), "1 of 5 seeds missing: not run; 1 of 5 seeds diverged"),
+    ],
+)
+@pytest.mark.parametrize("variant", ["adapter", "attention"])
+def test_nothing_is_decided_while_a_seed_is_missing(
+    store: Store, variant: str, kinds: tuple[FailureKind | None, ...], said: str
+) -> None:
+    """Neither MATCH nor LOWER over the seeds that are left."""
+    asked = request(scale="paper", seeds=5, epochs=1)
+    table = TABLES[asked.table]
+    lacking = next(found for found in table.trained if found.variant == variant)
+    specs = table.cell_runs(lacking, table.columns[0], asked)
+    lost = {run_key(spec): kind for spec, kind in zip(specs, kinds, strict=False)}
+    value = near_published(asked, 20)
+    for spec in runs_of(asked):
+        kind = lost.get(run_key(spec))
+        if run_key(spec) not in lost:
+            store_result(store, spec, value)
+        elif kind is not None:
+            store.record_failure(run_key(spec), spec, kind, "it broke", "log")
+    judged = view(store, asked)
+    cells = row(judged, lacking.name).cells
+    assert {cell.verdict for cell in cells} == {"UNDECIDED"}
+    where = "within" if variant == "adapter" else "outside"
+    assert {cell.reason for cell in cells} == {f"{where} the margin of 1.05; {said}"}
+    other = "Attention" if variant == "adapter" else "Adapter"
+    verdict = "LOWER" if variant == "adapter" else "MATCH"
+    assert {cell.verdict for cell in row(judged, other).cells} == {verdict}
+
+
+def test_one_seed_that_is_left_of_five_is_undecided(store: Store) -> None:
+    asked = request(scale="paper", seeds=5, epochs=1)
+    first, *others = (s for s in runs_of(asked) if s.method == runs_of(asked)[0].method)
+    store_result(store, first)
+    for spec in others:
+        store.record_failure(run_key(spec), spec, "diverged", "The loss was not finite.", "log")
+    cell = row(view(store, asked), "Adapter").cells[0]
+    assert cell.verdict == "UNDECIDED"
+    assert cell.reason.endswith("4 of 5 seeds diverged")
 
 
 def test_parameters_are_those_of_the_run_and_none_for_a_reference(store: Store) -> None:
