@@ -160,7 +160,8 @@ def _own(runs: Array) -> tuple[Array, Array]:
 
 
 def _pooled(deviations: Array) -> Array:
-    return np.sqrt((deviations**2).mean(1, keepdims=True)) + 0 * deviations
+    common: Array = np.sqrt((deviations**2).mean(1, keepdims=True))
+    return common + 0 * deviations
 
 
 def _brown_forsythe(runs: Array) -> Array:

@@ -182,7 +182,8 @@ def with_another(spec: RunSpec, path: str, values: list[Any]) -> RunSpec:
 
 def first_of_each_method(table: Table) -> list[RunSpec]:
     """A declared run of every kind of method in the table."""
-    asked, found = Request(table.id, "paper", 1), {}
+    asked = Request(table.id, "paper", 1)
+    found: dict[str, RunSpec] = {}
     for row in table.trained:
         column = (table.scores or table.columns)[0]
         for spec in table.cell_runs(row, column, asked)[:1]:

@@ -43,8 +43,8 @@ def store_wirings(
         residual = isinstance(spec.method, PipelinedCells) and spec.method.wiring != "plain"
         return 40.0 + spec.seed + gain * residual
 
-    short = {} if scale == "paper" else {"epochs": 1}
-    made = request(scale=scale, seeds=seeds, **short, **asked)
+    epochs = None if scale == "paper" else 1
+    made = request(scale=scale, seeds=seeds, **({"epochs": epochs} | asked))
     store_all(store, made, value)
     save_request(store, made)
     return made

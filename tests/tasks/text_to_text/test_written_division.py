@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from written_samples import made, numbered
 
@@ -114,13 +116,16 @@ def test_drawn_training_rows_are_the_first_of_torchs_permutation_as_in_the_relea
     """data/tasks.py: `torch.randperm(rows, generator)[:n_obs]` of the training split."""
     splits = {"train": numbered(6_000), "validation": numbered(30)}
     order = shuffled_by_torch(6_000, seed)
-    few = {"train_rows": 16, "subset_seed": seed}
-    released = made("sst2", set_aside="trained-on", last_rows="left-out", **few)
+
+    def few(name: str, **changes: Any) -> TextToText:
+        return made(name, train_rows=16, subset_seed=seed, **changes)
+
+    released = few("sst2", set_aside="trained-on", last_rows="left-out")
     assert ids(divided(splits, "sst2", released).training) == sorted(order[:16])
     aside = set(shuffled_by_torch(6_000, 42)[:1_000])
     kept = [place for place in order if place not in aside]
-    assert ids(divided(splits, "sst2", made("sst2", **few)).training) == sorted(kept[:16])
-    cola = divided(splits, "cola", made("cola", **few))
+    assert ids(divided(splits, "sst2", few("sst2")).training) == sorted(kept[:16])
+    cola = divided(splits, "cola", few("cola"))
     assert ids(cola.training) == sorted(order[:16])
 
 
