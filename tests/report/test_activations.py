@@ -102,7 +102,7 @@ def test_which_layer_stands_for_a_published_one(own: range, places: list[int]) -
 @pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
 def test_nothing_is_trained_that_the_tables_do_not_train(scale: Any) -> None:
     blocks = (ACTIVATIONS.block[scale],)
-    table = Request(TWO.id, scale, 1, data_revisions=MADE, sections=blocks)
+    table = Request(TWO.id, scale, 1, data_revisions=asked(scale).data_revisions, sections=blocks)
     known = {run_key(spec) for spec in TWO.runs(table)}
     for method in (AA, SIM):
         own = {run_key(spec) for spec in ACTIVATIONS.runs(asked(scale, method=method))}
