@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -34,7 +35,11 @@ def strict(text: str) -> Any:
 
 
 def tables(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
+    """Name -> content, without the digest that tells this model folder from others called tiny."""
+    return {
+        re.sub(r"\.tiny-[0-9a-f]{8}\.", ".tiny.", path.name): path.read_bytes()
+        for path in (folder / "tables").iterdir()
+    }
 
 
 def rows(document: Any) -> dict[str, Any]:
@@ -85,7 +90,7 @@ def test_the_same_command_answers_from_the_store_without_torch(run: Run, trained
 
 
 def test_the_second_table_trains_only_what_the_first_did_not(trained: Any) -> None:
-    assert trained.two.code == 3  # six of its eight epochs are beyond the run's two
+    assert trained.two.code == 0  # six of its eight epochs are beyond the run's two: none is missing
     assert "2 of 4 runs are missing: 2 jobs, about" in trained.two.err
     assert len(trained.store.keys()) == 8
     one = rows(strict(tables(trained.folder)[f"{ONE}.json"].decode()))
