@@ -37,8 +37,8 @@ def command(
     known = stored | runs_of(requests)
     barred: list[str] = []
     if not any(key.startswith(run.lower()) for key in known):
-        defaults, barred = default_requests()
-        known |= runs_of(defaults)
+        defaults, barred = default_runs()
+        known |= defaults
     key = find_run(run, known, barred)
     document = explain(key, known, requests, results, stored)
     sys.stdout.write(json_text(document) if json else as_text(document))
@@ -53,17 +53,17 @@ def runs_of(requests: Iterable[Request]) -> dict[str, RunSpec]:
     }
 
 
-def default_requests() -> tuple[list[Request], list[str]]:
-    """Every table and figure at every scale, and why some could not be listed."""
-    requests: list[Request] = []
+def default_runs() -> tuple[dict[str, RunSpec], list[str]]:
+    """The runs of every table and figure at every scale, and why some could not be listed."""
+    found: dict[str, RunSpec] = {}
     barred: dict[str, None] = {}
     for scale in o.SCALES:
         for artefact in ARTEFACTS.values():
             try:
-                requests.append(o.make_request(artefact, scale, o.Asked()))
+                found |= runs_of([o.make_request(artefact, scale, o.Asked())])
             except MissingData as lack:  # that scale has no runs to look through
                 barred[f" Not looked through for lack of data: {lack}"] = None
-    return requests, list(barred)
+    return found, list(barred)
 
 
 def find_run(given: str, known: Iterable[str], barred: Iterable[str] = ()) -> str:

@@ -90,7 +90,7 @@ def test_the_same_command_answers_from_the_store_without_torch(run: Run, trained
 
 
 def test_the_second_table_trains_only_what_the_first_did_not(trained: Any) -> None:
-    assert trained.two.code == 0  # six of its eight epochs are beyond the run's two: none is missing
+    assert trained.two.code == 0  # six of its eight epochs are beyond the run's two
     assert "2 of 4 runs are missing: 2 jobs, about" in trained.two.err
     assert len(trained.store.keys()) == 8
     one = rows(strict(tables(trained.folder)[f"{ONE}.json"].decode()))
