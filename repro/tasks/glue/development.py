@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask
 from repro.spec.glue import GLUE
@@ -58,6 +56,8 @@ def divided(found: dict[str, list[Row]], task: GlueTask) -> dict[str, list[Row]]
 
 def shuffled(rows: Sequence[Row], seed: int) -> list[Row]:
     """The rows in the order of `datasets.Dataset.shuffle(seed=seed)`."""
+    import numpy as np
+
     return [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))]
 
 
