@@ -33,7 +33,8 @@ class Known:
 
     `runs` are behind them, of which those in `collapsed` give a constant answer. `counted`: an
     exact number of the models, not a score. `depth`: layers of the encoder. `differs`: why they
-    are not of the paper's runs or models, "" where they are.
+    are not of the paper's runs or models, "" where they are. `partial`: some of its seeds have a
+    value and others have none.
     """
 
     values: tuple[float, ...] = ()
@@ -43,6 +44,7 @@ class Known:
     counted: bool = False
     depth: int = 0
     differs: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +66,19 @@ class Source:
     def merit(self, places: Iterable[Ours]) -> tuple[int, bool, bool, int, int, bool]:
         """How fit it is to judge a claim about these cells: the higher the better.
 
-        First how many of them it has, then the headline reading before the released one, the
-        paper's runs before others, the paper's scale before a smaller one, more runs, and the
-        scale's own encoder.
+        First how many of them it has, some of whose seeds may be missing, then the headline reading
+        before the released one, the paper's runs before others, the paper's scale before a smaller
+        one, more seeds asked for, and the scale's own encoder. So a seed that failed is not got rid
+        of by a request for fewer seeds.
         """
-        found = [known for place in places if (known := self.known(place)).values]
+        known_cells = [self.known(place) for place in places]
+        found = [known for known in known_cells if known.values or known.partial]
         return (
             len(found),
             not self.request.as_released,
             not any(known.differs for known in found),
             SCALES.index(self.request.scale),
-            min((len(known.values) for known in found), default=0),
+            self.request.seeds,
             self.request.backbone is None,
         )
 
@@ -106,6 +110,7 @@ def _of_table(table: Table, request: Request, store: Store) -> dict[Where, Known
                 values=cell.reproduced.values if cell.reproduced and not cell.partial else (),
                 runs=cell.runs,
                 collapsed=cell.collapsed,
+                partial=bool(cell.partial),
                 reason=cell.partial or cell.reason,
                 counted=isinstance(column, Fact),
                 depth=view.lead.backbone.layers,
@@ -136,7 +141,7 @@ def _of_heat_map(figure: Figure, request: Request, store: Store) -> dict[Where, 
     differs = grids_differ(figure, request, store) if runs else ""
     shared = [span for span in (grids[0] if grids else {}) if all(span in g for g in grids)]
     if len(runs) < len(keys):
-        lacking = Known(reason=f"{len(runs)} of {len(keys)} seeds")
+        lacking = Known(reason=f"{len(runs)} of {len(keys)} seeds", partial=True)
         return {(str(first), str(last)): lacking for first, last in shared}
     return {
         (str(first), str(last)): Known(

@@ -43,7 +43,7 @@ class AdamW:
         """Takes step `number` (from 1), clears gradients; returns their norms (runs, stacks)."""
         gradients = self.parameters.gradients
         squares = torch.linalg.vector_norm(gradients, dim=2, dtype=torch.float64).square()
-        norms = squares.float().sqrt()  # infinite where Adam's second moment would overflow
+        norms: Tensor = squares.float().sqrt()  # infinite where Adam's second moment would overflow
         if self.clips:
             gradients.mul_((self.limit / (norms + 1e-6)).clamp_(max=1.0).unsqueeze(2))
         factor = scheduled(self.recipe, number, self.steps)

@@ -6,6 +6,7 @@ import csv
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from repro.report.claim_cells import Known, Source
 from repro.report.claim_statements import on_ours
 from repro.report.claims import JudgedClaim, judge_all, judge_claims
 from repro.report.files import save_request
-from repro.spec import PipelinedCells, RunSpec, Scale
+from repro.spec import PipelinedCells, RunSpec, Scale, run_key
 from repro.spec.spans import Span
 from repro.store import Store
 
@@ -134,6 +135,22 @@ def test_three_seeds_at_the_papers_scale_give_a_verdict(
     # sd 1 and n = 3 on both sides: t(2) at 95 %, 2.91999, times sqrt(2/3)
     assert one.interval == pytest.approx((gain - 2.38416, gain + 2.38416), abs=1e-4)
     assert one.artefacts == ("ResAdapters-1.paper",)
+
+
+def test_a_failed_seed_is_not_got_rid_of_by_asking_for_fewer(store: Store) -> None:
+    """Of five seeds asked for one diverged; the first three alone would confirm the claim."""
+    asked = store_wirings(store, gain=5.0)
+    more = replace(asked, seeds=5)
+    for spec in runs_of(more):
+        if spec.seed == 3:
+            store_result(store, spec, lambda spec, *_: 40.0)
+        if spec.seed == 4:
+            store.record_failure(run_key(spec), spec, "diverged", "it diverged", "log")
+    assert judged(store, NONLINEAR).ours == "confirmed"
+    save_request(store, more)
+    one = judged(store, NONLINEAR)
+    assert one.ours == "open"
+    assert "1 of 5 seeds diverged" in one.ours_detail
 
 
 def test_one_of_two_statements_is_reversed_at_half_the_level(store: Store) -> None:

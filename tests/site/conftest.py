@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import fake_glue
 import pytest
 
 from repro.report.figures.view import FigureView
-from repro.report.files import saved_requests, table_name
+from repro.report.files import save_request, saved_requests, table_name
 from repro.report.reproduce import view_of
 from repro.site.folder import write_site
 from repro.site.pages import site_files
@@ -47,9 +48,13 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 @pytest.fixture(scope="session")
-def reference(build: Build) -> dict[str, bytes]:
-    """The site of the committed store of real runs."""
-    return build(Store(PROJECT / "runs" / "reference"))
+def reference(build: Build, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The site of the committed store of real runs, and of a made-up table of three seeds."""
+    store = Store(tmp_path_factory.mktemp("more"), fallbacks=[PROJECT / "runs" / "reference"])
+    asked = fake_glue.request(scale="reduced", seeds=3, tasks=("cola", "sst2"))
+    fake_glue.store_table(store, asked)
+    save_request(store, asked)
+    return build(store)
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,7 @@ def test_pages_load_without_an_error_or_a_request(page: Page, site: Path) -> Non
     """Every page but those of runs, which are alike: of them one in forty."""
     runs = sorted(site.glob("runs/*.html"))[::40]
     others = [path for path in sorted(site.rglob("*.html")) if path.parent.name != "runs"]
-    assert len(others) > 10
+    assert len(others) >= 10
     for path in (*others, *runs):
         page.goto(path.as_uri())
         assert page.locator("h1").count() == 1, path
