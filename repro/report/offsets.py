@@ -24,13 +24,14 @@ def table_level(view: TableView) -> list[str]:
 
 
 def _compared(view: TableView) -> list[Cell]:
-    """Measured cells of the paper's models beside their printed numbers.
+    """Measured cells of the paper's models beside their printed numbers, all their seeds there.
 
     A mean restates its row's scores, so it is only taken where none of these is compared.
     """
     found = []
     for row in view.rows:
-        cells = [cell for cell in row.cells if cell.evidence is not None and row.row.scored]
+        whole = [cell for cell in row.cells if not cell.partial and row.row.scored]
+        cells = [cell for cell in whole if cell.evidence is not None]
         found += [cell for cell in cells if isinstance(cell.column, Score)] or cells
     return found
 
@@ -99,7 +100,7 @@ def _order(view: TableView) -> list[str]:
             for row in view.rows
             if row.row.scored
             for cell in row.cells
-            if cell.column.name == column.name and cell.evidence is not None
+            if cell.column.name == column.name and cell.evidence is not None and not cell.partial
         }
         published = {
             name: cell.published.value

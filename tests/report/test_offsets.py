@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 import fake_glue
 import numpy as np
@@ -55,6 +56,14 @@ def test_the_mean_difference_and_the_columns_that_are_off_together(store: Store)
     assert "every model on one side in ALL EM +20.0" in offset
     tau = kendalltau(PRINTED_F1, [40.0, 46.1, 31.6, 49.0, 51.4]).statistic
     assert f"ALL F1 {tau:.2f}" in order
+
+
+def test_cells_that_lack_a_seed_are_left_out(store: Store) -> None:
+    """What is left of runs that failed is no sample of them."""
+    whole = view(store, "reduced", 20.0)
+    assert table_level(whole)
+    more = replace(whole.request, seeds=2)
+    assert table_level(view_table(TABLES[more.table], more, store)) == []
 
 
 def test_made_up_data_say_nothing_of_the_paper(store: Store) -> None:
