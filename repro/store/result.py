@@ -106,7 +106,7 @@ class Result(Stored):
 
 
 class Record(Stored):
-    """Base of what is said of one run beside its entry, in a file `<key>.json`."""
+    """Base class of a record about one run, stored beside its entry as `<key>.json`."""
 
     key: str = Field(description="the run's key", pattern=Hex)
 

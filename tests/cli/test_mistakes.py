@@ -310,5 +310,5 @@ def test_progress_that_nobody_can_read_ends_no_run() -> None:
     with open(full, "w") as standard:
         stream = streams._prepared(standard, standard, full)
         for _ in range(3):
-            stream.write("epoch 1\n")
+            assert stream.write("epoch 1\n") == 8  # taken, though the disk refuses it
             stream.flush()
