@@ -8,7 +8,7 @@
 | value | a plain number, in whole units: 40000 where the paper prints "40k" |
 | sd | what stands behind ±: the standard deviation over runs, if metric or note say no other |
 | n | the number of runs behind the value |
-| decimals | digits that the paper prints behind the point, 1 of "73.7k" |
+| decimals | digits that the paper prints behind the point, 1 of "12.3k" |
 | printed | the cell as the paper writes it, if that is not just the value: "9.0x", "40k"; of a \
 `list` its numbers, separated by commas; of `words` the words |
 | bound | `about`, `above` or `within`, if the value is not exact |
