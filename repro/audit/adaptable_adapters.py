@@ -251,5 +251,5 @@ def _counts(text: Cells) -> list[Finding]:
 
 def _rounds(cell: Published, count: int) -> bool:
     """Whether a count in k or M is this one, to its digits."""
-    scale = 1e6 if "M" in cell.text else 1e3
+    scale = 1e6 if number(cell) >= 1e6 else 1e3
     return round(count / scale, cell.decimals) == round(number(cell) / scale, cell.decimals)

@@ -128,12 +128,13 @@ def _abouts(cells: Cells) -> list[Finding]:
     found = []
     for name, (words, count, said) in counted.items():
         cell = next((cell for cell in cells.values() if words in cell.row), None)
-        told = re.search(r"(\d+)([kM])\b", f"{cell.row} {cell.text}") if cell else None
-        if cell is None or told is None:
+        if cell is None:
             continue
-        printed = int(told[1]) * {"k": 1e3, "M": 1e6}[told[2]]
+        named = re.search(r"approx\. (\d+)M", cell.row)  # the row is of a score, at such a size
+        printed = 1e6 * int(named[1]) if named else number(cell)
         if printed != float(f"{count:.0e}"):
-            text = f"{cell.row}: its modules have {count:,} parameters, not about {told[0]}."
+            told = f"{named[1]}M" if named else cell.text
+            text = f"{cell.row}: its modules have {count:,} parameters, not about {told}."
             arithmetic = f"{count:,}; {said}"
             found.append(
                 Finding(f"houlsby-about-{name}", PAPER, "doubt", text, arithmetic, cell.source)

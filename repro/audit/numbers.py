@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Literal
 
-from repro.papers.published import Cells, Published, load_published
+from repro.papers.published import Cells, Published, load_published, table_names
 
 Tables = Mapping[str, Cells]
 """Name of a CSV -> its cells."""
@@ -17,9 +16,7 @@ SLACK = 1e-9
 
 def load(paper: str) -> dict[str, Cells]:
     """Every CSV of a paper, by name."""
-    folder = files("repro.papers") / paper / "published"
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".csv"))
-    return {name[:-4]: load_published(paper, name[:-4]) for name in names}
+    return {name: load_published(paper, name) for name in table_names(paper)}
 
 
 def number(cell: Published) -> float:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 from repro.errors import ReproError
 from repro.papers.margins import WIDEST
 from repro.papers.names import PAPERS
-from repro.papers.published import Published, load_published
+from repro.papers.published import Published, load_published, table_names
 
 Kind = Literal["sentence", "reading"]
 KINDS: dict[Kind, str] = {
@@ -129,6 +128,6 @@ def printed_cell(place: Printed) -> Published:
 def _paper_of(table: str) -> str:
     """The folder of the paper that printed a table."""
     for paper in PAPERS:
-        if (files("repro.papers") / paper / "published" / f"{table}.csv").is_file():
+        if table in table_names(paper):
             return paper
     raise ReproError(f"No paper has {table}.csv: mend the claim that names it.")

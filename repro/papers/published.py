@@ -1,9 +1,24 @@
-"""Published numbers: CSV files beside the paper that printed them, one source a row."""
+"""Published numbers: typed CSV files beside the paper that printed them, one cell a row.
+
+| column | what it holds |
+|---|---|
+| table, row, column, metric | which cell it is; `table` is the name of the file |
+| kind | `score`, `count`, `share` (in percent), `ratio` (a multiple of a model's size), `number` \
+(a setting, or a function's value); `list` (several numbers) and `words` have no value |
+| value | a plain number, in whole units: 40000 where the paper prints "40k" |
+| sd | what stands behind ±: the standard deviation over runs, if metric or note say no other |
+| n | the number of runs behind the value |
+| decimals | digits that the paper prints behind the point, 1 of "12.3k" |
+| printed | the cell as the paper writes it, if that is not just the value: "9.0x", "40k"; of a \
+`list` its numbers, separated by commas; of `words` the words |
+| bound | `about`, `above` or `within`, if the value is not exact |
+| note | a remark |
+| source | who printed it |
+"""
 
 from __future__ import annotations
 
 import csv
-import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -11,21 +26,17 @@ from importlib.resources import files
 from repro.errors import ReproError
 from repro.strict import number_of
 
-COLUMNS = ["table", "row", "column", "metric", "value", "std", "n_seeds", "source"]
-
-WORDS = {
-    "0-based layer ids", "GPU", "definition", "formula", "hyperparameter", "layers", "m,n",
-    "metric", "model", "models", "of 24", "percent range", "pi", "rule", "seeds", "shape",
-    "statement", "sweep", "text",
-}  # fmt: skip
-"""Metrics (a remark in parentheses left out) of what papers state in words or several numbers."""
-SEVERAL = r"\d\S* (to|;) \d|\d, \d"
-"""900 to 330k; 0.4 ; 96.4; 100, 300, 500."""
+COLUMNS = [
+    "table", "row", "column", "metric", "kind", "value", "sd", "n", "decimals", "printed", "bound",
+    "note", "source",
+]  # fmt: skip
+KINDS = ("score", "count", "share", "ratio", "number", "list", "words")
+BOUNDS = ("", "about", "above", "within")
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One printed number. `text` is the cell as the CSV holds it ("3000000 (approx. 3M)")."""
+    """One cell, with the columns of its file. `text` is the cell as the paper prints it."""
 
     row: str
     column: str
@@ -35,12 +46,15 @@ class Published:
     sd: float | None
     n: int | None
     source: str
+    kind: str = "score"
+    decimals: int = 0
+    bound: str = ""
+    note: str = ""
 
     @property
-    def decimals(self) -> int:
-        """Digits printed behind the point: 2 of "1.19x", 1 of "77.8 +/- 0.1", 0 of "100%"."""
-        found = re.match(r"\D*\d+\.(\d+)", self.text)
-        return len(found[1]) if found else 0
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers of a list."""
+        return tuple(float(part) for part in self.text.split(",")) if self.kind == "list" else ()
 
 
 Cells = dict[tuple[str, str, str], Published]
@@ -48,14 +62,23 @@ Cells = dict[tuple[str, str, str], Published]
 
 @cache
 def load_published(paper: str, table: str) -> Cells:
-    """The numbers of `table` ("RA-T1"), by (row, column, metric).
+    """The cells of `table` ("RA-T1"), by (row, column, metric).
 
     Raises ReproError, naming file and line, for a wrong header, a row of another table, an empty
-    source, a value that is no number, or two values for one cell.
+    source, a number that is no number, a kind that does not fit the value, or two values for one
+    cell.
     """
     name = f"{table}.csv"
     lines = (files("repro.papers") / paper / "published" / name).read_text(encoding="utf-8")
     return parse_published(lines, table, name)
+
+
+def table_names(paper: str) -> list[str]:
+    """The names of a paper's CSV files, sorted."""
+    folder = files("repro.papers") / paper / "published"
+    return sorted(
+        entry.name.removesuffix(".csv") for entry in folder.iterdir() if entry.name[-4:] == ".csv"
+    )
 
 
 def parse_published(text: str, table: str, name: str) -> Cells:
@@ -70,16 +93,7 @@ def parse_published(text: str, table: str, name: str) -> Cells:
             raise ReproError(f"{where}: expected {len(COLUMNS)} values.")
         if record["table"] != table or not record["source"] or not record["row"]:
             raise ReproError(f"{where}: needs table '{table}', a row name and a source.")
-        cell = Published(
-            row=record["row"],
-            column=record["column"],
-            metric=record["metric"],
-            value=_value(record["value"], record["metric"], where),
-            text=record["value"],
-            sd=_number(record["std"], where),
-            n=_runs(record["n_seeds"], where),
-            source=record["source"],
-        )
+        cell = _cell(record, where)
         key = (cell.row, cell.column, cell.metric)
         if key in cells:
             raise ReproError(f"{where}: {key} stands there twice.")
@@ -87,58 +101,37 @@ def parse_published(text: str, table: str, name: str) -> Cells:
     return cells
 
 
-def _runs(text: str, where: str) -> int | None:
-    """The number of runs behind a printed value: a whole number from 1, or blank."""
-    if text and (not (text.isascii() and text.isdecimal()) or int(text) < 1):
-        raise ReproError(f"{where}: '{text}' is no number of runs.")
+def _cell(record: dict[str, str], where: str) -> Published:
+    """A typed row. A mistyped score must not become a cell without a number, a seeming gap."""
+    value, sd = (_number(record[name], where) for name in ("value", "sd"))
+    kind, bound, text = record["kind"], record["bound"], record["printed"] or record["value"]
+    if kind not in KINDS or bound not in BOUNDS:
+        raise ReproError(
+            f"{where}: kind '{kind}' and bound '{bound}' must be one of {KINDS} and of {BOUNDS}."
+        )
+    if (value is None) != (kind in ("list", "words")) or not text:
+        needs = "what is printed, and no value" if kind in ("list", "words") else "a value"
+        raise ReproError(f"{where}: a cell of kind '{kind}' needs {needs}.")
+    if kind == "list" and any(number_of(part.strip()) is None for part in text.split(",")):
+        raise ReproError(f"{where}: '{text}' is no list of numbers, separated by commas.")
+    decimals = _whole(record["decimals"], 0, "digits", where)
+    digits = len(record["value"].lower().partition("e")[0].partition(".")[2])
+    if value is not None and decimals != digits and (decimals is None or not record["printed"]):
+        raise ReproError(f"{where}: '{record['value']}' has {digits} decimals, not {decimals}.")
+    runs = _whole(record["n"], 1, "runs", where)
+    names = record["row"], record["column"], record["metric"]
+    more = kind, decimals or 0, bound, record["note"]
+    return Published(*names, value, text, sd, runs, record["source"], *more)
+
+
+def _whole(text: str, least: int, unit: str, where: str) -> int | None:
+    if text and (not (text.isascii() and text.isdecimal()) or int(text) < least):
+        raise ReproError(f"{where}: '{text}' is no number of {unit}.")
     return int(text) if text else None
 
 
 def _number(text: str, where: str) -> float | None:
-    if text == "":
-        return None
     value = number_of(text)
-    if value is None:
+    if text and value is None:
         raise ReproError(f"{where}: '{text}' is no number.")
     return value
-
-
-def _value(text: str, metric: str, where: str) -> float | None:
-    """The number of a cell; None only for words (see `WORDS`) and
-    for several numbers.
-
-    A mistyped score must not become a cell without a number, which would look like a gap.
-    """
-    if text == "":
-        raise ReproError(f"{where}: the value is empty; a missing number has no row.")
-    if re.search(SEVERAL, text):
-        return None
-    value = _leading_number(text, metric)
-    if value is None and not is_words(metric):
-        raise ReproError(f"{where}: '{text}' is no number.")
-    return value
-
-
-def is_words(metric: str) -> bool:
-    """Whether cells of this metric may hold words or several numbers."""
-    return metric.partition(" (")[0] in WORDS
-
-
-def _leading_number(text: str, metric: str) -> float | None:
-    """0.5 of "0.5", 3000000 of "3000000 (approx. 3M)", 77.8 of "77.8 +/- 0.1", 2.1 of "2.1%".
-
-    A multiple of a size may end in x ("9.0x") or be a sum ("1+8x0.01" is 1.08), a number of
-    parameters in k or M, a share may be a bound ("within 1", "about 50"). None of what begins
-    otherwise ("above 5 (Table 2 shows 8)").
-    """
-    summed = re.fullmatch(r"(\d+)\+(\d+)x(\d+\.\d+)", text.strip(), re.ASCII)
-    if metric.startswith("x ") and summed:
-        base, times, each = summed.groups()
-        return float(base) + float(times) * float(each)
-    unit = "x?" if metric.startswith("x ") else "[kM]?" if metric == "parameters" else ""
-    bound = "(?:within |about )?" if metric == "percent" else ""
-    pattern = rf"{bound}([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)({unit})(?=$|\s|%)"
-    found = re.match(pattern, text.strip(), re.IGNORECASE | re.ASCII)
-    if found is None:
-        return None
-    return float(found[1]) * {"k": 1e3, "m": 1e6}.get(found[2].lower(), 1)

@@ -395,7 +395,7 @@ class Table:
             return None
         mean = statistics.fmean(values)
         source = "recomputed from the printed scores of the row"
-        return Published(row.name, "", "mean", mean, f"{mean:.2f}", None, None, source)
+        return Published(row.name, "", "mean", mean, f"{mean:.2f}", None, None, source, decimals=2)
 
     def wanted(self, request: Request) -> list[RunSpec]:
         """The runs whose results its cells show, each once."""

@@ -20,7 +20,7 @@ from repro.audit.possible import (
 )
 from repro.audit.run import computed
 from repro.papers.names import PAPERS
-from repro.papers.published import Cells, Published, parse_published
+from repro.papers.published import COLUMNS, Cells, Published, parse_published
 
 Papers = dict[str, dict[str, Cells]]
 KNOWN = {found.id for found in computed({name: load(name) for name in PAPERS})}
@@ -28,7 +28,13 @@ KNOWN = {found.id for found in computed({name: load(name) for name in PAPERS})}
 
 def printed(text: str, row: str = "a row", column: str = "a column") -> Published:
     number = float(text.rstrip("x%"))
-    return Published(row, column, "accuracy", number, text, None, None, "a source")
+    digits = decimals(text)
+    return Published(row, column, "accuracy", number, text, None, None, "a source", decimals=digits)
+
+
+def decimals(text: str) -> int:
+    """Digits behind the point."""
+    return len(text.rstrip("x%K").partition(".")[2])
 
 
 def planted(paper: str, table: str, row: str, column: str, text: str, metric: str = "") -> set[str]:
@@ -37,7 +43,7 @@ def planted(paper: str, table: str, row: str, column: str, text: str, metric: st
     cells = dict(papers[paper][table])
     key = next(key for key in cells if key[:2] == (row, column) and key[2].startswith(metric))
     value = float(text.rstrip("x%K")) * (1e3 if text.endswith("K") else 1)
-    cells[key] = replace(cells[key], text=text, value=value)
+    cells[key] = replace(cells[key], text=text, value=value, decimals=decimals(text))
     papers[paper][table] = cells
     return {found.id for found in computed(papers)} - KNOWN
 
@@ -131,7 +137,7 @@ def test_a_copied_column_of_the_real_tables_is_found() -> None:
         if key[0] == row and key[1] in glue:
             of = next(c for c in papers["houlsby"]["H19-T1"].values()
                       if (c.row, c.column) == ("Adapters (64)", glue[key[1]]))  # fmt: skip
-            copied[key] = replace(cell, text=of.text, value=of.value)
+            copied[key] = replace(cell, text=of.text, value=of.value, decimals=of.decimals)
     papers["three_shared"]["SR20-T2"] = copied
     found = {one.id for one in computed(papers)} - KNOWN
     assert found == {"copy-sr20-t2-h19-t1", "three-shared-total-houlsby-our-implementation"}
@@ -241,8 +247,9 @@ def test_chance_is_no_copy(texts: tuple[str, ...]) -> None:
 
 def test_cells_are_read_from_any_csv_text() -> None:
     text = (
-        "table,row,column,metric,value,std,n_seeds,source\n"
-        'T,a,ALL,EM,55.0,,,"S"\nT,a,NoAns,EM,60.0,,,"S"\nT,a,HasAns,EM,50.0,,,"S"\n'
+        f"{','.join(COLUMNS)}\n"
+        'T,a,ALL,EM,score,55.0,,,1,,,,"S"\nT,a,NoAns,EM,score,60.0,,,1,,,,"S"\n'
+        'T,a,HasAns,EM,score,50.0,,,1,,,,"S"\n'
     )
     cells = list(parse_published(text, "T", "T.csv").values())
     assert common_share([Mixed("m", *cells)])[:2] == shares(Mixed("m", *cells))

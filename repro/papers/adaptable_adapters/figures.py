@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from repro.papers.activations import Activations, Curve, Digitised
 from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_of
 from repro.papers.adaptable_adapters.setting import BLOCKS, DEPTH, LOW, SEEDS
@@ -34,11 +32,9 @@ def published() -> dict[Curve, Digitised]:
     for cell in load_published(PAPER, TABLE).values():
         curve = _curve(cell.row)
         assert cell.value is not None
+        assert cell.sd is not None
         found.setdefault(curve, []).append((float(cell.column.removeprefix("x=")), cell.value))
-        side = "left" if curve.panel == "layers" else "right"
-        error = re.search(rf"\+/-([\d.]+) {side} panel", cell.metric)
-        assert error is not None
-        told[curve] = float(error[1]), cell.source
+        told[curve] = cell.sd, cell.source
     return {curve: Digitised(tuple(sorted(found[curve])), *told[curve]) for curve in found}
 
 

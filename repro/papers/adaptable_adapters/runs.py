@@ -195,7 +195,7 @@ def _published_layers(backbone: Backbone) -> tuple[int, ...]:
         )
     cells = load_published("adaptable_adapters", "AA22-text").values()
     cell = next(cell for cell in cells if cell.row.startswith("selected layers used for uni"))
-    return tuple(int(layer) for layer in cell.text.split(","))
+    return tuple(int(layer) for layer in cell.numbers)
 
 
 def _recipe(own: Setting) -> Setting:

@@ -21,7 +21,6 @@ QUOTED = {"adapters": SIZED, "top layer only": TOP, "full fine-tuning": FULL}
 MNLI, SQUAD = "MNLIm validation accuracy, ", "SQuAD v1.1 F1, "
 DROPS = {"cola": "layer-norm only, drop on CoLA", "mnli": "layer-norm only, drop on MNLI"}
 BEHIND = "adapters behind full fine-tuning (17 tasks)"
-STANDARD_ERROR = r"\+/- ([\d.]+)"
 
 
 def quoted(row: str) -> Published:
@@ -100,12 +99,10 @@ def _text_mark(cell: Published, what: str, panel: str) -> Mark:
     series = next((s for start, s in QUOTED.items() if what.startswith(start)), None)
     if series is None:
         raise ReproError(f"{TEXT}.csv: '{cell.row}' names no series of a figure.")
-    spread = re.search(STANDARD_ERROR, cell.text)
-    sem = float(spread[1]) if spread else None
     x = None if series == FULL else _parameters(what)
     label = what.partition(" (")[0]
     encoder = KNOWN[BERT_BASE].name
-    return Mark(panel, series, "quoted", x, cell.value, sem, label, cell.source, encoder)
+    return Mark(panel, series, "quoted", x, cell.value, cell.sd, label, cell.source, encoder)
 
 
 def _parameters(what: str) -> float:

@@ -1,0 +1,1 @@
+"""Tidy frames of published and reproduced numbers."""
