@@ -7,9 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+import golden_files
 import pytest
-
-from tests.golden import dump
 
 
 @pytest.fixture(autouse=True)
@@ -29,12 +28,12 @@ def same(found: Iterable[dict[str, Any]], golden: list[dict[str, Any]]) -> None:
 
 
 def test_every_artefact_has_the_run_keys_that_it_had() -> None:
-    golden = dump.read(dump.KEYS)
+    golden = golden_files.read(golden_files.KEYS)
     assert sum(line.get("runs", 0) for line in golden) > 20_000
-    same(dump.keys(), golden)
+    same(golden_files.keys(), golden)
 
 
 def test_every_committed_cell_is_what_it_was() -> None:
-    golden = dump.read(dump.CELLS)
+    golden = golden_files.read(golden_files.CELLS)
     assert len(golden) > 1_000
-    same(dump.cells(), golden)
+    same(golden_files.cells(), golden)

@@ -1,0 +1,137 @@
+"""What must not change while the code around it does: every run key, and every stored cell.
+
+`PYTHONPATH=. python tests/golden_files.py` writes both files anew. Do that only for a change that is meant to
+change keys or cells, and say which in the commit.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from repro.errors import ReproError
+from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
+from repro.papers.tables import Request
+from repro.report.figures.kinds import view_figure
+from repro.report.files import command_line, saved_requests
+from repro.report.view import view_table
+from repro.spec import run_key
+from repro.spec.backbones import KNOWN
+from repro.store.store import Store
+
+HERE = Path(__file__).parent / "golden"
+ROOT = HERE.parents[1]
+KEYS, CELLS = HERE / "keys.jsonl.gz", HERE / "cells.jsonl.gz"
+STORES = ROOT / "runs" / "smoke", ROOT / "runs" / "reference"
+
+SCALES = ("smoke", "reduced", "paper")
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {"train_rows": 48},
+    {"train_rows": 0},
+    {"evaluation_rows": 32},
+    {"epochs": 2},
+    {"learning_rate": 2e-4},
+    {"bottleneck": 12},
+    {"precision": "fp32"},
+    {"precision": "bf16"},
+    {"backbone": "minilm-l6"},
+    {"backbone": "google-bert/bert-base-uncased"},
+    {"backbone": "google-t5/t5-small"},
+    {"seeds": 4},
+    {"settings": {"recipe.clip_norm": 0.5}},
+    {"settings": {"method.dropout": 0.2}},
+    {"settings": {"task.subset_seed": 7}},
+)
+"""Documented options, one at a time; of a model with a reading, a section, a task or a method all
+of these, too."""
+
+
+def choices(id: str) -> Iterator[dict[str, Any]]:
+    """Everything that an artefact is asked for: its scale's own, the readings, then one option."""
+    artefact = ARTEFACTS[id]
+    for scale in SCALES:
+        yield {"scale": scale}
+        yield {"scale": scale, "as_released": True}
+        if artefact.paper == "adaptable_adapters":  # type: ignore[attr-defined]
+            yield {"scale": scale, "published_layers": True}
+    for scale in ("smoke", "paper"):
+        one = {"scale": scale, "seeds": 1}
+        yield from (one | option for option in OPTIONS)
+        yield from (one | {"tasks": (task,)} for task in artefact.tasks)
+        yield from (one | {"sections": (name,)} for name in getattr(artefact, "sections", ()))
+        yield from (one | {"method": name} for name in getattr(artefact, "methods", ()))
+
+
+def request_of(id: str, options: dict[str, Any]) -> Request:
+    """The request that these options make."""
+    given = {"seeds": ARTEFACTS[id].default_seeds[options["scale"]]} | options
+    if "backbone" in given:
+        given["backbone"] = KNOWN[given["backbone"]]
+    return Request(table=id, **given)
+
+
+def keys() -> Iterator[dict[str, Any]]:
+    """One line a request: its runs in order, in full where nothing but a reading is given."""
+    for id in ARTEFACTS:
+        for options in choices(id):
+            try:
+                found = [run_key(spec) for spec in ARTEFACTS[id].runs(request_of(id, options))]
+            except ReproError as problem:
+                yield {"id": id, "options": options, "refused": type(problem).__name__}
+                continue
+            line = {"id": id, "options": options, "runs": len(found), "digest": _digest(found)}
+            yield line | ({} if "seeds" in options else {"keys": [key[:10] for key in found]})
+
+
+def cells(stores: Iterable[Path] = STORES) -> Iterator[dict[str, Any]]:
+    """One line a cell of a table, and one a figure, of everything that the stores show."""
+    for path in stores:
+        store = Store(path)
+        for request in saved_requests(store):
+            asked = {"store": path.name, "command": command_line(request)}
+            if request.table in FIGURES:
+                view = view_figure(FIGURES[request.table], request, store)
+                yield asked | {"figure": view.document, "runs": list(view.runs)}
+            else:
+                yield from (asked | line for line in _of_table(request, store))
+
+
+def _of_table(request: Request, store: Store) -> Iterator[dict[str, Any]]:
+    for row in view_table(TABLES[request.table], request, store).rows:
+        for cell in row.cells:
+            printed, ours = cell.published, cell.reproduced
+            yield {
+                "row": row.row.name,
+                "column": cell.column.name,
+                "published": printed and [printed.value, printed.sd, printed.n],
+                "reproduced": ours and [ours.mean, ours.sd, ours.n, list(ours.values)],
+                "text": cell.text,
+                "difference": cell.difference,
+                "verdict": cell.verdict,
+                "reason": cell.reason,
+                "runs": list(cell.runs),
+            }
+
+
+def _digest(found: list[str]) -> str:
+    return hashlib.sha256("".join(found).encode()).hexdigest()[:24]
+
+
+def write(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+    """The same lines give the same bytes."""
+    text = "".join(json.dumps(line, sort_keys=True, ensure_ascii=False) + "\n" for line in lines)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file."""
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+if __name__ == "__main__":
+    write(KEYS, keys())
+    write(CELLS, cells())
