@@ -1,7 +1,7 @@
 """What must not change while the code around it does: every run key, and every stored cell.
 
-`PYTHONPATH=. python tests/golden_files.py` writes both files anew. Do that only for a change that is meant to
-change keys or cells, and say which in the commit.
+`PYTHONPATH=. python tests/golden_files.py` writes both files anew. Do that only for a change that
+is meant to change keys or cells, and say which in the commit.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 | value | a plain number, in whole units: 40000 where the paper prints "40k" |
 | sd | what stands behind ±: the standard deviation over runs, if metric or note say no other |
 | n | the number of runs behind the value |
-| decimals | digits that the paper prints behind the point, 1 of "12.3k" |
+| decimals | digits that the paper prints behind the point, 1 of "1.5k" |
 | printed | the cell as the paper writes it, if that is not just the value: "9.0x", "40k"; of a \
 `list` its numbers, separated by commas; of `words` the words |
 | bound | `about`, `above` or `within`, if the value is not exact |
@@ -119,9 +119,20 @@ def _cell(record: dict[str, str], where: str) -> Published:
     if value is not None and decimals != digits and (decimals is None or not record["printed"]):
         raise ReproError(f"{where}: '{record['value']}' has {digits} decimals, not {decimals}.")
     runs = _whole(record["n"], 1, "runs", where)
-    names = record["row"], record["column"], record["metric"]
-    more = kind, decimals or 0, bound, record["note"]
-    return Published(*names, value, text, sd, runs, record["source"], *more)
+    return Published(
+        row=record["row"],
+        column=record["column"],
+        metric=record["metric"],
+        value=value,
+        text=text,
+        sd=sd,
+        n=runs,
+        source=record["source"],
+        kind=kind,
+        decimals=decimals or 0,
+        bound=bound,
+        note=record["note"],
+    )
 
 
 def _whole(text: str, least: int, unit: str, where: str) -> int | None:

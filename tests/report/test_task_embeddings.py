@@ -58,7 +58,7 @@ def method_of(spec: RunSpec) -> HyperFormer:
 
 def test_its_tasks_are_the_papers_eight_each_of_one_kind() -> None:
     path = files("repro.papers") / "hyperformer/published/HF21-text.csv"
-    (said,) = [row["value"] for row in csv.DictReader(path.read_text().splitlines())
+    (said,) = [row["note"] for row in csv.DictReader(path.read_text().splitlines())
                if row["row"] == "tasks"]  # fmt: skip
     names = {name.lower().replace("-", "") for name in said.split(": ")[1].split()}
     assert set(FIGURE.tasks) == names
