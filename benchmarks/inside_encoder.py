@@ -21,7 +21,7 @@ from repro.backbones.describe import package_folder
 from repro.backbones.load import Encoder, load_encoder
 from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.papers.three_shared.runs import run_of
 from repro.training.cohort import Cohort
 from repro.training.environment import prepare_process, prepare_torch

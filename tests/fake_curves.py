@@ -9,7 +9,7 @@ from fake_contents import environment
 
 from repro.papers.curves import Curves, Point
 from repro.papers.houlsby.figures import CURVES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, run_key
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.store import Result, Score, Store, render

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from repro.papers.hyperformer.embedding_figure import TASK_EMBEDDINGS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import HyperFormer, RunSpec, Scale, TextToText, run_key
 from repro.store import Result, Score, Store, render
 

@@ -8,7 +8,7 @@ from typing import Any
 from fake_contents import environment
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import AdaptableAdapters, GlueTask, LastLayers, RunSpec, Scale, run_key
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.glue import GLUE
@@ -135,7 +135,7 @@ def store_run(
 
 def store_table(store: Store, asked: Request, value: Value = by_task) -> list[RunSpec]:
     """Stores every run behind a request; returns them."""
-    specs = TABLES[asked.table].runs(asked)
+    specs = TABLES[asked.id].runs(asked)
     for spec in specs:
         store_run(store, spec, value)
     return specs

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from fake_contents import environment
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, run_key
 from repro.spec.contents import Contents
 from repro.spec.counts import total_parameters, trained_parameters
@@ -35,7 +35,7 @@ def request(table: str = "ResAdapters-1", scale: Scale = "smoke", **asked: objec
 
 def runs_of(asked: Request) -> list[RunSpec]:
     """The runs behind a request."""
-    return TABLES[asked.table].runs(asked)
+    return TABLES[asked.id].runs(asked)
 
 
 def store_result(

@@ -7,7 +7,7 @@ from typing import Any
 
 from fake_contents import environment
 
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.papers.three_shared.figures import ABLATION
 from repro.spec import Backbone, RunSpec, run_key
 from repro.spec.backbones import bert

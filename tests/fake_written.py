@@ -9,7 +9,7 @@ from fake_contents import environment
 
 from repro.papers.hyperformer.scores import PRINTED
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, TextToText, run_key
 from repro.spec.contents import Contents
 from repro.spec.counts import total_parameters, trained_parameters
@@ -74,7 +74,7 @@ def store_run(
 
 def store_all(store: Store, asked: Request, value: Value) -> list[RunSpec]:
     """Stores every run behind a request; returns them."""
-    specs = ARTEFACTS[asked.table].runs(asked)
+    specs = ARTEFACTS[asked.id].runs(asked)
     for spec in specs:
         store_run(store, spec, value)
     return specs

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from run_samples import cells, run_spec, written
 
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.papers.three_shared.runs import run_of
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, T5FineTuning
 from repro.words import counted, duration, run_name, size

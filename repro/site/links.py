@@ -6,7 +6,7 @@ import hashlib
 import re
 
 from repro.papers.registry import FIGURES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import table_name
 
 
@@ -19,7 +19,7 @@ def file_name(request: Request) -> str:
 
 def page_of(request: Request) -> str:
     """tables/ResAdapters-1.reduced.html"""
-    folder = "figures" if request.table in FIGURES else "tables"
+    folder = "figures" if request.id in FIGURES else "tables"
     return f"{folder}/{file_name(request)}.html"
 
 

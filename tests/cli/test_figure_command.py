@@ -14,7 +14,7 @@ from fake_embeddings import store_figure
 from fake_spans import FIGURE, store_chain
 
 from repro.cli.options import Asked, make_request
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import saved_requests
 from repro.spec import run_key
 from repro.store import Store
@@ -235,7 +235,7 @@ def test_a_drawing_needs_no_run_and_is_complete(cli: Call, store: Store, tmp_pat
     assert len(list((tmp_path / "figures").glob(f"{DRAWING}.smoke.*"))) == 6
     assert "0 runs: 0 stored, 0 missing" in cli("plan", DRAWING, "--scale", "smoke").out
     assert "drawn" in cli("show", DRAWING).out.splitlines()[1]
-    assert [asked.table for asked in saved_requests(store)] == [DRAWING]
+    assert [asked.id for asked in saved_requests(store)] == [DRAWING]
     cli("report", "--out", "site")
     assert f"](figures/{DRAWING}.smoke.png)" in (tmp_path / "site" / "REPRODUCE.md").read_text()
 

@@ -16,7 +16,7 @@ from repro.cli.options import Asked, make_request
 from repro.engine.cost import Speed, store_speed
 from repro.engine.jobs import Execution, make_job, write_job
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import save_request
 from repro.spec import run_key
 from repro.spec.backbones import KNOWN

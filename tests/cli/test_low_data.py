@@ -9,7 +9,7 @@ from glue_samples import rows, write_split
 
 from repro.cli.options import Asked, make_request
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import REQUEST
 from repro.spec import GlueTask
 from repro.tasks.glue.sources import data_revision

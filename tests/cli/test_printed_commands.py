@@ -12,7 +12,7 @@ import pytest
 
 from repro.cli import options as o
 from repro.engine.plan import make_plan
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import command_line, saved_requests
 from repro.store import Store
 

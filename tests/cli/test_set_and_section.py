@@ -12,7 +12,7 @@ from repro.cli.options import split_settings
 from repro.errors import ReproError
 from repro.papers.adaptable_adapters.runs import chain_of
 from repro.papers.adaptable_adapters.setting import LOW
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import command_line, table_name
 from repro.spec import AdaptableAdapters, run_key
 

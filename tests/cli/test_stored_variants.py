@@ -15,7 +15,7 @@ from repro.cli.options import Asked, make_request
 from repro.engine.cost import Speed, store_speed
 from repro.engine.local import LocalExecutor
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import backbone_label, command_line, save_request
 from repro.spec import Scale
 from repro.store import Store

@@ -14,7 +14,7 @@ from fake_glue import store_table
 from repro.cli.options import Asked, make_request, split_tasks
 from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.registry import ARTEFACTS, TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.store import Store
 from repro.tasks.glue.generated import DEFAULT_REVISION
 

@@ -71,10 +71,10 @@ def test_why_says_what_a_missing_child_makes_of_its_parent(cli: Call, store: Sto
 def test_the_committed_tables_lack_runs_only_where_they_lack_cells(name: str) -> None:
     store = Store(COMMITTED / name)
     for request in saved_requests(store):
-        if request.table in TABLES:
-            complete = view_table(TABLES[request.table], request, store).complete
+        if request.id in TABLES:
+            complete = view_table(TABLES[request.id], request, store).complete
         else:
-            complete = view_figure(FIGURES[request.table], request, store).complete
+            complete = view_figure(FIGURES[request.id], request, store).complete
         plan = make_plan([request], store, any_speed())
         assert (not plan.missing) >= complete, request
         assert bool(plan.jobs) == bool(plan.missing), request

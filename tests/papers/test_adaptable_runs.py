@@ -26,7 +26,8 @@ from repro.papers.adaptable_adapters.runs import (
 from repro.papers.adaptable_adapters.setting import LOW, SEEDS
 from repro.papers.adaptable_adapters.tables import FIVE, FOUR, THREE, TWO
 from repro.papers.published import load_published
-from repro.papers.tables import Request, Table
+from repro.papers.request import Request
+from repro.papers.tables import Table
 from repro.spec import AdaptableAdapters, GlueTask, LastLayers, RunSpec, Scale, run_key
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
 

@@ -9,7 +9,8 @@ import pytest
 from repro.papers.houlsby.runs import runs_behind, sweep_of
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
-from repro.papers.tables import NOT_ASKED, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import NOT_ASKED, Row, Score, Table
 from repro.spec import BottleneckAdapters, FullFineTuning, GlueTask, RunSpec, Scale, run_key
 from repro.spec.glue import GLUE
 from repro.spec.identity import identity_fields

@@ -11,7 +11,8 @@ from repro.errors import ReproError, UnknownName
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES, find_table
 from repro.papers.resadapters.tables import ONE, TWO, run_one, run_two
-from repro.papers.tables import Request, Table
+from repro.papers.request import Request
+from repro.papers.tables import Table
 from repro.spec import (
     FullFineTuning,
     LinearProbe,

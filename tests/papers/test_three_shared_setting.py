@@ -9,7 +9,7 @@ import pytest
 from repro.errors import ReproError
 from repro.papers.published import load_published
 from repro.papers.setting import method_fields
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.papers.three_shared.further import TASKS
 from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import AS_RELEASED, METHODS

@@ -22,7 +22,7 @@ from repro.papers.activations import Curve
 from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_of
 from repro.papers.adaptable_adapters.tables import FOUR, TWO
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures.activation_plot import COLOURS, draw_activations
 from repro.report.figures.activation_text import csv_text, label, stamp
 from repro.report.figures.activations import ActivationsView, Line, view_activations

@@ -24,7 +24,7 @@ from repro.methods.resadapters.cell import Cell
 from repro.methods.resadapters.pipelined import Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.resadapters.figures import ARCHITECTURE
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures.architecture import (
     ArchitectureView,
     Panel,

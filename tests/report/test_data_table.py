@@ -13,7 +13,7 @@ from repro.cli.options import Asked, make_request
 from repro.errors import MissingData
 from repro.papers.adaptable_adapters.data import ONE, SHOWN
 from repro.papers.adaptable_adapters.tables import TASKS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.captions import caption
 from repro.report.counted import copy_counts, count_missing, read_count, to_count
 from repro.report.view import TableView, view_table

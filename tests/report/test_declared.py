@@ -18,7 +18,8 @@ from run_samples import changed
 
 from repro.cli.options import Asked, make_request
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import Row, Score, Table
 from repro.report.captions import caption
 from repro.report.cells import Cell
 from repro.report.declared import Behind, settings_differ
@@ -140,7 +141,7 @@ def test_a_small_encoder_on_few_rows_is_not_judged_at_the_papers_scale(store: St
     )  # fmt: skip
     scores = {"corporate-messaging": 73.3, "disasters": 51.7}
     fake_glue.store_table(store, asked, lambda spec, *_: scores[spec.task.name])
-    table = view_table(TABLES[asked.table], asked, store)
+    table = view_table(TABLES[asked.id], asked, store)
     cells = [cell for row in table.rows for cell in row.cells if cell.reproduced is not None]
     assert len(cells) == 4
     for found in cells:

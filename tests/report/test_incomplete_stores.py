@@ -13,7 +13,8 @@ import fake_written
 import pytest
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Mean, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import Mean, Row, Score, Table
 from repro.report.cells import Cell
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table

@@ -12,7 +12,7 @@ import pytest
 from fake_results import request, store_all
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import table_name, write_table, write_tex
 from repro.report.latex import document, escape, label, latex, number
 from repro.report.render import markdown
@@ -24,7 +24,7 @@ UNICODE = "± — – † ≤ ≥ × · → ε “é” Ł Ångström 中 \x07"
 
 
 def view(store: Store, asked: Request) -> TableView:
-    return view_table(TABLES[asked.table], asked, store)
+    return view_table(TABLES[asked.id], asked, store)
 
 
 @pytest.mark.parametrize(

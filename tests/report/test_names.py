@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from repro.cli.export import default_path
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import file_name, save_request, saved_requests, table_name
 from repro.spec.backbones import BERT_BASE, KNOWN
 from repro.spec.types import Backbone

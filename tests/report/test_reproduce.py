@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from repro.cli.main import app
 from repro.cli.report import save_reference
 from repro.papers.registry import ARTEFACTS, TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.claims import judge_all
 from repro.report.files import (
     backbone_label,
@@ -133,7 +133,7 @@ def test_the_command_that_a_table_names_asks_for_it_again(asked: Request, words:
 def test_writing_a_table_leaves_unchanged_files_alone(store: Store, tmp_path: Path) -> None:
     asked = request(epochs=1)
     store_all(store, asked)
-    view = view_table(TABLES[asked.table], asked, store)
+    view = view_table(TABLES[asked.id], asked, store)
     paths = write_table(view, tmp_path)
     assert [path.name for path in paths] == [
         f"ResAdapters-1.smoke.epochs-1.{e}" for e in ("md", "csv", "json", "tex")
@@ -338,7 +338,7 @@ def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
     asked = request(epochs=1)
     full = Store(tmp_path / "full")
     store_all(full, asked)
-    write_table(view_table(TABLES[asked.table], asked, full), tmp_path)
+    write_table(view_table(TABLES[asked.id], asked, full), tmp_path)
     before = {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()}
     words = ["table", "ResAdapters-1", "--scale", "smoke", "--epochs", "1", "--no-run"]
     where = ["--out", str(tmp_path), "--store", str(tmp_path / "empty")]

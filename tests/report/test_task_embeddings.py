@@ -22,7 +22,7 @@ from sklearn.metrics.pairwise import cosine_distances
 
 from repro.errors import MissingData, UnknownName
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures.embedding_plot import draw_embeddings
 from repro.report.figures.embedding_text import CSV_COLUMNS, axis_labels, csv_text, notes
 from repro.report.figures.embeddings import EmbeddingsView, view_embeddings
