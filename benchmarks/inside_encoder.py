@@ -67,7 +67,7 @@ class Peer:
 
 def compare(python: str, encoder: Encoder, method: str, threads: int) -> None:
     """Prints the ratios of one method on every kind of lengths."""
-    request = Request("3-shared-2", "smoke", 1, bottleneck=24)
+    request = Request("3-shared-2", "smoke", 1, settings={"method.bottleneck": 24})
     cohort = Cohort([0], [run_of(method, "cola", request, 0)], encoder, torch.device("cpu"), 1000)
     peer = Peer(python, PEERS[method], threads)
     for name, (mean, deviation) in LENGTHS.items():

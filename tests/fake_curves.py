@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fake_contents import environment
+from request_samples import made
 
 from repro.papers.curves import Curves, Point
 from repro.papers.houlsby.figures import CURVES
@@ -25,7 +26,7 @@ Value = Callable[[Point, str, int], float | None]
 def request(figure: Curves, scale: Scale = "smoke", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
     fields: dict[str, Any] = {"table": figure.id, "scale": scale, "seeds": 1}
-    return Request(**(fields | asked))
+    return made(**(fields | asked))
 
 
 def store_curve_run(

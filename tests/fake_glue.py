@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fake_contents import environment
+from request_samples import made
 
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -25,9 +26,9 @@ Value = Callable[[RunSpec, int, str, str], float | None]
 
 def request(table: str = "3-shared-2", scale: Scale = "smoke", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields: dict[str, Any] = {"table": table, "scale": scale, "seeds": 1}
+    fields: dict[str, Any] = {"id": table, "scale": scale, "seeds": 1}
     revisions = {} if scale == "paper" else {"data_revisions": REVISIONS}
-    return Request(**(fields | revisions | asked))
+    return made(**(fields | revisions | asked))
 
 
 def by_task(spec: RunSpec, epoch: int, split: str, metric: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from fake_contents import environment
+from request_samples import made
 
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -28,9 +29,9 @@ def by_epoch(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
 
 def request(table: str = "ResAdapters-1", scale: Scale = "smoke", **asked: object) -> Request:
     """A request as the command line makes it, without looking for data."""
-    revision = None if scale == "paper" else "made by hand"
-    fields = {"table": table, "scale": scale, "seeds": 1, "data_revision": revision}
-    return Request(**(fields | asked))  # type: ignore[arg-type]
+    revisions = {} if scale == "paper" else {"squad2": "made by hand"}
+    fields = {"id": table, "scale": scale, "seeds": 1, "data_revisions": revisions}
+    return made(**(fields | asked))
 
 
 def runs_of(asked: Request) -> list[RunSpec]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fake_contents import environment
+from request_samples import made
 
 from repro.papers.hyperformer.scores import PRINTED
 from repro.papers.registry import ARTEFACTS
@@ -23,9 +24,9 @@ Value = Callable[[RunSpec, str, str], float]
 
 def request(table: str = "Hyperformer-1", scale: Scale = "paper", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields: dict[str, Any] = {"table": table, "scale": scale, "seeds": 1}
+    fields: dict[str, Any] = {"id": table, "scale": scale, "seeds": 1}
     revisions = {} if scale == "paper" else {"data_revisions": REVISIONS}
-    return Request(**(fields | revisions | asked))
+    return made(**(fields | revisions | asked))
 
 
 def store_run(

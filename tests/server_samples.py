@@ -10,7 +10,7 @@ from fake_glue import by_task, task_of
 from safetensors.torch import save
 
 from repro.backbones.load import Encoder, load_encoder
-from repro.cli.options import find_folders
+from repro.cli.requests import find_folders
 from repro.errors import MissingData
 from repro.papers.registry import TABLES
 from repro.papers.request import Request

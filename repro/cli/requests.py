@@ -110,7 +110,7 @@ def bare_request(
         raise ReproError(
             f"{artefact.id} is a table and shows all of its models: leave --method out."
         )
-    own = {"id": artefact.id, "scale": scale, "seeds": artefact.default_seeds[scale]}
+    own: Asked = {"id": artefact.id, "scale": scale, "seeds": artefact.default_seeds[scale]}
     given = {name: value for name, value in asked.items() if name not in ("scale", "budget")}
     found = {
         "backbone": find_backbone(asked.get("backbone"), stored),

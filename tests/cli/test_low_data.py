@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from glue_samples import rows, write_split
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.files import REQUEST
@@ -26,7 +26,7 @@ def _data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(table: str, tasks: str) -> Request:
-    return make_request(TABLES[table], "reduced", Asked(tasks=tasks))
+    return make_request(TABLES[table], "reduced", tasks=tasks)
 
 
 def test_a_table_of_low_data_divides_validation_rows() -> None:

@@ -126,7 +126,7 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Family:
 
 
 def plan(store: Store, *, retry: bool = False) -> Plan:
-    asked = Request(table="family", scale="smoke", seeds=1)
+    asked = Request(id="family", scale="smoke", seeds=1)
     return make_plan([asked], store, any_speed(), retry_failed=retry)
 
 

@@ -108,7 +108,7 @@ def test_nothing_is_trained_that_the_tables_do_not_train(scale: Any) -> None:
         own = {run_key(spec) for spec in ACTIVATIONS.runs(asked(scale, method=method))}
         assert len(own) == 5
         assert own <= known
-    four = {run_key(spec) for spec in FOUR.runs(replace(table, table=FOUR.id))}
+    four = {run_key(spec) for spec in FOUR.runs(replace(table, id=FOUR.id))}
     assert {run_key(s) for s in ACTIVATIONS.runs(asked(scale, method=RATIONAL_ONLY))} <= four
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from glue_samples import rows, write_split
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.errors import MissingData
 from repro.papers.adaptable_adapters.data import ONE, SHOWN
 from repro.papers.adaptable_adapters.tables import TASKS
@@ -23,7 +23,7 @@ COUNTS = ("Training rows", "Development rows", "Test rows")
 
 
 def asked(scale: Any = "smoke", **options: Any) -> Request:
-    return make_request(ONE, scale, Asked(**options))
+    return make_request(ONE, scale, **options)
 
 
 def cells(view: TableView, task: str) -> dict[str, Any]:

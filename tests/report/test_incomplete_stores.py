@@ -73,7 +73,7 @@ def asked(table: Table, scale: Scale) -> Request:
     revisions: dict[str, str | None] = {}
     revisions |= fake_written.REVISIONS
     revisions |= dict.fromkeys((*fake_glue.REVISIONS, "conll2003"), "made by hand")
-    return Request(table.id, scale, 2, data_revision="made by hand", data_revisions=revisions)
+    return Request(table.id, scale, 2, data_revisions={"squad2": "made by hand", **revisions})
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -177,7 +177,10 @@ def test_tables_and_their_document_compile(store: Store, tmp_path: Path) -> None
         for row in shown.rows
     )
     hostile = replace(
-        shown, table=table, rows=rows, request=replace(shown.request, learning_rate=0.5)
+        shown,
+        table=table,
+        rows=rows,
+        request=replace(shown.request, settings={"recipe.learning_rate": 0.5}),
     )
     for one in (*views, hostile):
         write_table(one, tmp_path)

@@ -63,7 +63,7 @@ def test_cells_that_lack_a_seed_are_left_out(store: Store) -> None:
     whole = view(store, "reduced", 20.0)
     assert table_level(whole)
     more = replace(whole.request, seeds=2)
-    assert table_level(view_table(TABLES[more.table], more, store)) == []
+    assert table_level(view_table(TABLES[more.id], more, store)) == []
 
 
 def test_made_up_data_say_nothing_of_the_paper(store: Store) -> None:

@@ -60,7 +60,7 @@ def test_an_unchanged_request_is_not_written_again(store: Store) -> None:
     before = path.stat().st_ino
     save_request(store, request())
     assert path.stat().st_ino == before
-    other = replace(request(), data_revision="another")
+    other = replace(request(), data_revisions={"squad2": "another"})
     save_request(store, other)
     assert saved_requests(store) == [other]
 
@@ -76,7 +76,7 @@ def test_no_setting_replaces_the_files_of_another(store: Store) -> None:
 def test_a_request_of_another_version_is_left_out(store: Store) -> None:
     save_request(store, request())
     other = request_document(request("ResAdapters-2"))
-    write_json(store.root / "requests" / "gone.json", other | {"table": "Gone-7"})
+    write_json(store.root / "requests" / "gone.json", other | {"id": "Gone-7"})
     write_json(store.root / "requests" / "odd.json", other | {"seeds": "many"})
     assert saved_requests(store) == [request()]
 
@@ -92,9 +92,9 @@ def test_a_request_of_another_version_is_left_out(store: Store) -> None:
             request(scale="reduced", backbone=KNOWN["google-bert/bert-base-uncased"]),
             "ResAdapters-1.reduced.BERT-base",
         ),
-        (request("3-shared-2", tasks=("cola", "rte")), "3-shared-2.smoke.cola-rte"),
+        (request("3-shared-2", tasks=("cola", "rte")), "3-shared-2.smoke.cola+rte"),
         (request("3-shared-2", tasks=("cola",), epochs=1), "3-shared-2.smoke.cola.epochs-1"),
-        (request("3-shared-2", precision="bf16"), "3-shared-2.smoke.bf16"),
+        (request("3-shared-2", precision="bf16"), "3-shared-2.smoke.precision-bf16"),
     ],
 )
 def test_artefacts_are_named_by_table_scale_encoder_and_reading(asked: Request, name: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fake_glue import request, store_run, store_table
 from server_samples import ROW, Answer
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.errors import ReproError
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -321,4 +321,4 @@ def test_a_damaged_record_is_set_aside(store: Store, asked: Request) -> None:
 
 def test_a_table_without_a_server_refuses_the_option() -> None:
     with pytest.raises(ReproError, match="leave out --server"):
-        make_request(TABLES["ResAdapters-1"], "smoke", Asked(server=True))
+        make_request(TABLES["ResAdapters-1"], "smoke", server=True)
