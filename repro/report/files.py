@@ -39,9 +39,9 @@ LONGEST_TABLE = 60
 """Characters of a table's or figure's name."""
 LONGEST = 160
 """Characters of any name: endings and the store's temporary names have to fit into 255, too."""
-PLAIN = "._-+=,"
+PLAIN = "._-"
 """Beside letters and digits, what a name may hold."""
-SHORT_VALUE = re.compile(r"[a-z0-9]{1,16}|-?[0-9.]+(e[+-]?[0-9]+)?")
+SHORT_VALUE = re.compile(r"[a-z0-9]{1,16}|-?[0-9.]+(e-[0-9]+)?")
 """A value of a setting that a name holds as it is: no two of them look alike in it."""
 
 
@@ -77,7 +77,7 @@ def _differing(request: Request) -> Iterator[tuple[str, bool]]:
         yield f"seeds-{request.seeds}", True
     for names in (request.tasks, request.sections):
         if names is not None:
-            yield "+".join(_plain(name) for name in names), True
+            yield "-".join(_plain(name) for name in names), True
     if request.method is not None:
         yield _plain(request.method), request.method == _plain(request.method).lower()
     for flag in ("as_released", "server", "published_layers"):

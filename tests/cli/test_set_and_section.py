@@ -89,7 +89,7 @@ def test_the_command_and_the_file_name_say_what_was_set() -> None:
     request = Request("AA-2", "smoke", 1, sections=(LOW[100],), settings={"method.form": "b"})
     assert table_name(request) == "AA-2.smoke.Low-data-100.form-b"
     assert command_line(request) == (
-        "python -m repro table AA-2 --scale smoke --section Low-data-100 --set method.form=b"
+        "python -m repro table AA-2 --scale smoke --set method.form=b --section Low-data-100"
     )
 
 

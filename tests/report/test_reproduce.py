@@ -92,7 +92,7 @@ def test_a_request_of_another_version_is_left_out(store: Store) -> None:
             request(scale="reduced", backbone=KNOWN["google-bert/bert-base-uncased"]),
             "ResAdapters-1.reduced.BERT-base",
         ),
-        (request("3-shared-2", tasks=("cola", "rte")), "3-shared-2.smoke.cola+rte"),
+        (request("3-shared-2", tasks=("cola", "rte")), "3-shared-2.smoke.cola-rte"),
         (request("3-shared-2", tasks=("cola",), epochs=1), "3-shared-2.smoke.cola.epochs-1"),
         (request("3-shared-2", precision="bf16"), "3-shared-2.smoke.precision-bf16"),
     ],
