@@ -25,7 +25,7 @@ Value = Callable[[Point, str, int], float | None]
 
 def request(figure: Curves, scale: Scale = "smoke", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields: dict[str, Any] = {"table": figure.id, "scale": scale, "seeds": 1}
+    fields: dict[str, Any] = {"id": figure.id, "scale": scale, "seeds": 1}
     return made(**(fields | asked))
 
 

@@ -10,7 +10,6 @@ from glue_samples import rows, write_split
 from repro.cli.requests import make_request
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
-from repro.report.files import REQUEST
 from repro.spec import GlueTask
 from repro.tasks.glue.sources import data_revision
 
@@ -56,8 +55,3 @@ def test_the_data_of_a_tasks_parents_are_looked_up_too() -> None:
     tasks = [run.task for run in TABLES["AA-2"].runs(request) if run.task.name == "qqp"]
     found = {task.revision for task in tasks if isinstance(task, GlueTask)}
     assert found == {request.data_revisions["qqp"]}
-
-
-def test_a_request_saved_before_reads_as_one_that_divides_nothing() -> None:
-    saved = {"table": "3-shared-2", "scale": "reduced", "seeds": 2}
-    assert REQUEST.validate_python(saved).pools == {}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from request_samples import made
 
 from repro.errors import ReproError
 from repro.papers.adaptable_adapters.runs import (
@@ -35,7 +35,8 @@ LOW_100 = LOW[100]
 
 
 def asked(table: Table = TWO, scale: Scale = "paper", **changes: Any) -> Request:
-    return replace(Request(table.id, scale, table.default_seeds[scale]), **changes)
+    own = {"id": table.id, "scale": scale, "seeds": table.default_seeds[scale]}
+    return made(**(own | changes))
 
 
 def method_of(chain: Sequence[RunSpec]) -> AdaptableAdapters:

@@ -16,6 +16,7 @@ import fake_glue
 import numpy as np
 import pytest
 from fake_glue import REVISIONS, store_run
+from request_samples import made
 
 from repro.errors import ReproError, UnknownName
 from repro.papers.activations import Curve
@@ -39,9 +40,9 @@ QNLI_4 = "left: layers of one adapter (QNLI) / layer 4"
 
 
 def asked(scale: str = "paper", **changes: Any) -> Request:
-    made = {} if scale == "paper" else {"data_revisions": MADE}
-    fields: dict[str, Any] = made | changes
-    return Request(ACTIVATIONS.id, scale, 1, **fields)  # type: ignore[arg-type]
+    found = {} if scale == "paper" else {"data_revisions": MADE}
+    fields: dict[str, Any] = found | changes
+    return made(id=ACTIVATIONS.id, scale=scale, seeds=1, **fields)
 
 
 def stored(store: Store, request: Request) -> ActivationsView:

@@ -71,7 +71,7 @@ def test_nothing_is_trained_that_the_table_does_not_train(
     scale: Any, method: str, width: int
 ) -> None:
     asked = request(scale, method=method)
-    known = {run_key(s) for s in TABLES[TABLE].runs(request(scale, table=TABLE))}
+    known = {run_key(s) for s in TABLES[TABLE].runs(request(scale, id=TABLE))}
     *parents, spec = FIGURE.runs(asked)
     assert {run_key(one) for one in [*parents, spec]} <= known
     assert set(spec.parents.values()) == {run_key(parent) for parent in parents}
