@@ -83,8 +83,10 @@ def _differing(request: Request) -> Iterator[tuple[str, bool]]:
     for flag in ("as_released", "server", "published_layers"):
         if getattr(request, flag):
             yield flag.replace("_", "-"), True
-    for path, value in request.settings.items():
-        short = short_name(path)
+    order = [option.path for option in SHORT_NAMES.values()]
+    order += [path for path in request.settings if path not in order]
+    for path in (known for known in order if known in request.settings):
+        value, short = request.settings[path], short_name(path)
         name = short or path.partition(".")[2]
         given = "0" if short and value is None else as_typed(value)
         ambiguous = not short and sum(known.endswith(f".{name}") for known in run_fields()) > 1
