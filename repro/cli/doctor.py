@@ -151,8 +151,8 @@ def measure_speed(device: Any) -> Speed:
     from repro.backbones.load import load_encoder
     from repro.methods.layout import Layout
     from repro.methods.learner import Inputs
+    from repro.papers.request import Request
     from repro.papers.resadapters.tables import ONE, run_one
-    from repro.papers.tables import Request
     from repro.training.cohort import Cohort
     from repro.training.environment import device_name
 
