@@ -16,7 +16,7 @@ from repro.store import Store
 
 
 def test_each_score_is_a_row_with_the_settings_of_its_run(store: Store) -> None:
-    """Two epochs, two metrics, three groups of questions; `fake_results.by_epoch` says the value."""
+    """Two epochs, two metrics, three groups of questions: see `fake_results.by_epoch`."""
     spec = runs_of(request(epochs=2))[0]
     key = store_result(store, spec)
     frame = results_frame(store)
