@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import Column, Columns, typed
+from repro.papers.request import OPTIONS
 from repro.papers.tables import Fact, Mean, Score
 from repro.report.cells import Cell
 from repro.report.view import RowView, TableView
@@ -18,14 +20,17 @@ if TYPE_CHECKING:
 COLUMNS: Columns = {
     "artefact": Column("string", "the table"),
     "variant": Column("string", "name of the request, as in the names of its files"),
-    "request": Column("string", "everything that was asked for and the data found, as JSON: two "
-                      "requests never share it"),
+    "request": Column("string", "digest of everything that was asked for and of the data found: "
+                      "two requests never share it"),
     "scale": Column("string", "`smoke`, `reduced` or `paper`"),
     "backbone": Column("string", "the pretrained model of the reproduced runs"),
     "seeds": Column("Int64", "runs asked for in each row"),
+    "settings": Column("string", "what else was asked for, as JSON; missing where nothing was"),
     "section": Column("string", "the part of the table that the row is in", "section"),
     "row": Column("string", "name of the row", "name"),
     "reference": Column("boolean", "`true` for a row that is no model of the paper's", "reference"),
+    "measure": Column("string", "what the row holds: `score`, `layers` (in use), or `difference` "
+                      "(of two other rows)"),
     "column": Column("string", "name of the column", "cells.column"),
     "kind": Column("category", "of the column: `score`, `mean` (of the row's scores), `fact` "
                    "(counted or stated) or `printed` (not reproduced)"),
@@ -103,24 +108,41 @@ COLUMNS: Columns = {
 
 
 def comparison_frame(view: TableView) -> pandas.DataFrame:
-    """One row for each cell of a table: `COLUMNS`, row by row as the paper prints them.
+    """One row for each cell that is asked for: `COLUMNS`, row by row as the paper prints them.
 
     Every row names its request, so frames of several requests can be concatenated. What is absent
     is missing (NaN, <NA> or None), never "" or 0. Numbers are in the paper's units.
     """
     from repro.report.files import request_document, table_name
 
+    document = request_document(view.request)
+    told = [name for name in OPTIONS if name not in ("scale", "seeds", "backbone")]
+    settings = {name: document[name] for name in told if document.get(name)}
     shared = {
         "artefact": view.table.id,
         "variant": table_name(view.request),
-        "request": canonical_json(request_document(view.request)),
+        "request": hashlib.sha256(canonical_json(document).encode()).hexdigest()[:12],
         "scale": view.request.scale,
         "backbone": view.lead.backbone.name,
         "seeds": view.request.seeds,
+        "settings": canonical_json(settings) if settings else None,
         "spread": view.table.spread,
     }
-    cells = [(row, cell) for row in view.rows for cell in row.cells]
+    shown = shown_columns(view)
+    cells = [(row, cell) for row in view.rows for cell in row.cells if cell.column.name in shown]
     return typed((shared | _of_row(row) | _of_cell(view, cell) for row, cell in cells), COLUMNS)
+
+
+def shown_columns(view: TableView) -> list[str]:
+    """The names of the columns that are asked for: of a mean, if all its scores are."""
+    table = view.table
+    asked = [score for score in table.scores if score.task in table.needed(view.request)]
+    whole = len(asked) == len(table.scores)
+    return [
+        column.name
+        for column in table.columns
+        if (column in asked if isinstance(column, Score) else whole or not isinstance(column, Mean))
+    ]
 
 
 def is_compared(view: TableView, cell: Cell) -> bool:
@@ -136,6 +158,7 @@ def _of_row(view: RowView) -> dict[str, Any]:
         "section": view.row.section or None,
         "row": view.row.name,
         "reference": view.row.reference,
+        "measure": "difference" if view.row.delta else view.row.measure,
         "trained_parameters": trained,
         "total_parameters": total,
         "row_collapsed": view.collapsed,

@@ -135,11 +135,12 @@ def write_table(view: TableView, folder: Path) -> list[Path]:
 
 
 def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
-    """Writes tables/repro.tex, the document of all these tables, if there are any; returns its
-    path.
+    """Writes tables/numbers.tex, a command for each number of these tables, and tables/repro.tex,
+    the document of them all, if there are any; returns the paths.
     """
     names = [table_name(view.request) for view in views]
-    return [_write(folder / "tables" / "repro.tex", latex.document(names))] if names else []
+    texts = {"numbers.tex": latex.numbers(views), "repro.tex": latex.document(names)}
+    return [_write(folder / "tables" / name, text) for name, text in texts.items() if names]
 
 
 def _write(path: Path, text: str) -> Path:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from repro.comparison.comparison import is_compared
 from repro.papers.tables import Fact, Mean, Score
 from repro.report.cells import Cell, Place
 from repro.report.render import GAP, digits, with_spread
@@ -82,6 +83,8 @@ def show(view: TableView, row: int, column: int, runs: Runs) -> Shown:
     )
     shown, others = _behind(view, of, cell, runs, use)
     value = _value(view, cell)
+    if not is_compared(view, cell):
+        cell = replace(cell, difference=None, evidence=None)
     return Shown(
         id=use.anchor,
         row=of.row.name,
