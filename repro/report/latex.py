@@ -6,6 +6,7 @@ never scaled down.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -142,11 +143,11 @@ def _by_columns(page: Grid) -> Iterator[Grid]:
         for place, name in enumerate(page.columns)
     ]
     room = TWO_COLUMNS - fixed
-    chunks = max(1, -int(-sum(widths) // max(room, 1.0)))
+    chunks = max(1, -int(-math.fsum(widths) // max(room, 1.0)))
     while True:
         size = -(-len(widths) // chunks)
         starts = range(0, len(widths), size)
-        if size == 1 or all(sum(widths[at : at + size]) <= room for at in starts):
+        if size == 1 or all(math.fsum(widths[at : at + size]) <= room for at in starts):
             break
         chunks += 1
     for at in starts:
@@ -156,7 +157,7 @@ def _by_columns(page: Grid) -> Iterator[Grid]:
 def _width(text: str) -> float:
     """Points of a text in 8 pt Computer Modern, or a little more."""
     wide, narrow = "±—%+†mMwW", " .,:;|il()'-"
-    return sum(
+    return math.fsum(
         6.4 if letter in wide else 2.8 if letter in narrow else 5.9 if letter.isupper() else 4.25
         for letter in text
     )
@@ -183,7 +184,7 @@ def _float(page: Grid, above: Sequence[str], notes: Sequence[str]) -> list[str]:
 
 def _total(page: Grid) -> float:
     columns = zip(page.head(), *page.body(), strict=True)
-    return sum(max(map(_width, column)) + GAP_WIDTH for column in columns)
+    return math.fsum(max(map(_width, column)) + GAP_WIDTH for column in columns)
 
 
 def _tabular(page: Grid) -> list[str]:
