@@ -151,17 +151,9 @@ class How:
         return Execution(**values, folders=find_folders(backbone, found))
 
 
-def open_store(given: Path | None, also: Sequence[Path] = ()) -> Store:
-    """The store asked for, with the committed reference results behind it, and more behind those.
-
-    Raises ReproError for a store of `also` that is not there.
-    """
-    root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
-    also = [expanded(folder) for folder in also]
-    for folder in also:
-        if not folder.is_dir():
-            raise ReproError(f"There is no store {folder}: name another with --also.")
-    return Store(root, fallbacks=[root / "reference", *also])
+def open_store(given: Path | None) -> Store:
+    """The store asked for."""
+    return Store(expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE))
 
 
 def check_scale(given: str) -> Scale | None:
