@@ -12,8 +12,8 @@ from torch import Tensor
 from repro.backbones.load import Encoder, load_encoder
 from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
+from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE
-from repro.papers.tables import Request
 from repro.training.cohort import Cohort
 from repro.training.environment import prepare_process, prepare_torch
 

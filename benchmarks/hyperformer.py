@@ -19,7 +19,7 @@ from repro.methods.t5.freeze import plain_adapters, plain_run
 from repro.methods.t5.learner import Writer
 from repro.papers.hyperformer.claims import DAGGER, HYPER, MULTI, PLUS
 from repro.papers.hyperformer.runs import SMALL_T5, table_run
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.tasks.data import UNWRITTEN
 from repro.training.cohort import Cohort
 from repro.training.environment import prepare_process, prepare_torch

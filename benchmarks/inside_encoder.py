@@ -21,7 +21,7 @@ from repro.backbones.describe import package_folder
 from repro.backbones.load import Encoder, load_encoder
 from repro.methods.layout import Layout
 from repro.methods.learner import Inputs
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.papers.three_shared.runs import run_of
 from repro.training.cohort import Cohort
 from repro.training.environment import prepare_process, prepare_torch
@@ -67,7 +67,7 @@ class Peer:
 
 def compare(python: str, encoder: Encoder, method: str, threads: int) -> None:
     """Prints the ratios of one method on every kind of lengths."""
-    request = Request("3-shared-2", "smoke", 1, bottleneck=24)
+    request = Request("3-shared-2", "smoke", 1, settings={"method.bottleneck": 24})
     cohort = Cohort([0], [run_of(method, "cola", request, 0)], encoder, torch.device("cpu"), 1000)
     peer = Peer(python, PEERS[method], threads)
     for name, (mean, deviation) in LENGTHS.items():

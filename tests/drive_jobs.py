@@ -40,7 +40,7 @@ def wanted(model: str, which: str) -> list[RunSpec]:
     if which == "family":
         return family(backbone)
     tables = [
-        request(table, backbone=backbone, data_revision=DATA, epochs=3)
+        request(table, backbone=backbone, data_revisions={"squad2": DATA}, epochs=3)
         for table in ("ResAdapters-1", "ResAdapters-2")
     ]
     specs = {run_key(spec): spec for table in tables for spec in runs_of(table)}

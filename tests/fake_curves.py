@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fake_contents import environment
+from request_samples import made
 
 from repro.papers.curves import Curves, Point
 from repro.papers.houlsby.figures import CURVES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, run_key
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.store import Result, Score, Store, render
@@ -24,8 +25,8 @@ Value = Callable[[Point, str, int], float | None]
 
 def request(figure: Curves, scale: Scale = "smoke", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields: dict[str, Any] = {"table": figure.id, "scale": scale, "seeds": 1}
-    return Request(**(fields | asked))
+    fields: dict[str, Any] = {"id": figure.id, "scale": scale, "seeds": 1}
+    return made(**(fields | asked))
 
 
 def store_curve_run(

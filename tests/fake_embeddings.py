@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import numpy as np
+from request_samples import made
 
 from repro.papers.hyperformer.embedding_figure import TASK_EMBEDDINGS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import HyperFormer, RunSpec, Scale, TextToText, run_key
 from repro.store import Result, Score, Store, render
 
@@ -18,9 +19,9 @@ Vectors = dict[str, list[float]]
 
 def request(scale: Scale = "paper", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields: dict[str, Any] = {"table": FIGURE.id, "scale": scale, "seeds": 1}
+    fields: dict[str, Any] = {"id": FIGURE.id, "scale": scale, "seeds": 1}
     revisions: dict[str, str | None] = dict.fromkeys(FIGURE.tasks, "made by hand")
-    return Request(**(fields | {"data_revisions": revisions} | asked))
+    return made(**(fields | {"data_revisions": revisions} | asked))
 
 
 def drawn(spec: RunSpec, likeness: float = 1.0) -> Vectors:

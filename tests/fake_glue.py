@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from fake_contents import environment
+from request_samples import made
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import AdaptableAdapters, GlueTask, LastLayers, RunSpec, Scale, run_key
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.glue import GLUE
@@ -25,9 +26,9 @@ Value = Callable[[RunSpec, int, str, str], float | None]
 
 def request(table: str = "3-shared-2", scale: Scale = "smoke", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields: dict[str, Any] = {"table": table, "scale": scale, "seeds": 1}
+    fields: dict[str, Any] = {"id": table, "scale": scale, "seeds": 1}
     revisions = {} if scale == "paper" else {"data_revisions": REVISIONS}
-    return Request(**(fields | revisions | asked))
+    return made(**(fields | revisions | asked))
 
 
 def by_task(spec: RunSpec, epoch: int, split: str, metric: str) -> float:
@@ -135,7 +136,7 @@ def store_run(
 
 def store_table(store: Store, asked: Request, value: Value = by_task) -> list[RunSpec]:
     """Stores every run behind a request; returns them."""
-    specs = TABLES[asked.table].runs(asked)
+    specs = TABLES[asked.id].runs(asked)
     for spec in specs:
         store_run(store, spec, value)
     return specs

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from fake_contents import environment
+from request_samples import made
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, run_key
 from repro.spec.contents import Contents
 from repro.spec.counts import total_parameters, trained_parameters
@@ -28,14 +29,14 @@ def by_epoch(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
 
 def request(table: str = "ResAdapters-1", scale: Scale = "smoke", **asked: object) -> Request:
     """A request as the command line makes it, without looking for data."""
-    revision = None if scale == "paper" else "made by hand"
-    fields = {"table": table, "scale": scale, "seeds": 1, "data_revision": revision}
-    return Request(**(fields | asked))  # type: ignore[arg-type]
+    revisions = {} if scale == "paper" else {"squad2": "made by hand"}
+    fields = {"id": table, "scale": scale, "seeds": 1, "data_revisions": revisions}
+    return made(**(fields | asked))
 
 
 def runs_of(asked: Request) -> list[RunSpec]:
     """The runs behind a request."""
-    return TABLES[asked.table].runs(asked)
+    return TABLES[asked.id].runs(asked)
 
 
 def store_result(

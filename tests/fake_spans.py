@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from fake_contents import environment
+from request_samples import made
 
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.papers.three_shared.figures import ABLATION
 from repro.spec import Backbone, RunSpec, run_key
 from repro.spec.backbones import bert
@@ -29,13 +30,13 @@ def encoder(layers: int) -> Backbone:
 def request(layers: int = 3, task: GlueName | None = None, **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
     fields: dict[str, Any] = {
-        "table": FIGURE.id,
+        "id": FIGURE.id,
         "scale": "smoke",
         "seeds": 1,
         "backbone": encoder(layers),
         "tasks": None if task is None else (task,),
     }
-    return Request(**(fields | asked))
+    return made(**(fields | asked))
 
 
 def by_place(seed: int, metric: str, span: Span | None) -> float:

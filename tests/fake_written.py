@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fake_contents import environment
+from request_samples import made
 
 from repro.papers.hyperformer.scores import PRINTED
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, TextToText, run_key
 from repro.spec.contents import Contents
 from repro.spec.counts import total_parameters, trained_parameters
@@ -23,9 +24,9 @@ Value = Callable[[RunSpec, str, str], float]
 
 def request(table: str = "Hyperformer-1", scale: Scale = "paper", **asked: Any) -> Request:
     """A request as the command line makes it, without looking for data."""
-    fields: dict[str, Any] = {"table": table, "scale": scale, "seeds": 1}
+    fields: dict[str, Any] = {"id": table, "scale": scale, "seeds": 1}
     revisions = {} if scale == "paper" else {"data_revisions": REVISIONS}
-    return Request(**(fields | revisions | asked))
+    return made(**(fields | revisions | asked))
 
 
 def store_run(
@@ -74,7 +75,7 @@ def store_run(
 
 def store_all(store: Store, asked: Request, value: Value) -> list[RunSpec]:
     """Stores every run behind a request; returns them."""
-    specs = ARTEFACTS[asked.table].runs(asked)
+    specs = ARTEFACTS[asked.id].runs(asked)
     for spec in specs:
         store_run(store, spec, value)
     return specs

@@ -15,7 +15,7 @@ from typing import Any
 
 from repro.errors import ReproError
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
-from repro.papers.tables import Request
+from repro.papers.request import SHORT_NAMES, Request, settings_of
 from repro.report.figures.kinds import view_figure
 from repro.report.files import command_line, saved_requests
 from repro.report.view import view_table
@@ -71,7 +71,9 @@ def request_of(id: str, options: dict[str, Any]) -> Request:
     given = {"seeds": ARTEFACTS[id].default_seeds[options["scale"]]} | options
     if "backbone" in given:
         given["backbone"] = KNOWN[given["backbone"]]
-    return Request(table=id, **given)
+    short = {name: given.pop(name) for name in SHORT_NAMES if name in given}
+    given["settings"] = given.get("settings", {}) | settings_of(**short)
+    return Request(id=id, **given)
 
 
 def keys() -> Iterator[dict[str, Any]]:
@@ -93,15 +95,15 @@ def cells(stores: Iterable[Path] = STORES) -> Iterator[dict[str, Any]]:
         store = Store(path)
         for request in saved_requests(store):
             asked = {"store": path.name, "command": command_line(request)}
-            if request.table in FIGURES:
-                view = view_figure(FIGURES[request.table], request, store)
+            if request.id in FIGURES:
+                view = view_figure(FIGURES[request.id], request, store)
                 yield asked | {"figure": view.document, "runs": list(view.runs)}
             else:
                 yield from (asked | line for line in _of_table(request, store))
 
 
 def _of_table(request: Request, store: Store) -> Iterator[dict[str, Any]]:
-    for row in view_table(TABLES[request.table], request, store).rows:
+    for row in view_table(TABLES[request.id], request, store).rows:
         for cell in row.cells:
             printed, ours = cell.published, cell.reproduced
             yield {

@@ -10,10 +10,10 @@ from fake_glue import by_task, task_of
 from safetensors.torch import save
 
 from repro.backbones.load import Encoder, load_encoder
-from repro.cli.options import find_folders
+from repro.cli.requests import find_folders
 from repro.errors import MissingData
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, run_key
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.kinds import trains_encoder

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from request_samples import made
 from run_samples import cells, run_spec, written
 
-from repro.papers.tables import Request
 from repro.papers.three_shared.runs import run_of
 from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, T5FineTuning
 from repro.words import counted, duration, run_name, size
 
 
 def named(variant: str, **asked: Any) -> str:
-    request = Request("3-shared-2", "smoke", 1, **asked)
+    request = made(id="3-shared-2", scale="smoke", seeds=1, **asked)
     return run_name(run_of(variant, "cola", request, 1))
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
+from repro.cli import requests
 from repro.errors import ReproError
 from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS, find_paper
@@ -43,7 +44,7 @@ def command(
 
 def check_scale(given: str | None) -> str | None:
     """The scale; claims are not judged at smoke scale."""
-    scale = None if given is None else o.check_scale(given)
+    scale = None if given is None else requests.check_scale(given)
     if scale == "smoke":
         raise ReproError(
             "Claims are not judged at smoke scale, whose rows are generated: take --scale paper or "

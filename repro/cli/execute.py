@@ -18,7 +18,7 @@ from repro.engine.jobs import Execution, Job, holders
 from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingModel, ReproError
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec.counts import trained_parameters
 from repro.store.store import Store
 from repro.words import counted, duration, run_name, size

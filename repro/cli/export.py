@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from repro.cli import options as o
-from repro.cli.grouped import grouped
+from repro.cli.requests import find_folders
 from repro.cli.scales import choose
 from repro.errors import ReproError, UnknownName
 from repro.papers.registry import TABLES, find_table
-from repro.papers.tables import Request, Row, Table
+from repro.papers.request import Request
+from repro.papers.tables import Row, Table
 from repro.report.files import command_line, file_name, table_name, write_artefact
 from repro.server.archive import Manifest
 from repro.server.choice import Pick, check_seed, find_row, pick_runs, refusal, slug
@@ -29,7 +30,7 @@ from repro.training.environment import prepare_process, prepare_torch
 FOLDER = "submissions"
 
 
-@grouped
+@o.grouped
 def command(
     to: Annotated[str, typer.Argument(metavar="glue", help="The server: glue.")],
     id: Annotated[str, typer.Argument(help="Table, for example 3-shared-2.")],
@@ -69,7 +70,7 @@ def command(
     on = prepare_torch(o.check_device(device), threads=threads, deterministic=False, tf32=False)
     with FileProgress() as progress:
         made = make_submission(
-            picks, rows, o.find_folders(asked.backbone, request.backbone), on, progress.tell
+            picks, rows, find_folders(asked.get("backbone"), request.backbone), on, progress.tell
         )
     path = out or default_path(request, chosen, number)
     _write(made, path, request, chosen, number)
@@ -106,7 +107,7 @@ def _filled(pick: Pick) -> str:
 def _write(made: Submission, path: Path, request: Request, row: Row, seed: int) -> None:
     """Writes the archive, then the manifest that names its digest."""
     manifest = Manifest(
-        table=request.table,
+        table=request.id,
         row=row.name,
         seed=None if row.select == "best" else seed,
         scale=request.scale,

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
-from repro.cli.grouped import grouped
 from repro.cli.scales import choose_shown
 from repro.cli.table import train
 from repro.engine.plan import make_plan
@@ -24,14 +23,11 @@ from repro.report.render import json_text
 from repro.store.store import Store
 
 
-@grouped
+@o.grouped
 def command(
     id: Annotated[str, typer.Argument(help="Figure, for example ablation-heatmap.")],
     asked: o.Asked,
     how: o.How,
-    method: Annotated[
-        str | None, typer.Option(help="The model that is drawn: not-shared, 3-shared, houlsby, ...")
-    ] = None,
     no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, draw only.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
     json: o.JsonOption = False,
@@ -43,10 +39,10 @@ def command(
     Example: python -m repro figure ablation-heatmap --scale smoke
     """
     results, figure = o.open_store(store), find_figure(id)
-    request, trained = choose_shown(figure, asked, results, method, device=how.device)
+    request, trained = choose_shown(figure, asked, results, device=how.device)
     check_writable(out / FOLDER)
     if trained and not no_run:
-        train(request, results, how.execution(asked.backbone, request.backbone), retry=retry)
+        train(request, results, how.execution(asked, request.backbone), retry=retry)
     view = view_figure(figure, request, results)
     paths = write_figure(view, out)
     sys.stdout.write(json_text(as_json(view)) if json else as_text(view, paths))

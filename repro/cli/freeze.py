@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
+from repro.cli.requests import find_folders
 from repro.cli.why import find_run
 from repro.engine.frozen import frozen_adapters
 from repro.report.files import write_artefact
@@ -15,13 +16,15 @@ from repro.report.files import write_artefact
 FOLDER = "adapters"
 
 
+@o.grouped
 def command(
     run: Annotated[str, typer.Argument(help="A run of HyperFormer: its key or first digits.")],
     task: Annotated[str, typer.Option(help="A task that it was trained on, for example rte.")],
     out: Annotated[
         Path | None, typer.Option(help="The file (default: adapters/RUN.TASK.safetensors).")
     ] = None,
-    backbone: o.BackboneOption = None,
+    *,
+    asked: o.AskedBackbone,
     store: o.StoreOption = None,
 ) -> None:
     """Writes the adapters that HyperFormer generates for a task as plain ones, without generators.
@@ -37,7 +40,7 @@ def command(
 
     results = o.open_store(store)
     key = find_run(run, results.specs())
-    plain, tensors = frozen_adapters(results, key, task, o.find_folders(backbone))
+    plain, tensors = frozen_adapters(results, key, task, find_folders(asked.get("backbone")))
     path = out or Path(FOLDER) / f"{key[:12]}.{task}.safetensors"
     write_artefact(path, save(tensors, metadata={"run": plain.model_dump_json()}))
     size = sum(tensor.numel() for tensor in tensors.values())

@@ -10,20 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
-from repro.cli.grouped import grouped
+from repro.cli.requests import all_unavailable, gap_lines
 from repro.cli.scales import choose
-from repro.cli.tasks import gap_lines, unavailable
 from repro.engine.cost import estimate, stored_speed
 from repro.engine.plan import Plan, PlannedRun, make_plan
 from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
-from repro.papers.tables import Request, Row, Table
+from repro.papers.request import Request
+from repro.papers.tables import Row, Table
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec import run_key
 from repro.words import counted, duration, run_name, size
 
 
-@grouped
+@o.grouped
 def command(
     asked: o.Asked,
     ids: Annotated[
@@ -53,7 +53,7 @@ def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
     """Rows that are selected: how many runs that is, how many of them other rows need, too."""
     found = []
     for request in requests:
-        table = TABLES.get(request.table)
+        table = TABLES.get(request.id)
         if table is None or all(row.select == "mean" for row in table.rows):
             continue
         table = table.shown(request)
@@ -61,7 +61,7 @@ def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
         needed = Counter(key for own in keys.values() for key in own)
         found += [
             {
-                "table": request.table,
+                "table": request.id,
                 "row": name,
                 "runs": len(own),
                 "shared": sum(needed[key] > 1 for key in own),
@@ -129,7 +129,7 @@ def as_json(plan: Plan, requests: Sequence[Request]) -> dict[str, Any]:
     jobs = {key: job.id for job in plan.jobs for key in job.keys}
     return {
         "scale": requests[0].scale,
-        "unavailable": unavailable(requests),
+        "unavailable": all_unavailable(requests),
         "sweeps": sweeps(requests),
         "runs": [
             {

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
-from repro.cli.grouped import grouped
+from repro.cli.requests import gap_lines
 from repro.cli.scales import choose
-from repro.cli.tasks import gap_lines
 from repro.engine.jobs import sweep_jobs
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
@@ -18,7 +17,7 @@ from repro.report.counted import count_missing
 from repro.report.files import save_request
 
 
-@grouped
+@o.grouped
 def command(
     ids: Annotated[list[str], typer.Argument(help="Tables and figures, for example 3-shared-2.")],
     asked: o.Asked,
@@ -32,7 +31,7 @@ def command(
     """
     results = o.open_store(store)
     requests = choose([find_artefact(id) for id in ids], asked, results, device=how.device)
-    execution = how.execution(asked.backbone, requests[0].backbone)
+    execution = how.execution(asked, requests[0].backbone)
     sweep_jobs(results)
     plan = make_plan(requests, results, o.any_speed(), retry_failed=retry)
     for request in requests:  # before the first job: `status` tells of it meanwhile
@@ -42,8 +41,8 @@ def command(
 
         train_missing(requests, results, execution, retry=retry)
     for request in requests:
-        if request.table in TABLES:
-            for problem in count_missing(TABLES[request.table], request, results):
+        if request.id in TABLES:
+            for problem in count_missing(TABLES[request.id], request, results):
                 print(f"Not counted: {problem}")
     plan = make_plan(requests, results, o.any_speed())
     done = len(plan.runs) - len(plan.missing)

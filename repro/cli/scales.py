@@ -6,13 +6,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from repro.cli.options import SCALES, Asked, bare_request, check_scale, trains_on, with_data
-from repro.cli.tasks import narrowed
+from repro.cli.options import trains_on
+from repro.cli.requests import (
+    SCALES,
+    Asked,
+    bare_request,
+    narrowed,
+    typed_as,
+    unused_settings,
+    with_data,
+)
 from repro.engine.cost import stored_speed
 from repro.engine.plan import Plan, make_plan
-from repro.errors import MissingData
+from repro.errors import MissingData, ReproError
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Artefact, Request
+from repro.papers.request import Request
+from repro.papers.tables import Artefact
 from repro.report.files import command_line, saved_requests, table_name
 from repro.spec import Scale, run_key
 from repro.store.store import Store
@@ -25,7 +34,6 @@ def choose(
     artefacts: Sequence[Artefact],
     asked: Asked,
     store: Store,
-    method: str | None = None,
     *,
     device: str = "auto",
 ) -> list[Request]:
@@ -33,26 +41,42 @@ def choose(
 
     Auto takes the largest scale that is stored whole, else the largest that fits the budget on the
     device that would train. A larger scale that was not considered, because its data cannot be had,
-    has a line of its own; so has what `--tasks` leaves out of several artefacts.
+    has a line of its own; so has what `--tasks` and `--set` leave out of several artefacts.
     """
-    pairs, scale = narrowed(artefacts, asked), check_scale(asked.scale)
+    pairs, scale = narrowed(artefacts, asked), asked.get("scale")
     saved = saved_requests(store)
     if scale is not None:
-        return _at(scale, pairs, store, saved, method)
-    found, barred = _considered(pairs, store, saved, method)
-    scale, why = _chosen(found, asked.budget, store, trains_on(device))
+        found = _at(scale, pairs, store, saved)
+        _tell_unused(found, asked)
+        return found
+    considered, barred = _considered(pairs, store, saved)
+    scale, why = _chosen(considered, asked["budget"], store, trains_on(device))
+    _tell_unused(considered[scale], asked)
     print(f"Scale: {scale} ({why}).", file=sys.stderr)
     for other, problem in barred.items():
         if SCALES.index(other) < SCALES.index(scale):
             print(f"Not {other}: {problem}", file=sys.stderr)
-    return found[scale]
+    return considered[scale]
+
+
+def _tell_unused(requests: Sequence[Request], asked: Asked) -> None:
+    """Says which of several artefacts a setting was left out of. Raises ReproError for a setting
+    that was left out of all.
+    """
+    for path in asked.get("settings", {}):
+        left = [request.id for request in requests if path not in request.settings]
+        if len(left) == len(requests):
+            raise ReproError(
+                f"No run of {', '.join(left)} has a {path}: leave out {typed_as(path)}."
+            )
+        if left:
+            print(f"Left out: {typed_as(path)} of {', '.join(left)}.", file=sys.stderr)
 
 
 def choose_shown(
     artefact: Artefact,
     asked: Asked,
     store: Store,
-    method: str | None = None,
     *,
     device: str = "auto",
 ) -> tuple[Request, bool]:
@@ -62,15 +86,14 @@ def choose_shown(
     then the most cells. stderr names the others. A variant with settings is shown as it is; what
     the artefact's own setting lacks is trained if it fits the budget.
     """
-    bare = replace(asked, budget=Asked().budget, scale=asked.scale.lower(), set=asked.set or None)
-    variants = stored_variants(artefact, store) if bare == Asked() and method is None else []
+    variants = stored_variants(artefact, store) if asked.keys() <= {"budget"} else []
     if not variants:
-        return choose([artefact], asked, store, method, device=device)[0], True
+        return choose([artefact], asked, store, device=device)[0], True
     best, *others = variants
     speed = stored_speed(store.root, trains_on(device))
     plan = make_plan([best.request], store, speed, retry_failed=False)
     seconds = plan.estimate().seconds
-    fits = seconds <= asked.budget * 3600
+    fits = seconds <= asked["budget"] * 3600
     trained = not plan.jobs or (fits and _is_own(artefact, best.request, store))
     print(f"Scale: {best.request.scale} ({_why(best, plan)}).", file=sys.stderr)
     if not trained:
@@ -102,7 +125,7 @@ def stored_variants(artefact: Artefact, store: Store) -> list[Variant]:
     """Of a table or figure, what was asked for in this store and is stored at least in part: the
     best one first.
     """
-    asked = [request for request in saved_requests(store) if request.table == artefact.id]
+    asked = [request for request in saved_requests(store) if request.id == artefact.id]
     variants = [found for one in asked if (found := _variant(one, store)) is not None]
     return sorted(variants, key=lambda one: (SCALES.index(one.request.scale), -one.done))
 
@@ -111,7 +134,7 @@ def _variant(request: Request, store: Store) -> Variant | None:
     """The variant, None where nothing of it is stored."""
     from repro.report.reproduce import view_of
 
-    wanted = ARTEFACTS[request.table].wanted(request)
+    wanted = ARTEFACTS[request.id].wanted(request)
     if wanted and all(store.read(run_key(spec)) is None for spec in wanted):
         return None
     view = view_of(request, store)
@@ -121,7 +144,7 @@ def _variant(request: Request, store: Store) -> Variant | None:
 def _is_own(artefact: Artefact, request: Request, store: Store) -> bool:
     """Whether the request is what the scale alone asks for here and now."""
     try:
-        return _at(request.scale, [(artefact, Asked())], store, (), None) == [request]
+        return _at(request.scale, [(artefact, {})], store, ()) == [request]
     except MissingData:
         return False
 
@@ -129,7 +152,7 @@ def _is_own(artefact: Artefact, request: Request, store: Store) -> bool:
 def _why(variant: Variant, plan: Plan) -> str:
     if not plan.runs:
         return "nothing is to be trained"
-    if table_name(variant.request) == f"{variant.request.table}.{variant.request.scale}":
+    if table_name(variant.request) == f"{variant.request.id}.{variant.request.scale}":
         return "all its runs are stored" if not plan.missing else f"stored, {variant.share}"
     return f"the largest that is stored, {variant.share}: {table_name(variant.request)}"
 
@@ -139,12 +162,15 @@ def _at(
     pairs: Sequence[Pair],
     store: Store,
     saved: Sequence[Request],
-    method: str | None,
 ) -> list[Request]:
-    return [
-        _with_data(artefact, bare_request(artefact, scale, asked, method, saved), store, saved)
-        for artefact, asked in pairs
-    ]
+    """The requests with their data; of several, each without what none of its runs has."""
+    found = []
+    for artefact, asked in pairs:
+        bare = bare_request(artefact, scale, asked, saved)
+        unused = unused_settings(bare, artefact) if len(pairs) > 1 else ()
+        used = {path: value for path, value in bare.settings.items() if path not in unused}
+        found.append(_with_data(artefact, replace(bare, settings=used), store, saved))
+    return found
 
 
 def _with_data(
@@ -165,11 +191,9 @@ def _with_data(
 
 def _lacks_data(found: Request, known: Request) -> bool:
     """Whether the two differ in data alone, of which this machine has none of its own."""
-    here = {"": found.data_revision, **found.data_revisions}
-    there = {"": known.data_revision, **known.data_revisions}
+    here, there = found.data_revisions, known.data_revisions
     same = replace(
         found,
-        data_revision=known.data_revision,
         data_revisions=known.data_revisions,
         unavailable=known.unavailable,
         pools=known.pools,
@@ -182,14 +206,14 @@ def _is_whole(request: Request, store: Store) -> bool:
 
 
 def _considered(
-    pairs: Sequence[Pair], store: Store, saved: Sequence[Request], method: str | None
+    pairs: Sequence[Pair], store: Store, saved: Sequence[Request]
 ) -> tuple[dict[Scale, list[Request]], dict[Scale, str]]:
     """The requests at each scale, largest first, and why a scale has none."""
     found: dict[Scale, list[Request]] = {}
     barred: dict[Scale, str] = {}
     for scale in SCALES:
         try:
-            found[scale] = _at(scale, pairs, store, saved, method)
+            found[scale] = _at(scale, pairs, store, saved)
         except MissingData as problem:
             barred[scale] = str(problem)
     return found, barred

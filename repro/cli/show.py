@@ -10,9 +10,11 @@ import typer
 
 from repro.cli import options as o
 from repro.cli import show_figure
+from repro.cli.requests import bare_request, check_scale, with_data
 from repro.errors import MissingData
 from repro.papers.registry import FIGURES, AnyFigure, find_artefact
-from repro.papers.tables import Artefact, Request, Table
+from repro.papers.request import Request
+from repro.papers.tables import Artefact, Table
 from repro.report import protocol
 from repro.report.captions import setting
 from repro.report.layout import text_table
@@ -22,12 +24,12 @@ from repro.spec.counts import trained_parameters
 from repro.words import counted, run_name
 
 
+@o.grouped
 def command(
     id: Annotated[str, typer.Argument(help="Table or figure, for example ResAdapters-1.")],
     scale: Annotated[str, typer.Option(help="paper, reduced or smoke.")] = "paper",
-    backbone: o.BackboneOption = None,
-    tasks: o.TasksOption = None,
-    as_released: o.AsReleasedOption = False,
+    *,
+    asked: o.AskedOfRuns,
     json: o.JsonOption = False,
 ) -> None:
     """Prints what the paper says, what we use and where each value comes from.
@@ -35,21 +37,11 @@ def command(
     Example: python -m repro show ResAdapters-1 --as-released
     """
     artefact = find_artefact(id)
-    chosen = o.check_scale(scale)
+    chosen = check_scale(scale)
     if chosen is None:
         chosen = "paper"
         print("Scale: paper (what is published; auto is for what is trained).", file=sys.stderr)
-    request = _with_data(
-        Request(
-            table=artefact.id,
-            scale=chosen,
-            seeds=artefact.default_seeds[chosen],
-            backbone=o.find_backbone(backbone),
-            tasks=o.split_tasks(tasks),
-            as_released=as_released,
-        ),
-        artefact,
-    )
+    request = _with_data(bare_request(artefact, chosen, asked), artefact)
     if isinstance(artefact, Table):
         runs = first_runs(artefact, request)
         document = as_json(artefact, request, runs)
@@ -63,7 +55,7 @@ def command(
 def _with_data(request: Request, artefact: Artefact) -> Request:
     """With the data found here, or as it is: the protocol can be read without."""
     try:
-        return o.with_data(request, artefact)
+        return with_data(request, artefact)
     except MissingData:
         return request
 

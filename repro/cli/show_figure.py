@@ -10,7 +10,7 @@ from repro.papers.curves import Curves, Mark
 from repro.papers.embeddings import Embeddings
 from repro.papers.published import Published
 from repro.papers.registry import AnyFigure
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.papers.three_shared.figures import published_drops
 from repro.spec import RunSpec
 from repro.spec.glue import GLUE

@@ -10,13 +10,12 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
-from repro.cli.grouped import grouped
 from repro.cli.scales import choose_shown
 from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED, UnknownName
 from repro.papers.registry import find_table
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.counted import count_missing
 from repro.report.files import (
     check_writable,
@@ -38,7 +37,7 @@ FORMATS: dict[str, Callable[[TableView], str]] = {
 }
 
 
-@grouped
+@o.grouped
 def command(
     id: Annotated[str, typer.Argument(help="Table, for example ResAdapters-1.")],
     asked: o.Asked,
@@ -62,7 +61,12 @@ def command(
     if not no_run:
         check_writable(out / "tables")
         if trained:
-            train(request, results, how.execution(asked.backbone, request.backbone), retry=retry)
+            train(
+                request,
+                results,
+                how.execution(asked, request.backbone),
+                retry=retry,
+            )
         for problem in count_missing(table, request, results):
             print(f"Not counted: {problem}", file=sys.stderr)
     view = view_table(table, request, results)

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
+from repro.cli.requests import SCALES, make_request
 from repro.engine.plan import PlannedRun, make_plan, planned
 from repro.errors import MissingData, ReproError
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import saved_requests
 from repro.report.render import json_text
 from repro.spec import RunSpec, run_key
@@ -47,9 +48,7 @@ def command(
 def runs_of(requests: Iterable[Request]) -> dict[str, RunSpec]:
     """Key -> spec of all their runs."""
     return {
-        run_key(spec): spec
-        for request in requests
-        for spec in ARTEFACTS[request.table].runs(request)
+        run_key(spec): spec for request in requests for spec in ARTEFACTS[request.id].runs(request)
     }
 
 
@@ -57,10 +56,10 @@ def default_runs() -> tuple[dict[str, RunSpec], list[str]]:
     """The runs of every table and figure at every scale, and why some could not be listed."""
     found: dict[str, RunSpec] = {}
     barred: dict[str, None] = {}
-    for scale in o.SCALES:
+    for scale in SCALES:
         for artefact in ARTEFACTS.values():
             try:
-                found |= runs_of([o.make_request(artefact, scale, o.Asked())])
+                found |= runs_of([make_request(artefact, scale)])
             except MissingData as lack:  # that scale has no runs to look through
                 barred[f" Not looked through for lack of data: {lack}"] = None
     return found, list(barred)

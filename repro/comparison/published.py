@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from repro.papers.names import PAPERS
 from repro.papers.published import load_published, table_names
-from repro.papers.registry import FIGURES, TABLES
+from repro.papers.registry import FIGURES, TABLES, find_artefact
 from repro.papers.tables import Table
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def published_frame(artefact: str | None = None) -> pandas.DataFrame:
     """One row for each published number, in the order of papers and files.
 
     Args:
-        artefact: the id of a table or figure, to have only the numbers that it shows.
+        artefact: the id of a table, or of a figure that draws a whole CSV file, in any case: only
+            the numbers that it shows. The few points that other figures quote are numbers of
+            running text, which belong to no artefact.
 
     Returns:
         A frame with the columns of the CSV files (see `repro.papers.published`), and
@@ -45,9 +47,14 @@ def published_frame(artefact: str | None = None) -> pandas.DataFrame:
 
         `value` and `sd` are float64, `n` and `decimals` Int64, `kind` is a category, all others are
         strings; what is absent is missing (NaN or <NA>), never "".
+
+    Raises:
+        UnknownName: no table or figure has this id.
     """
     import pandas
 
+    if artefact is not None:
+        artefact = find_artefact(artefact).id
     shown = _shown(artefact)
     rows = [
         asdict(cell)

@@ -9,7 +9,7 @@ from typing import Literal
 from repro.engine.cost import Estimate, Speed, estimate_all
 from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, run_key
 from repro.store.blocked import blocker, lacking
 from repro.store.result import Failure
@@ -68,13 +68,13 @@ def make_plan(
     tables: dict[str, list[str]] = {}
     wanted: set[str] = set()
     for request in requests:
-        artefact = ARTEFACTS[request.table]
+        artefact = ARTEFACTS[request.id]
         wanted.update(map(run_key, artefact.wanted(request)))
         for spec in artefact.runs(request):
             key = run_key(spec)
             specs.setdefault(key, spec)
-            if request.table not in tables.setdefault(key, []):
-                tables[key].append(request.table)
+            if request.id not in tables.setdefault(key, []):
+                tables[key].append(request.id)
     runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
     return Plan(tuple(runs), tuple(jobs_for(trained, store)), speed)
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from repro.errors import ReproError
 from repro.papers.figures import choice
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, run_key
 from repro.spec.tasks import GlueName
 

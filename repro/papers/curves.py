@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from repro.errors import ReproError
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, run_key
 
 MEDIAN, MEAN = "median", "mean"

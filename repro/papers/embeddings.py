@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from repro.errors import ReproError
 from repro.papers.figures import choice
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, TextToText
 from repro.spec.t5 import WrittenName
 

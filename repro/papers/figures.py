@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 from repro.errors import ReproError, UnknownName
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
 from repro.spec.tasks import GlueName
 

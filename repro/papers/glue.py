@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from repro.papers.margins import for_rows
+from repro.papers.request import Request
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
-from repro.papers.tables import SERVER, Request, Score
+from repro.papers.tables import SERVER, Score
 from repro.papers.texts import DATA as TEXT_DATA
 from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import KNOWN, MINILM
@@ -113,13 +114,6 @@ def encoder(request: Request, published: str, source: Source) -> tuple[Backbone,
     if request.scale != "paper":
         return KNOWN[MINILM], assumed(f"{request.scale} scale: a small encoder")
     return KNOWN[published], source
-
-
-def bottleneck(request: Request) -> Setting:
-    """The adapter size that the user set by hand, if any."""
-    if request.bottleneck is None:
-        return {}
-    return {"method.size": (request.bottleneck, assumed("asked for with --bottleneck"))}
 
 
 METRICS = {"matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "spearman": "Spearman"}

@@ -6,11 +6,12 @@
 | kind | `score`, `count`, `share` (in percent), `ratio` (a multiple of a model's size), `number` \
 (a setting, or a function's value); `list` (several numbers) and `words` have no value |
 | value | a plain number, in whole units: 40000 where the paper prints "40k" |
-| sd | what stands behind ±: the standard deviation over runs, if metric or note say no other |
-| n | the number of runs behind the value |
-| decimals | digits that the paper prints behind the point, 1 of "1.5k" |
-| printed | the cell as the paper writes it, if that is not just the value: "9.0x", "40k"; of a \
-`list` its numbers, separated by commas; of `words` the words |
+| sd | the number after ±: the standard deviation over runs, unless `metric` or `note` says \
+that it is a standard error or the error of reading a picture |
+| n | the number of runs that the value is the mean or the best of |
+| decimals | digits after the decimal point as printed: 1 for "1.5k" |
+| printed | the cell as the paper prints it, where that differs from `value`: "9.0x", "40k"; for \
+a `list` its numbers, separated by commas; for `words` the words |
 | bound | `about`, `above` or `within`, if the value is not exact |
 | note | a remark |
 | source | who printed it |
@@ -105,10 +106,10 @@ def _cell(record: dict[str, str], where: str) -> Published:
     """A typed row. A mistyped score must not become a cell without a number, a seeming gap."""
     value, sd = (_number(record[name], where) for name in ("value", "sd"))
     kind, bound, text = record["kind"], record["bound"], record["printed"] or record["value"]
-    if kind not in KINDS or bound not in BOUNDS:
-        raise ReproError(
-            f"{where}: kind '{kind}' and bound '{bound}' must be one of {KINDS} and of {BOUNDS}."
-        )
+    for name, given, known in (("kind", kind, KINDS), ("bound", bound, BOUNDS)):
+        if given not in known:
+            choices = ", ".join(one or "empty" for one in known)
+            raise ReproError(f"{where}: {name} '{given}' is none of {choices}.")
     if (value is None) != (kind in ("list", "words")) or not text:
         needs = "what is printed, and no value" if kind in ("list", "words") else "a value"
         raise ReproError(f"{where}: a cell of kind '{kind}' needs {needs}.")

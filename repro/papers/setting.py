@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from repro.errors import ReproError
-from repro.papers.tables import Request
+from repro.papers.request import BOTTLENECK, Request
 from repro.spec import Backbone, Method, RunSpec, Source, run_key
 from repro.spec.limits import check_run
 
@@ -44,17 +44,18 @@ def borrowed(setting: Setting, why: str, origins: tuple[str, ...] = ("paper", "c
 
 
 def asked_for(request: Request) -> Setting:
-    """What the user set by hand for data and recipe, whatever the scale says; 0 is no cap."""
-    asked = {
-        "task.train_rows": request.train_rows,
-        "task.evaluation_rows": request.evaluation_rows,
-        "recipe.epochs": request.epochs,
-        "recipe.learning_rate": request.learning_rate,
-        "recipe.precision": request.precision,
-    }
-    found = {k: (v or None, assumed("asked for")) for k, v in asked.items() if v is not None}
-    by_hand = assumed("asked for with --set")
-    return found | {path: (value, by_hand) for path, value in request.settings.items()}
+    """What the user set by hand, whatever the scale says; a bottleneck is the adapters' size."""
+    by_hand = assumed("asked for")
+    found: Setting = {path: (value, by_hand) for path, value in request.settings.items()}
+    if BOTTLENECK in found:
+        found["method.size"] = found[BOTTLENECK]
+    return found
+
+
+def width_of(request: Request) -> int | None:
+    """The width of cells or adapters that the user set by hand, if any."""
+    width: int | None = request.settings.get(BOTTLENECK, request.settings.get("method.size"))
+    return width
 
 
 def make_run(

@@ -1,68 +1,17 @@
-"""What a published table is, and what a user may ask of it."""
+"""What a published table is."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from repro.errors import MissingData, ReproError
 from repro.papers.margins import WIDEST, half_of
 from repro.papers.published import Published, load_published
-from repro.spec import Backbone, RunSpec, Scale, TextToText, run_key
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One table or figure at one scale, as a user asked for it. What is None is the scale's own.
-
-    `data_revisions` names the data found for each task but squad2 (None: the published rows),
-    `unavailable` why a task's data cannot be had here: its cells are gaps. `server`: scores that
-    a test server gave stand in place of those of validation rows. `pools`: the split that a task's
-    training rows are drawn from, where that is not "train". `sections`: only these parts of a
-    table; `published_layers`: the printed architecture in place of one selected here. `settings`:
-    fields of a run ("method.form") set by hand, where a run has them.
-    """
-
-    table: str
-    scale: Scale
-    seeds: int
-    backbone: Backbone | None = None
-    data_revision: str | None = None
-    data_revisions: dict[str, str | None] = field(default_factory=dict)
-    unavailable: dict[str, str] = field(default_factory=dict)
-    tasks: tuple[str, ...] | None = None
-    method: str | None = None
-    train_rows: int | None = None
-    evaluation_rows: int | None = None
-    epochs: int | None = None
-    learning_rate: float | None = None
-    bottleneck: int | None = None
-    precision: str | None = None
-    as_released: bool = False
-    server: bool = False
-    pools: dict[str, Literal["validation"]] = field(default_factory=dict)
-    sections: tuple[str, ...] | None = None
-    published_layers: bool = False
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    def declared(self) -> Request:
-        """What the artefact itself declares at paper scale, of the tasks and in the reading that
-        are asked for: nothing is set by hand but the number of seeds.
-        """
-        return Request(
-            self.table,
-            "paper",
-            self.seeds,
-            tasks=self.tasks,
-            as_released=self.as_released,
-            published_layers=self.published_layers,
-        )
-
-    def __hash__(self) -> int:
-        """Of fields that have one, so that what is made for a request can be remembered."""
-        return hash((self.table, self.scale, self.seeds))
+from repro.papers.request import Request
+from repro.spec import RunSpec, Scale, TextToText, run_key
 
 
 class Artefact(Protocol):

@@ -185,7 +185,7 @@ def _rows(view: TableView, columns: Sequence[Score]) -> str:
     """The rows behind the scores: by their split, where it is not one for all."""
     if view.request.server:
         return SERVER
-    cap = view.request.evaluation_rows or view.lead.task.evaluation_rows
+    cap = view.request.settings.get("task.evaluation_rows") or view.lead.task.evaluation_rows
     most = f"at most {cap:,} " if cap else ""
     tested = [column.name for column in columns if column.split == "test"]
     if not tested:

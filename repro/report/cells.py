@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 from repro.papers.published import Published
-from repro.papers.tables import Column, Fact, Mean, Printed, Request, Row, Score, Table, Value
+from repro.papers.request import Request
+from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table, Value
 from repro.report.counted import read_count
 from repro.report.declared import OF_A_COUNT, Behind, runs_differ, settings_differ
 from repro.report.runs_found import Found, Lookup, kept_epoch, varying

@@ -12,7 +12,8 @@ from repro.papers.claims import Ours
 from repro.papers.curves import Curves
 from repro.papers.figures import Figure
 from repro.papers.registry import FIGURES, TABLES
-from repro.papers.tables import Fact, Request, Table
+from repro.papers.request import Request
+from repro.papers.tables import Fact, Table
 from repro.report.figures.ablation import grids_differ, lost
 from repro.report.figures.curves import view_curves
 from repro.report.files import saved_requests, table_name
@@ -87,15 +88,15 @@ def sources(store: Store, artefacts: set[str]) -> dict[str, list[Source]]:
     """Everything that was asked for of these artefacts at a scale where claims are judged."""
     found: dict[str, list[Source]] = {name: [] for name in artefacts}
     for request in saved_requests(store):
-        if request.table in artefacts and request.scale in SCALES:
-            found[request.table].append(Source(request, _cells(request, store)))
+        if request.id in artefacts and request.scale in SCALES:
+            found[request.id].append(Source(request, _cells(request, store)))
     return found
 
 
 def _cells(request: Request, store: Store) -> dict[Where, Known]:
-    if request.table in TABLES:
-        return _of_table(TABLES[request.table], request, store)
-    figure = FIGURES[request.table]
+    if request.id in TABLES:
+        return _of_table(TABLES[request.id], request, store)
+    figure = FIGURES[request.id]
     if isinstance(figure, Curves):
         return _of_curves(figure, request, store)
     return _of_heat_map(figure, request, store) if isinstance(figure, Figure) else {}

@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import MissingData
-from repro.papers.tables import Counted, Fact, Request, Table
+from repro.papers.request import Request
+from repro.papers.tables import Counted, Fact, Table
 from repro.spec import GlueTask, RunSpec, TextToText, canonical_json
 from repro.spec.identity import identity_fields, revisions
 from repro.spec.kinds import WRITING

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.runs_found import Lookup
 from repro.report.verified import unverified
 from repro.spec import RunSpec, canonical_json, run_key

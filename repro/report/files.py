@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import StoreError
 from repro.papers.registry import ARTEFACTS, FIGURES
-from repro.papers.tables import Request
+from repro.papers.request import (
+    OPTIONS,
+    SHORT_NAMES,
+    Request,
+    as_typed,
+    option_of,
+    run_fields,
+    short_name,
+)
 from repro.report import latex
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView
@@ -27,48 +36,63 @@ from repro.store.strict_json import json_bytes
 from repro.store.temporary import unfinished_name
 
 REQUEST = TypeAdapter(Request)
-OVERRIDES = ("train_rows", "evaluation_rows", "epochs", "learning_rate", "bottleneck")
-"""Numbers that a user may set by hand, whatever the scale says."""
+LONGEST_TABLE = 60
+"""Characters of a table's or figure's name."""
 LONGEST = 160
-"""Characters of a name: endings and the store's temporary names have to fit into 255, too."""
-PLAIN = "._-+=,"
+"""Characters of any name: endings and the store's temporary names have to fit into 255, too."""
+PLAIN = "._-"
 """Beside letters and digits, what a name may hold."""
+SHORT_VALUE = re.compile(r"[a-z0-9]{1,16}|-?[0-9.]+(e-[0-9]+)?")
+"""A value of a setting that a name holds as it is: no two of them look alike in it."""
 
 
 def table_name(request: Request) -> str:
-    """ResAdapters-1.reduced and all else that was asked for: no setting replaces another's."""
-    parts = [request.table, request.scale]
+    """What the files of a request are called, in at most 60 characters.
+
+    3-shared-2.reduced for the scale's own settings. What else was asked for follows in at most two
+    short parts (3-shared-2.reduced.cola.epochs-3); where these do not say all of it, a digest of
+    all of it ends the name, so that no two requests share one.
+    """
+    own = f"{request.id}.{request.scale}"
+    differing = list(_differing(request))
+    parts = [part for part, _ in differing[:2]]
+    whole = ".".join((own, *parts))
+    said = len(differing) == len(parts) and all(says_all for _, says_all in differing)
+    if said and len(whole) <= LONGEST_TABLE:
+        return whole
+    asked = {name: value for name, value in request_document(request).items() if name in OPTIONS}
+    digest = _digest(canonical_json(asked))[:6]
+    room = LONGEST_TABLE - len(f"{own}..{digest}")
+    shown = ".".join(parts) if len(".".join(parts)) <= room else parts[0][:room].strip("-.")
+    return ".".join(part for part in (own, shown, digest) if part)
+
+
+def _differing(request: Request) -> Iterator[tuple[str, bool]]:
+    """What was asked for beside artefact and scale, each in a few characters, and whether these
+    say all of it.
+    """
     if request.backbone is not None:
-        parts.append(backbone_label(request.backbone))
-    if request.as_released:
-        parts.append("as-released")
-    if request.server:
-        parts.append("server")
-    if request.seeds != ARTEFACTS[request.table].default_seeds[request.scale]:
-        parts.append(f"seeds-{request.seeds}")
-    if request.tasks is not None:
-        parts.append("-".join(request.tasks))
+        name, known = request.backbone.name.split("/")[-1], request.backbone.id in KNOWN
+        yield name if known else _plain(name)[:16], known
+    if request.seeds != ARTEFACTS[request.id].default_seeds[request.scale]:
+        yield f"seeds-{request.seeds}", True
+    for names in (request.tasks, request.sections):
+        if names is not None:
+            yield "-".join(_plain(name) for name in names), True
     if request.method is not None:
-        parts.append(request.method)
-    if request.sections is not None:
-        parts += [section.replace(" ", "-") for section in request.sections]
-    if request.published_layers:
-        parts.append("published-layers")
-    parts += [f"{p.replace('_', '-')}-{_as_given(v)}" for p, v in request.settings.items()]
-    values = {name: getattr(request, name) for name in OVERRIDES}
-    parts += [f"{n.replace('_', '-')}-{v!r}" for n, v in values.items() if v is not None]
-    return file_name(".".join(parts + ([request.precision] if request.precision else [])))
-
-
-def _as_given(value: Any) -> str:
-    """A value of --set as a user gives it: a text as it is, unless it would be read as JSON."""
-    if not isinstance(value, str):
-        return json.dumps(value)
-    try:
-        json.loads("null" if value == "None" else value)
-    except ValueError:
-        return value
-    return json.dumps(value)
+        yield _plain(request.method), request.method == _plain(request.method).lower()
+    for flag in ("as_released", "server", "published_layers"):
+        if getattr(request, flag):
+            yield flag.replace("_", "-"), True
+    order = [option.path for option in SHORT_NAMES.values()]
+    order += [path for path in request.settings if path not in order]
+    for path in (known for known in order if known in request.settings):
+        value, short = request.settings[path], short_name(path)
+        name = short or path.partition(".")[2]
+        given = "0" if short and value is None else as_typed(value)
+        ambiguous = not short and sum(known.endswith(f".{name}") for known in run_fields()) > 1
+        says_all = not ambiguous and SHORT_VALUE.fullmatch(given) is not None
+        yield _plain(f"{name.replace('_', '-')}-{given}"), says_all
 
 
 def backbone_label(backbone: Backbone) -> str:
@@ -188,8 +212,7 @@ def save_request(store: Store, request: Request) -> None:
 
 def _other_data(request: Request, known: Mapping[str, Any]) -> list[str]:
     """The tasks whose data here are not those of a known request of the same name."""
-    here = {"squad2": request.data_revision, **request.data_revisions}
-    there = {"squad2": known.get("data_revision"), **known.get("data_revisions", {})}
+    here, there = request.data_revisions, known.get("data_revisions", {})
     return [task for task in here if there.get(task, here[task]) not in (here[task], None)]
 
 
@@ -197,13 +220,8 @@ def saved_requests(store: Store) -> list[Request]:
     """All remembered requests, by name. One that this version cannot read is left out with a
     warning.
     """
-    found: dict[str, Request] = {}
-    for name, document in sorted(store.requests().items()):
-        request = _read_request(store, name, document)
-        if request is not None and (
-            table_name(request) == name or table_name(request) not in found
-        ):
-            found[table_name(request)] = request
+    read = (_read_request(store, name, document) for name, document in store.requests().items())
+    found = {table_name(request): request for request in read if request is not None}
     return [found[name] for name in sorted(found)]
 
 
@@ -216,9 +234,9 @@ def _read_request(store: Store, name: str, document: Any) -> Request | None:
         problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     else:
         unknown = sorted(set(document) - known)
-        if not unknown and request.table in ARTEFACTS:
+        if not unknown and request.id in ARTEFACTS:
             return request
-        problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.table}"
+        problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.id}"
     store.say(
         f"{store.request_path(name)} was written by another version of this project ({problem}) "
         "and is left out. Give its command again with this version, or delete the file."
@@ -228,28 +246,27 @@ def _read_request(store: Store, name: str, document: Any) -> Request | None:
 
 def command_line(request: Request) -> str:
     """The command that asks for this artefact again; a model's folder is named without its path."""
-    verb = "figure" if request.table in FIGURES else "table"
-    words = ["python", "-m", "repro", verb, request.table, "--scale", request.scale]
-    values = asdict(request)
-    if request.tasks is not None:
-        words += ["--tasks", ",".join(request.tasks)]
-    if request.method is not None:
-        words += ["--method", request.method]
-    if request.seeds != ARTEFACTS[request.table].default_seeds[request.scale]:
-        words += ["--seeds", str(request.seeds)]
-    if request.backbone is not None:
-        known = request.backbone.id in KNOWN
-        label = request.backbone.id if known else backbone_label(request.backbone)
-        words += ["--backbone", label]
-    for name in OVERRIDES:
-        if values[name] is not None:
-            words += [f"--{name.replace('_', '-')}", str(values[name])]
-    if request.precision:
-        words += ["--precision", request.precision]
-    if request.sections is not None:
-        words += ["--section", ",".join(request.sections)]
-    words += ["--published-layers"] * request.published_layers
-    for path, value in request.settings.items():
-        words += ["--set", f"{path}={_as_given(value)}"]
-    words += ["--as-released"] * request.as_released + ["--server"] * request.server
+    verb = "figure" if request.id in FIGURES else "table"
+    words = ["python", "-m", "repro", verb, request.id]
+    for name in OPTIONS:
+        words += _words(request, name)
     return shlex.join(words)
+
+
+def _words(request: Request, name: str) -> list[str]:
+    """An option and its value, as often as it has to be given; none where it is not needed."""
+    option = option_of(name)
+    if name in SHORT_NAMES:
+        given = request.settings.keys() & {SHORT_NAMES[name].path}
+        return [word for path in given for word in (option, str(request.settings[path] or 0))]
+    value = getattr(request, name)
+    if name == "settings":
+        long = [path for path in value if short_name(path) is None]
+        return [word for path in long for word in (option, f"{path}={as_typed(value[path])}")]
+    if name == "seeds" and value == ARTEFACTS[request.id].default_seeds[request.scale]:
+        return []
+    if isinstance(value, bool) or value is None:
+        return [option] if value else []
+    if isinstance(value, Backbone):
+        return [option, value.id if value.id in KNOWN else backbone_label(value)]
+    return [option, ",".join(value) if isinstance(value, tuple) else str(value)]

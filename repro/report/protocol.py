@@ -8,7 +8,8 @@ from typing import Any
 from repro.papers.curves import Curves
 from repro.papers.embeddings import Embeddings
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request, Table
+from repro.papers.request import Request
+from repro.papers.tables import Table
 from repro.report.layout import markdown_table
 from repro.spec import RunSpec, Source
 from repro.spec.identity import flatten, identity_fields
@@ -98,13 +99,13 @@ def _grouped(rows: dict[str, tuple[Value | None, Value | None]], total: int) -> 
 
 def _as_printed(request: Request) -> Request:
     """The same artefact at the paper's scale, nothing set by hand."""
-    bare = Request(request.table, "paper", 1, tasks=request.tasks, method=request.method)
+    bare = Request(request.id, "paper", 1, tasks=request.tasks, method=request.method)
     return replace(bare, as_released=request.as_released, sections=request.sections)
 
 
 def _runs(request: Request) -> dict[str, RunSpec]:
     """Row -> its run; a figure has one, that trains what it shows."""
-    artefact = ARTEFACTS[request.table]
+    artefact = ARTEFACTS[request.id]
     if isinstance(artefact, Table):
         models = {row.name for row in artefact.rows if not row.reference}
         found = first_runs(artefact, request)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from repro.audit.run import findings as audit
 from repro.backbones.describe import LOCAL
 from repro.papers.registry import FIGURES, TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.claims import judge_all
 from repro.report.figures.files import FOLDER
 from repro.report.figures.files import markdown as figure_markdown
@@ -37,9 +37,9 @@ MOST_NAMED = 6
 
 def view_of(request: Request, store: Store) -> View:
     """The table or figure as it stands."""
-    if request.table in FIGURES:
-        return view_figure(FIGURES[request.table], request, store)
-    return view_table(TABLES[request.table], request, store)
+    if request.id in FIGURES:
+        return view_figure(FIGURES[request.id], request, store)
+    return view_table(TABLES[request.id], request, store)
 
 
 def document(views: Sequence[View], store: Store) -> str:
@@ -92,7 +92,7 @@ def _overview(views: Sequence[View]) -> list[str]:
     """One line a table or figure asked for."""
     rows = [
         [
-            view.request.table,
+            view.request.id,
             view.request.scale,
             view.lead.backbone.name,
             f"{view.done}/{view.cells}",

@@ -135,7 +135,7 @@ def _audit(findings: Sequence[Finding]) -> str:
 
 def _missing(views: Sequence[View]) -> str:
     """Cells without a run by their reason, and tables nobody asked for."""
-    asked = {view.request.table for view in views}
+    asked = {view.request.id for view in views}
     absent = [name for name in ARTEFACTS if name not in asked]
     gaps = Counter(cell.reason for cell in cells_of(views) if cell.verdict == "GAP")
     said = [

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from repro.papers.tables import Mean, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import Mean, Row, Score, Table
 from repro.report.cells import Cell, Place, delta_cell, derived_cell, score_cell
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.report.verdicts import with_verdicts

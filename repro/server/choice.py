@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from repro.errors import ReproError, UnknownName
-from repro.papers.tables import NOT_ASKED, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import NOT_ASKED, Row, Score, Table
 from repro.report.cells import Place, score_cell
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, why_missing
@@ -121,7 +122,7 @@ def refusal(
         mends.append(f"{_names(lost)}: to train again with weights, {_again(lost, request, store)}")
     if any(pick.untrained for pick in picks):
         mends.append(f"What is not run is trained by: {command_line(request)}")
-    head = f"{len(picks)} files of a submission of {row.name} ({request.table}) have no predictions"
+    head = f"{len(picks)} files of a submission of {row.name} ({request.id}) have no predictions"
     return ReproError("\n".join([f"{head}:", *lines, *mends]))
 
 

@@ -7,9 +7,9 @@ import io
 from typing import Any
 
 from repro.report.figures.view import FigureView
-from repro.report.files import command_line
+from repro.report.files import command_line, table_name
 from repro.report.protocol import choices
-from repro.site.links import file_name, page_of, run_page
+from repro.site.links import page_of, run_page
 from repro.site.machines import machines
 from repro.site.runs import Runs, Use
 from repro.words import run_name
@@ -28,7 +28,7 @@ def figure_page(view: FigureView, runs: Runs) -> dict[str, Any]:
         "title": f"{view.id}, {view.request.scale} scale",
         "view": view,
         "command_line": command_line(view.request),
-        "picture": f"{file_name(view.request)}.svg",
+        "picture": f"{table_name(view.request)}.svg",
         "head": [name.replace("_", " ") for name in head],
         "rows": rows,
         "runs": shown,

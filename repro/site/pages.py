@@ -16,7 +16,7 @@ from repro.report.render import count, csv_text
 from repro.report.view import TableView
 from repro.site.documents import audit_page, claims_page
 from repro.site.figures import figure_page
-from repro.site.links import file_name, page_of
+from repro.site.links import page_of
 from repro.site.runs import Runs, plain
 from repro.site.summary import entry, index_page
 from repro.site.tables import table_page
@@ -82,7 +82,7 @@ def _templates() -> Environment:
         finalize=_told,
     )
     environment.globals |= {
-        "file_name": file_name,
+        "table_name": table_name,
         "interval": interval,
         "count": count,
         "plain": plain,

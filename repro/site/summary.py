@@ -49,7 +49,7 @@ class Entry:
 def entry(view: TableView | FigureView, cells: Sequence[Shown]) -> Entry:
     """The line of a table or a figure; a figure has no cells with verdicts."""
     return Entry(
-        id=view.request.table,
+        id=view.request.id,
         page=page_of(view.request),
         kind="figure" if isinstance(view, FigureView) else "table",
         scale=view.request.scale,

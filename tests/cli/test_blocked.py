@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from repro.cli.execute import tell_failures
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.engine.jobs import make_job
 from repro.engine.local import Outcome
 from repro.papers.registry import find_artefact
@@ -20,7 +20,7 @@ from repro.store import Store
 from repro.words import run_name
 
 FIGURE = find_artefact("ablation-heatmap")
-REQUEST = make_request(FIGURE, "smoke", Asked())
+REQUEST = make_request(FIGURE, "smoke")
 WORDS = ("ablation-heatmap", "--scale", "smoke")
 
 

@@ -20,7 +20,7 @@ import pytest
 from fake_results import runs_of, store_all, store_result
 from tiny_folder import write_tiny_bert
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.engine.jobs import Execution, make_job, write_job
 from repro.engine.local import LocalExecutor
 from repro.papers.registry import TABLES
@@ -53,7 +53,7 @@ def attempts(folder: Path) -> int:
 def test_a_failed_run_is_told_recorded_and_tried_again(
     cli: Call, store: Store, scenario: Scenario, tmp_path: Path
 ) -> None:
-    asked = make_request(ONE, "smoke", Asked())
+    asked = make_request(ONE, "smoke")
     specs = runs_of(asked)
     for spec in specs[1:]:
         store_result(store, spec)
@@ -92,7 +92,7 @@ def test_a_diverged_run_is_tried_again_only_with_retry(
     cli: Call, store: Store, scenario: Scenario, tmp_path: Path
 ) -> None:
     scenario()
-    specs = runs_of(make_request(ONE, "smoke", Asked()))
+    specs = runs_of(make_request(ONE, "smoke"))
     for spec in specs[1:]:
         store_result(store, spec)
     store.record_failure(run_key(specs[0]), specs[0], "diverged", "not finite", "log")
@@ -181,7 +181,7 @@ def test_status_knows_what_was_asked_for_while_it_is_trained(
 
     monkeypatch.setattr(LocalExecutor, "run", first_job)
     cli(verb, *TABLE[1:])
-    assert seen == [make_request(ONE, "smoke", Asked())]
+    assert seen == [make_request(ONE, "smoke")]
 
 
 @pytest.mark.parametrize("verb", ["table", "run"])
@@ -197,7 +197,7 @@ def test_a_second_process_says_at_once_which_one_trains_the_runs(
     cli: Call, store: Store, scenario: Scenario, tmp_path: Path
 ) -> None:
     scenario()
-    specs = runs_of(make_request(ONE, "smoke", Asked()))
+    specs = runs_of(make_request(ONE, "smoke"))
     folder = write_job(store, make_job(specs), Execution())
     before = (folder / "job.json").read_bytes()
     with store.claim(map(run_key, specs)):
@@ -223,5 +223,5 @@ def test_run_exits_like_table(cli: Call, store: Store, scenario: Scenario) -> No
     stored, failed = answer.out.splitlines()
     assert stored == "0 of 6 runs are stored in runs."
     assert failed.startswith("6 failed: `python -m repro status` says why")
-    store_all(store, make_request(ONE, "smoke", Asked()))
+    store_all(store, make_request(ONE, "smoke"))
     assert cli("run", *TABLE[1:]).code == 0

@@ -13,8 +13,8 @@ from fake_embeddings import FIGURE as EMBEDDINGS
 from fake_embeddings import store_figure
 from fake_spans import FIGURE, store_chain
 
-from repro.cli.options import Asked, make_request
-from repro.papers.tables import Request
+from repro.cli.requests import make_request
+from repro.papers.request import Request
 from repro.report.files import saved_requests
 from repro.spec import run_key
 from repro.store import Store
@@ -25,7 +25,7 @@ DRAW = ["figure", "ablation-heatmap", "--scale", "smoke", "--no-run"]
 
 def smoke(method: str | None = None, **asked: Any) -> Request:
     """A request as `--scale smoke` makes it."""
-    return make_request(FIGURE, "smoke", Asked(**asked), method)
+    return make_request(FIGURE, "smoke", **asked, method=method)
 
 
 def test_a_stored_figure_is_drawn_and_its_files_are_named(
@@ -81,7 +81,7 @@ def test_embeddings_that_no_run_has_learned_name_the_command_that_trains_it(cli:
 
 def test_embeddings_of_either_model_are_drawn_from_its_own_run(cli: Call, store: Store) -> None:
     for method, width in (("hyperformer++", 64), ("hyperformer", 512)):
-        store_figure(store, make_request(EMBEDDINGS, "smoke", Asked(), method))
+        store_figure(store, make_request(EMBEDDINGS, "smoke", method=method))
         words = ["--scale", "smoke", "--method", method, "--json"]
         answer = cli("figure", EMBEDDINGS.id, *words)  # nothing is left to train
         document = json.loads(answer.out)
@@ -163,7 +163,7 @@ def by_deviation(point: Any, task: str, seed: int) -> float:
 
 
 def test_stored_curves_are_drawn_and_remembered(cli: Call, store: Store, tmp_path: Path) -> None:
-    asked = make_request(INIT, "smoke", Asked(epochs=2))
+    asked = make_request(INIT, "smoke", epochs=2)
     store_curves(store, INIT, asked, by_deviation)
     answer = cli(*CURVES, "--epochs", "2")
     assert (answer.code, answer.err) == (0, "")
@@ -183,7 +183,7 @@ def test_stored_curves_are_drawn_and_remembered(cli: Call, store: Store, tmp_pat
 def test_curves_with_missing_runs_are_incomplete_and_a_failed_run_is_told(
     cli: Call, store: Store
 ) -> None:
-    first, second, *_ = INIT.runs(asked := make_request(INIT, "smoke", Asked()))
+    first, second, *_ = INIT.runs(asked := make_request(INIT, "smoke"))
     store_curve_run(store, INIT, asked, first, 70.0)
     answer = cli(*CURVES, "--no-run", "--json")
     document = json.loads(answer.out)
@@ -222,7 +222,7 @@ def test_show_of_the_heat_map_prints_its_one_chain(cli: Call) -> None:
 
 def test_plan_counts_the_runs_of_curves(cli: Call) -> None:
     plan = json.loads(cli("plan", "tradeoff-glue", "--scale", "smoke", "--json").out)
-    assert len(plan["runs"]) == len(GLUE.runs(make_request(GLUE, "smoke", Asked()))) == 14
+    assert len(plan["runs"]) == len(GLUE.runs(make_request(GLUE, "smoke"))) == 14
 
 
 DRAWING = "architecture-resadapters"
@@ -235,7 +235,7 @@ def test_a_drawing_needs_no_run_and_is_complete(cli: Call, store: Store, tmp_pat
     assert len(list((tmp_path / "figures").glob(f"{DRAWING}.smoke.*"))) == 6
     assert "0 runs: 0 stored, 0 missing" in cli("plan", DRAWING, "--scale", "smoke").out
     assert "drawn" in cli("show", DRAWING).out.splitlines()[1]
-    assert [asked.table for asked in saved_requests(store)] == [DRAWING]
+    assert [asked.id for asked in saved_requests(store)] == [DRAWING]
     cli("report", "--out", "site")
     assert f"](figures/{DRAWING}.smoke.png)" in (tmp_path / "site" / "REPRODUCE.md").read_text()
 

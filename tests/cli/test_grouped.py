@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from repro.cli.grouped import grouped
+from repro.cli.options import grouped
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from fake_glue import store_run, store_table
 from fake_results import request, runs_of, store_all, store_result
 from fake_spans import FIGURE, store_chain
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.engine.cost import ASSUMED
 from repro.engine.jobs import Execution, make_job, write_job
 from repro.papers.adaptable_adapters.figures import ACTIVATIONS
@@ -80,7 +80,7 @@ def strict(text: str) -> Any:
 @pytest.fixture
 def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     """What a verb prints over a store with results, a failure and an unfinished job."""
-    asked = make_request(TABLES["ResAdapters-1"], "smoke", Asked(seeds=2, epochs=2))
+    asked = make_request(TABLES["ResAdapters-1"], "smoke", seeds=2, epochs=2)
     specs = runs_of(asked)
     for spec in [*specs[:5], *specs[7:9]]:
         store_result(store, spec, span_f1=5.0)
@@ -88,16 +88,16 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     store.record_failure(diverged, specs[6], "diverged", "The loss was not finite.", "log")
     write_job(store, make_job(specs[9:]), Execution())
     save_request(store, asked)
-    store_chain(store, make_request(FIGURE, "smoke", Asked()))
-    waiting = make_request(FIGURE, "smoke", Asked(epochs=1))
+    store_chain(store, make_request(FIGURE, "smoke"))
+    waiting = make_request(FIGURE, "smoke", epochs=1)
     parent, _ = FIGURE.runs(waiting)
     store.record_failure(run_key(parent), parent, "error", "it broke", "log")
     save_request(store, waiting)
-    store_curves(store, GLUE, make_request(GLUE, "smoke", Asked()), lambda *_: 50.0)
-    for spec in ACTIVATIONS.runs(make_request(ACTIVATIONS, "smoke", Asked())):
+    store_curves(store, GLUE, make_request(GLUE, "smoke"), lambda *_: 50.0)
+    for spec in ACTIVATIONS.runs(make_request(ACTIVATIONS, "smoke")):
         store_run(store, spec)
-    store_figure(store, make_request(EMBEDDINGS, "smoke", Asked()))
-    swept = make_request(TABLES["Houlsby-1"], "smoke", Asked())
+    store_figure(store, make_request(EMBEDDINGS, "smoke"))
+    swept = make_request(TABLES["Houlsby-1"], "smoke")
     store_table(store, swept)
     words = {
         "list": ["list"],

@@ -12,11 +12,11 @@ import pytest
 from fake_results import runs_of, store_all, store_result
 
 import repro
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.engine.cost import Speed, store_speed
 from repro.engine.jobs import Execution, make_job, write_job
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import save_request
 from repro.spec import run_key
 from repro.spec.backbones import KNOWN
@@ -31,7 +31,7 @@ ENDINGS = ("csv", "json", "md", "tex")
 
 def smoke(table: str = "ResAdapters-1", **asked: Any) -> Request:
     """A request as `--scale smoke` makes it."""
-    return make_request(TABLES[table], "smoke", Asked(**asked))
+    return make_request(TABLES[table], "smoke", **asked)
 
 
 def test_list_names_every_table(cli: Call) -> None:

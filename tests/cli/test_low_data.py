@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from glue_samples import rows, write_split
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
-from repro.report.files import REQUEST
+from repro.papers.request import Request
 from repro.spec import GlueTask
 from repro.tasks.glue.sources import data_revision
 
@@ -26,7 +25,7 @@ def _data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(table: str, tasks: str) -> Request:
-    return make_request(TABLES[table], "reduced", Asked(tasks=tasks))
+    return make_request(TABLES[table], "reduced", tasks=tasks)
 
 
 def test_a_table_of_low_data_divides_validation_rows() -> None:
@@ -56,8 +55,3 @@ def test_the_data_of_a_tasks_parents_are_looked_up_too() -> None:
     tasks = [run.task for run in TABLES["AA-2"].runs(request) if run.task.name == "qqp"]
     found = {task.revision for task in tasks if isinstance(task, GlueTask)}
     assert found == {request.data_revisions["qqp"]}
-
-
-def test_a_request_saved_before_reads_as_one_that_divides_nothing() -> None:
-    saved = {"table": "3-shared-2", "scale": "reduced", "seeds": 2}
-    assert REQUEST.validate_python(saved).pools == {}

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from repro.cli import options as o
+from repro.cli.requests import make_request
 from repro.engine.plan import make_plan
-from repro.papers.tables import Request
+from repro.papers.registry import ARTEFACTS
+from repro.papers.request import OPTIONS, Request
 from repro.report.files import command_line, saved_requests
 from repro.store import Store
 
@@ -34,20 +36,52 @@ class Reached(Exception):
     """The command knows what to show."""
 
 
-@pytest.mark.parametrize("name", ["reference", "smoke"])
-def test_the_commands_of_a_report_ask_for_what_is_stored(
-    cli: Call, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """On a machine without data and model folders, where nothing could be trained."""
-    folder = PROJECT / "runs" / name
-    asked: list[Request] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """The requests that `table` and `figure` would show; nothing is shown."""
+    found: list[Request] = []
 
     def show(artefact: Any, request: Request, store: Store) -> None:
-        asked.append(request)
+        found.append(request)
         raise Reached
 
     monkeypatch.setattr("repro.cli.table.view_table", show)
     monkeypatch.setattr("repro.cli.figure.view_figure", show)
+    return found
+
+
+TYPED: list[tuple[str, dict[str, Any]]] = [
+    ("ResAdapters-1", {}),
+    ("ResAdapters-1", {"backbone": "google-bert/bert-base-uncased", "bottleneck": 12, "seeds": 2}),
+    ("3-shared-2", {"tasks": "rte,cola", "train_rows": 0, "evaluation_rows": 12, "server": True}),
+    ("3-shared-2", {"learning_rate": 1e-5, "precision": "bf16", "as_released": True}),
+    ("AA-2", {"sections": "low-data-300,Low-data-100", "published_layers": True}),
+    ("AA-2", {"settings": ["method.layers=[0, 2]", "method.form=b", "recipe.epochs=2"]}),
+    ("3-shared-2", {"settings": ["recipe.clip_norm=null", "task.train_rows=null"], "epochs": 3}),
+    ("ablation-heatmap", {"method": "3-shared", "tasks": "mnli"}),
+]
+
+
+def test_every_option_is_in_a_command_of_this_test() -> None:
+    assert {"scale", *(name for _, typed in TYPED for name in typed)} == OPTIONS.keys()
+
+
+@pytest.mark.parametrize(("id", "typed"), TYPED)
+def test_a_printed_command_asks_for_the_same_again(
+    cli: Call, asked: list[Request], id: str, typed: dict[str, Any]
+) -> None:
+    request = make_request(ARTEFACTS[id], "smoke", **typed)
+    with pytest.raises(Reached):
+        cli(*shlex.split(command_line(request))[3:], "--no-run")
+    assert asked == [request]
+
+
+@pytest.mark.parametrize("name", ["reference", "smoke"])
+def test_the_commands_of_a_report_ask_for_what_is_stored(
+    cli: Call, asked: list[Request], name: str
+) -> None:
+    """On a machine without data and model folders, where nothing could be trained."""
+    folder = PROJECT / "runs" / name
     store = Store(folder)
     for request in saved_requests(store):
         words = shlex.split(command_line(request))

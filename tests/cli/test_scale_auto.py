@@ -10,7 +10,7 @@ import pytest
 from fake_results import runs_of, store_all, store_result
 
 from repro.cli import options
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.engine.cost import Speed, store_speed
 from repro.engine.plan import make_plan
 from repro.papers.registry import TABLES
@@ -24,7 +24,7 @@ SLOW = Speed(1.0, 1.0, "an abacus", True)
 
 
 def stored(store: Store, scale: Scale) -> None:
-    store_all(store, make_request(ONE, scale, Asked()))
+    store_all(store, make_request(ONE, scale))
 
 
 def chosen(answer: Any) -> str:
@@ -35,7 +35,7 @@ def chosen(answer: Any) -> str:
 
 
 def hours(store: Store, scale: Scale, speed: Speed) -> float:
-    plan = make_plan([make_request(ONE, scale, Asked())], store, speed)
+    plan = make_plan([make_request(ONE, scale)], store, speed)
     return plan.estimate().seconds / 3600
 
 
@@ -55,7 +55,7 @@ def test_the_largest_stored_scale_wins(cli: Call, store: Store) -> None:
 
 def test_a_scale_with_a_missing_run_is_not_stored(cli: Call, store: Store) -> None:
     stored(store, "smoke")
-    asked = make_request(ONE, "reduced", Asked())
+    asked = make_request(ONE, "reduced")
     for spec in runs_of(asked)[1:]:
         store_result(store, spec)
     assert chosen(cli("plan", "ResAdapters-1")) == "Scale: smoke (all its runs are stored)."
@@ -88,7 +88,7 @@ def test_where_nothing_fits_the_smallest_is_taken(cli: Call, store: Store) -> No
 def test_only_missing_runs_cost(cli: Call, store: Store) -> None:
     """What is stored of the paper's scale brings the rest into the budget."""
     store_speed(store.root, "cpu", SLOW)
-    asked = make_request(ONE, "reduced", Asked())
+    asked = make_request(ONE, "reduced")
     for spec in runs_of(asked):
         if spec.method.kind != "always-null":
             store_result(store, spec)

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from repro.cli.options import split_settings
+from repro.cli.requests import make_request
 from repro.errors import ReproError
 from repro.papers.adaptable_adapters.runs import chain_of
 from repro.papers.adaptable_adapters.setting import LOW
-from repro.papers.tables import Request
+from repro.papers.registry import ARTEFACTS
+from repro.papers.request import Request, settings_of
 from repro.report.files import command_line, table_name
 from repro.spec import AdaptableAdapters, run_key
 
@@ -34,9 +35,9 @@ def test_values_are_read_as_json_where_they_are_that() -> None:
         "recipe.clip_norm=null",
         "method.layers=[0,2]",
     ]
-    assert split_settings(given) == {
+    assert settings_of(given) == {
         "method.form": "b", "recipe.switch_rate": 0.1, "recipe.clip_norm": None,
-        "method.layers": [0, 2],
+        "method.layers": (0, 2),
     }  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def test_values_are_read_as_json_where_they_are_that() -> None:
 )
 def test_what_is_no_field_is_refused(given: str, said: str) -> None:
     with pytest.raises(ReproError, match=said):
-        split_settings([given])
+        settings_of([given])
 
 
 def test_a_value_that_the_field_cannot_have_names_both() -> None:
@@ -86,9 +87,9 @@ def test_a_setting_reaches_the_models_that_it_means_something_to() -> None:
 
 def test_the_command_and_the_file_name_say_what_was_set() -> None:
     request = Request("AA-2", "smoke", 1, sections=(LOW[100],), settings={"method.form": "b"})
-    assert table_name(request) == "AA-2.smoke.Low-data-100.method.form-b"
+    assert table_name(request) == "AA-2.smoke.Low-data-100.form-b"
     assert command_line(request) == (
-        "python -m repro table AA-2 --scale smoke --section Low-data-100 --set method.form=b"
+        "python -m repro table AA-2 --scale smoke --set method.form=b --section Low-data-100"
     )
 
 
@@ -103,8 +104,61 @@ def test_a_section_is_a_part_of_the_table(cli: Any, tmp_path: Any) -> None:
     assert "has no sections" in cli("plan", "3-shared-2", "--section", "x").err
 
 
-def test_a_field_that_is_set_twice_is_refused(cli: Callable[..., Any]) -> None:
-    words = ["--set", "recipe.warmup=0.5", "--set", "recipe.warmup=0.1"]
-    answer = cli("plan", "ResAdapters-1", "--scale", "smoke", *words)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--set", "recipe.warmup=0.5", "--set", "recipe.warmup=0.1"],
+            "--set recipe.warmup=0.5 and --set recipe.warmup=0.1",
+        ),
+        (["--epochs", "3", "--set", "recipe.epochs=3"], "--epochs 3 and --set recipe.epochs=3"),
+        (["--epochs", "3", "--epochs", "4"], "--epochs 3 and --epochs 4"),
+        (
+            ["--bottleneck", "16", "--set", "method.size=32"],
+            "--bottleneck 16 and --set method.size=32",
+        ),
+    ],
+)
+def test_a_field_that_is_set_twice_is_refused(
+    cli: Callable[..., Any], words: list[str], said: str
+) -> None:
+    answer = cli("plan", "3-shared-2", "--scale", "smoke", *words)
     assert answer.code == 2
-    assert "--set recipe.warmup is given twice" in answer.err
+    assert f"{said} set the same field: leave one of them out." in answer.err
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ({"epochs": 3}, "recipe.epochs=3"),
+        ({"learning_rate": 1}, "recipe.learning_rate=1"),
+        ({"bottleneck": 16}, "method.bottleneck=16"),
+        ({"precision": "bf16"}, "recipe.precision=bf16"),
+        ({"train_rows": 0}, "task.train_rows=0"),
+        ({"train_rows": 0}, "task.train_rows=null"),
+        ({"evaluation_rows": 12}, "task.evaluation_rows=12"),
+    ],
+)
+@pytest.mark.parametrize("id", ["Houlsby-1", "Hyperformer-1", "AA-2", "tradeoff-glue"])
+def test_a_short_name_is_the_field_that_it_stands_for(
+    id: str, short: dict[str, Any], long: str
+) -> None:
+    one, other = (
+        make_request(ARTEFACTS[id], "smoke", **short),
+        make_request(ARTEFACTS[id], "smoke", settings=[long]),
+    )
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len(one.settings) == 1
+
+
+def test_of_several_artefacts_a_setting_is_left_out_where_no_run_has_it(
+    cli: Callable[..., Any],
+) -> None:
+    words = ["--scale", "smoke", "--tasks", "rte,sick-e", "--set", "method.size=16"]
+    answer = cli("plan", "Peters-1", "3-shared-2", *words)
+    assert answer.code == 0
+    assert "Left out: --set method.size of Peters-1." in answer.err
+    answer = cli("plan", "Peters-1", "ResAdapters-1", "--scale", "smoke", *words[4:])
+    assert answer.code == 2
+    assert "No run of Peters-1, ResAdapters-1 has a method.size" in answer.err

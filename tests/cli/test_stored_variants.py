@@ -11,11 +11,11 @@ from fake_results import runs_of, store_all, store_result
 from fake_spans import FIGURE, store_chain
 from tiny_folder import write_tiny_bert
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.engine.cost import Speed, store_speed
 from repro.engine.local import LocalExecutor
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import backbone_label, command_line, save_request
 from repro.spec import Scale
 from repro.store import Store
@@ -28,7 +28,7 @@ SLOW, QUICK = Speed(1.0, 1.0, "an abacus", True), Speed(1e30, 1e30, "a dream", T
 
 def kept(store: Store, scale: Scale, whole: bool = True, **asked: Any) -> Request:
     """A variant that was asked for, stored whole or but for its first run."""
-    request = make_request(ONE, scale, Asked(**asked))
+    request = make_request(ONE, scale, **asked)
     save_request(store, request)
     if whole:
         store_all(store, request)
@@ -117,7 +117,7 @@ def test_a_setting_or_a_scale_is_taken_at_its_word(
 
 
 def test_a_figure_shows_its_stored_variant(cli: Call, store: Store, trained: list[Any]) -> None:
-    request = make_request(FIGURE, "smoke", Asked(epochs=2))
+    request = make_request(FIGURE, "smoke", epochs=2)
     store_chain(store, request)
     save_request(store, request)
     answer = cli("figure", "ablation-heatmap")
@@ -168,10 +168,10 @@ def test_a_whole_table_is_shown_where_its_data_are_not(
     cli: Call, store: Store, trained: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It was trained on rows of a folder, and here there is none."""
-    found = make_request(ONE, "reduced", Asked(epochs=2))
+    found = make_request(ONE, "reduced", epochs=2)
     from dataclasses import replace
 
-    request = replace(found, data_revision="sha256:theirs")
+    request = replace(found, data_revisions={"squad2": "sha256:theirs"})
     save_request(store, request)
     store_all(store, request)
     command = command_line(request).split()[3:]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from fake_spans import FIGURE, store_chain
 
-from repro.cli.options import Asked, any_speed, make_request
+from repro.cli.options import any_speed
+from repro.cli.requests import make_request
 from repro.engine.plan import make_plan
 from repro.papers.registry import FIGURES, TABLES
 from repro.report.figures.kinds import view_figure
@@ -27,7 +28,7 @@ WORDS = ["ablation-heatmap", "--scale", "smoke"]
 @pytest.fixture
 def parent(store: Store, tmp_path: Path) -> str:
     """A store with the figure's ablated run alone; the key of the run that it was made from."""
-    asked = make_request(FIGURE, "smoke", Asked())
+    asked = make_request(FIGURE, "smoke")
     both = Store(tmp_path / "both")
     key = store_chain(both, asked)
     both.export([key], store.root)
@@ -61,7 +62,7 @@ def test_why_says_that_nothing_needs_the_parent(cli: Call, parent: str) -> None:
 
 
 def test_why_says_what_a_missing_child_makes_of_its_parent(cli: Call, store: Store) -> None:
-    asked = make_request(FIGURE, "smoke", Asked())
+    asked = make_request(FIGURE, "smoke")
     save_request(store, asked)
     document = json.loads(cli("why", run_key(FIGURE.chains(asked)[0][0]), "--json").out)
     assert (document["state"], document["tables"]) == ("missing", ["ablation-heatmap"])
@@ -71,10 +72,10 @@ def test_why_says_what_a_missing_child_makes_of_its_parent(cli: Call, store: Sto
 def test_the_committed_tables_lack_runs_only_where_they_lack_cells(name: str) -> None:
     store = Store(COMMITTED / name)
     for request in saved_requests(store):
-        if request.table in TABLES:
-            complete = view_table(TABLES[request.table], request, store).complete
+        if request.id in TABLES:
+            complete = view_table(TABLES[request.id], request, store).complete
         else:
-            complete = view_figure(FIGURES[request.table], request, store).complete
+            complete = view_figure(FIGURES[request.id], request, store).complete
         plan = make_plan([request], store, any_speed())
         assert (not plan.missing) >= complete, request
         assert bool(plan.jobs) == bool(plan.missing), request

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import save_request
 from repro.spec import run_key
 from repro.spec.identity import REVISIONS

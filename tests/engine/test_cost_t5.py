@@ -20,7 +20,7 @@ from repro.engine.jobs import make_job
 from repro.papers.hyperformer.claims import MULTI, PLUS, TUNED
 from repro.papers.hyperformer.runs import BASE_T5, SMALL_T5, table_run
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec
 
 STEPS, BATCH, LOOKS = 65_536, 128, 66

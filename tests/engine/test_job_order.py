@@ -16,7 +16,7 @@ from repro.engine.jobs import Execution, Job, group_runs, in_order, make_job, wr
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import Plan, jobs_for, make_plan
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import (
     AdaptableAdapters,
     AlwaysNull,
@@ -126,7 +126,7 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Family:
 
 
 def plan(store: Store, *, retry: bool = False) -> Plan:
-    asked = Request(table="family", scale="smoke", seeds=1)
+    asked = Request(id="family", scale="smoke", seeds=1)
     return make_plan([asked], store, any_speed(), retry_failed=retry)
 
 

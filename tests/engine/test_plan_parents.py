@@ -7,13 +7,14 @@ from pathlib import Path
 from store_samples import files_of, result_of
 
 from repro.cli import options as o
+from repro.cli.requests import make_request
 from repro.engine.jobs import is_stored, make_job
 from repro.engine.plan import make_plan
 from repro.papers.registry import find_artefact
 from repro.spec import RunSpec, run_key
 from repro.store import Store, render
 
-REQUEST = o.make_request(find_artefact("ablation-heatmap"), "smoke", o.Asked())
+REQUEST = make_request(find_artefact("ablation-heatmap"), "smoke")
 
 
 def states(store: Store) -> list[str]:

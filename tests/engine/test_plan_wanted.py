@@ -19,7 +19,7 @@ from run_samples import run_spec
 from repro.engine.cost import ASSUMED
 from repro.engine.plan import Plan, make_plan
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, run_key
 from repro.store import Store
 from repro.store.result import Failure, FailureKind

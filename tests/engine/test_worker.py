@@ -70,7 +70,7 @@ def specs(model: Path) -> list[RunSpec]:
     asked = request(
         "ResAdapters-2",
         backbone=describe(str(model)),
-        data_revision="seed=0,train=40,validation=12",
+        data_revisions={"squad2": "seed=0,train=40,validation=12"},
         epochs=2,
     )
     return [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from request_samples import made
 
 from repro.errors import ReproError
 from repro.papers.adaptable_adapters.runs import (
@@ -26,7 +26,8 @@ from repro.papers.adaptable_adapters.runs import (
 from repro.papers.adaptable_adapters.setting import LOW, SEEDS
 from repro.papers.adaptable_adapters.tables import FIVE, FOUR, THREE, TWO
 from repro.papers.published import load_published
-from repro.papers.tables import Request, Table
+from repro.papers.request import Request
+from repro.papers.tables import Table
 from repro.spec import AdaptableAdapters, GlueTask, LastLayers, RunSpec, Scale, run_key
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
 
@@ -34,7 +35,8 @@ LOW_100 = LOW[100]
 
 
 def asked(table: Table = TWO, scale: Scale = "paper", **changes: Any) -> Request:
-    return replace(Request(table.id, scale, table.default_seeds[scale]), **changes)
+    own = {"id": table.id, "scale": scale, "seeds": table.default_seeds[scale]}
+    return made(**(own | changes))
 
 
 def method_of(chain: Sequence[RunSpec]) -> AdaptableAdapters:

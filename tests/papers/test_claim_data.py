@@ -16,7 +16,8 @@ from repro.papers.claims import KINDS, Claim, Ours, Printed, Quantity, printed_c
 from repro.papers.curves import Curves
 from repro.papers.names import PAPERS
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
-from repro.papers.tables import Fact, Request
+from repro.papers.request import Request
+from repro.papers.tables import Fact
 
 EACH = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 OF_READING = {0.05, 0.5}

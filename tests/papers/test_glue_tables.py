@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from request_samples import made
 
 from repro.papers.houlsby.runs import runs_behind, sweep_of
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
-from repro.papers.tables import NOT_ASKED, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import NOT_ASKED, Row, Score, Table
 from repro.spec import BottleneckAdapters, FullFineTuning, GlueTask, RunSpec, Scale, run_key
 from repro.spec.glue import GLUE
 from repro.spec.identity import identity_fields
@@ -19,7 +21,7 @@ HOULSBY, COUNTS, GLUE_TABLE = (TABLES[id] for id in ("Houlsby-1", "3-shared-1", 
 
 
 def request(table: Table, scale: Scale = "paper", **asked: Any) -> Request:
-    return Request(table.id, scale, asked.pop("seeds", table.default_seeds[scale]), **asked)
+    return made(**({"id": table.id, "scale": scale, "seeds": table.default_seeds[scale]} | asked))
 
 
 def row_of(table: Table, name: str) -> Row:

@@ -11,7 +11,7 @@ import pytest
 from repro.papers.hyperformer.claims import DAGGER, HYPER, MULTI, PLUS
 from repro.papers.hyperformer.runs import BASE_T5, few_shot_chain, first_seed, table_run
 from repro.papers.hyperformer.small import SMOKE_DATA
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec, TextToText, run_key
 from repro.spec.t5 import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, MIXTURE

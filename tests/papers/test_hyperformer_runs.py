@@ -21,7 +21,8 @@ from repro.papers.hyperformer.scores import rows_scored
 from repro.papers.hyperformer.tables import FOUR, ONE, TWO
 from repro.papers.published import load_published
 from repro.papers.registry import ARTEFACTS
-from repro.papers.tables import Request, Table
+from repro.papers.request import Request
+from repro.papers.tables import Table
 from repro.spec import HyperFormer, RunSpec, Scale, T5FineTuning, TextToText, run_key
 from repro.spec.backbones import KNOWN, T5_SMALL, TINY_T5
 from repro.spec.text_to_text import MIXTURE

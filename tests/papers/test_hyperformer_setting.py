@@ -72,7 +72,9 @@ def test_the_paper_scale_trains_as_the_released_configurations_say(model: str) -
     spec = row(model)
     recipe, task = spec.recipe, texts(spec)
     assert recipe.learning_rate == float(config("learning_rate"))
-    assert config("per_device_train_batch_size") == "32"  # on each of 4 GPUs
+    assert config("per_device_train_batch_size") == "32"
+    cells = load_published("hyperformer", "HF21-config").values()
+    assert "x4 GPUs" in [cell.note for cell in cells if cell.row.startswith("per_device_train")]
     assert recipe.batch_size == 32 * 4
     assert recipe.steps == int(config("max_steps"))
     assert recipe.steps * recipe.batch_size == 2**18 * 32  # the text's steps, of one GPU's rows

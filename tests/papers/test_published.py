@@ -56,14 +56,26 @@ def test_every_number_equals_the_transcription(path: Path) -> None:
             assert float(one["value"]) == float(other["value"])
             assert one["n"] == other["n_seeds"]
             assert one["sd"] == other["std"] or f"+/-{one['sd']}" in other["metric"]
-        else:  # printed with a unit, a remark or in words: nothing is printed that is not there
-            assert numbers(one["printed"] or one["value"]) <= numbers(other["value"])
+        else:  # with a unit, a remark or in words: no number is lost, none is made up
+            assert numbers(other["value"]) <= numbers(" ".join(one.values()))
+            assert numbers(f"{one['printed']} {one['sd']}") <= numbers(other["value"])
             assert numbers(one["note"]) <= numbers(" ".join(other.values()))
+            if one["value"]:
+                assert float(one["value"]) == spelt_out(other["value"])
 
 
 def numbers(text: str) -> set[str]:
     """Every number in a text."""
     return set(re.findall(r"[\d.]*\d", text))
+
+
+def spelt_out(text: str) -> float:
+    """The first number of a text in whole units: 40000 of "40k", 1.08 of "1+8x0.01"."""
+    if text.startswith("1+8x"):
+        return 1 + 8 * float(text.removeprefix("1+8x"))
+    found = re.search(r"(\d+(?:\.\d+)?(?:e-\d+)?)([kKM]?)", text)
+    assert found is not None
+    return round(float(found[1]) * {"": 1, "k": 1e3, "K": 1e3, "M": 1e6}[found[2]], 9)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

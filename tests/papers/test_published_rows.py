@@ -7,7 +7,8 @@ import pytest
 from repro.papers.curves import Curves, Scored
 from repro.papers.figures import Figure
 from repro.papers.registry import FIGURES, TABLES
-from repro.papers.tables import SERVER, Request, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import SERVER, Score, Table
 
 VALIDATION, MATCHED, MISMATCHED = "validation", "validation_matched", "validation_mismatched"
 WITHHELD = "test rows whose labels are withheld"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from request_samples import made
 from run_samples import TINY, changed
 
 from repro.errors import ReproError, UnknownName
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES, find_table
+from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE, TWO, run_one, run_two
-from repro.papers.tables import Request, Table
+from repro.papers.tables import Table
 from repro.spec import (
     FullFineTuning,
     LinearProbe,
@@ -29,7 +31,7 @@ CELLS = ("adapter", "adapter-resnet", "attention", "attention-resnet", "attentio
 
 
 def request(table: Table, scale: Scale = "paper", **changes: Any) -> Request:
-    return Request(table=table.id, scale=scale, seeds=1, **changes)
+    return made(id=table.id, scale=scale, seeds=1, **changes)
 
 
 def run_of(table: Table, variant: str, scale: Scale = "paper", **changes: Any) -> RunSpec:
@@ -187,7 +189,7 @@ def test_every_field_says_where_its_value_comes_from(
 
 
 def test_runs_come_seed_by_seed_and_each_once() -> None:
-    asked = Request(table=TWO.id, scale="smoke", seeds=2)
+    asked = Request(id=TWO.id, scale="smoke", seeds=2)
     runs = TWO.runs(asked)
     kinds = ["pipelined-cells", "linear-probe", "full-fine-tuning", "always-null"]
     assert [(run.seed, run.method.kind) for run in runs] == [
@@ -235,7 +237,7 @@ def test_what_a_user_asks_for_wins_and_is_said_to_be_asked_for() -> None:
         "learning_rate": 0.5,
         "precision": "fp32",
         "bottleneck": 80,
-        "data_revision": "sha256:data",
+        "data_revisions": {"squad2": "sha256:data"},
     }
     spec = run_of(ONE, "attention", **asked)
     plain = run_of(ONE, "attention")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from request_samples import made
 
 from repro.errors import ReproError
 from repro.papers.published import load_published
 from repro.papers.setting import method_fields
-from repro.papers.tables import Request
 from repro.papers.three_shared.further import TASKS
 from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import AS_RELEASED, METHODS
@@ -30,7 +30,7 @@ MODELS = ("shared-in-layer", "not-shared", "3-shared")
 
 
 def run(variant: str, scale: Scale = "paper", task: str = "cola", **asked: Any) -> RunSpec:
-    return run_of(variant, task, Request("3-shared-2", scale, 1, **asked), 0)
+    return run_of(variant, task, made(id="3-shared-2", scale=scale, seeds=1, **asked), 0)
 
 
 def adapters(spec: RunSpec) -> BottleneckAdapters:

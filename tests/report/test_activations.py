@@ -16,13 +16,14 @@ import fake_glue
 import numpy as np
 import pytest
 from fake_glue import REVISIONS, store_run
+from request_samples import made
 
 from repro.errors import ReproError, UnknownName
 from repro.papers.activations import Curve
 from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_of
 from repro.papers.adaptable_adapters.tables import FOUR, TWO
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures.activation_plot import COLOURS, draw_activations
 from repro.report.figures.activation_text import csv_text, label, stamp
 from repro.report.figures.activations import ActivationsView, Line, view_activations
@@ -39,9 +40,9 @@ QNLI_4 = "left: layers of one adapter (QNLI) / layer 4"
 
 
 def asked(scale: str = "paper", **changes: Any) -> Request:
-    made = {} if scale == "paper" else {"data_revisions": MADE}
-    fields: dict[str, Any] = made | changes
-    return Request(ACTIVATIONS.id, scale, 1, **fields)  # type: ignore[arg-type]
+    found = {} if scale == "paper" else {"data_revisions": MADE}
+    fields: dict[str, Any] = found | changes
+    return made(id=ACTIVATIONS.id, scale=scale, seeds=1, **fields)
 
 
 def stored(store: Store, request: Request) -> ActivationsView:
@@ -108,7 +109,7 @@ def test_nothing_is_trained_that_the_tables_do_not_train(scale: Any) -> None:
         own = {run_key(spec) for spec in ACTIVATIONS.runs(asked(scale, method=method))}
         assert len(own) == 5
         assert own <= known
-    four = {run_key(spec) for spec in FOUR.runs(replace(table, table=FOUR.id))}
+    four = {run_key(spec) for spec in FOUR.runs(replace(table, id=FOUR.id))}
     assert {run_key(s) for s in ACTIVATIONS.runs(asked(scale, method=RATIONAL_ONLY))} <= four
 
 

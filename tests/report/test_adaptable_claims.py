@@ -11,7 +11,7 @@ from fake_glue import REVISIONS, store_table
 
 from repro.papers.adaptable_adapters.claims import CLAIMS, gain, last
 from repro.papers.claims import Claim, Statement
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.claim_cells import sources
 from repro.report.claim_statements import OnOurs, on_ours
 from repro.report.files import save_request

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from request_samples import made
 from tiny_models import HIDDEN, inputs_of, random_states, real_tokens
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -23,8 +24,8 @@ from repro.methods.randomness import Dropout, generator
 from repro.methods.resadapters.cell import Cell
 from repro.methods.resadapters.pipelined import Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
+from repro.papers.request import Request
 from repro.papers.resadapters.figures import ARCHITECTURE
-from repro.papers.tables import Request
 from repro.report.figures.architecture import (
     ArchitectureView,
     Panel,
@@ -47,7 +48,7 @@ READINGS = (False, True)
 
 
 def asked(backbone: str = BERT_BASE, **more: Any) -> Request:
-    return Request(ARCHITECTURE.id, "paper", 1, KNOWN[backbone], **more)
+    return made(id=ARCHITECTURE.id, scale="paper", seeds=1, backbone=KNOWN[backbone], **more)
 
 
 def view(backbone: str = BERT_BASE, **more: Any) -> ArchitectureView:

@@ -19,7 +19,7 @@ from repro.errors import ReproError
 from repro.papers.curves import MEDIAN, Curves, Point
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures.curve_data import csv_text
 from repro.report.figures.curve_text import alternative, caption, notes, stamp
 from repro.report.figures.curves import (

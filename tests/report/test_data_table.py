@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from glue_samples import rows, write_split
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.errors import MissingData
 from repro.papers.adaptable_adapters.data import ONE, SHOWN
 from repro.papers.adaptable_adapters.tables import TASKS
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.captions import caption
 from repro.report.counted import copy_counts, count_missing, read_count, to_count
 from repro.report.view import TableView, view_table
@@ -23,7 +23,7 @@ COUNTS = ("Training rows", "Development rows", "Test rows")
 
 
 def asked(scale: Any = "smoke", **options: Any) -> Request:
-    return make_request(ONE, scale, Asked(**options))
+    return make_request(ONE, scale, **options)
 
 
 def cells(view: TableView, task: str) -> dict[str, Any]:

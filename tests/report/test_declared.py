@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
@@ -14,11 +14,13 @@ import fake_written
 import pytest
 from fake_contents import COMMIT
 from pydantic import ValidationError
+from request_samples import made
 from run_samples import changed
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request, Row, Score, Table
+from repro.papers.request import OPTIONS, Request
+from repro.papers.tables import Row, Score, Table
 from repro.report.captions import caption
 from repro.report.cells import Cell
 from repro.report.declared import Behind, settings_differ
@@ -73,12 +75,12 @@ CHANGES: dict[str, tuple[Any, str]] = {
     "learning_rate": (3.3e-4, "recipe.learning_rate 0.00033, declared"),
     "bottleneck": (80, "method.bottleneck 80, declared 200"),
     "precision": ("fp32", "recipe.precision fp32, declared bf16"),
-    "set": (["recipe.warmup=0.5"], "recipe.warmup 0.5, declared 0"),
+    "settings": (["recipe.warmup=0.5"], "recipe.warmup 0.5, declared 0"),
 }
 """Option -> a value, and what the reason says of it."""
 READINGS = ("as_released", "published_layers")
 """Declared by the artefact: judged, and named in the caption."""
-CHANGES_NO_RUN = ("scale", "seeds", "budget", "tasks", "server", "section")
+CHANGES_NO_RUN = ("scale", "seeds", "tasks", "server", "sections", "method")
 
 
 @pytest.fixture
@@ -87,12 +89,12 @@ def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_option_is_known_to_this_test() -> None:
-    assert {*CHANGES, *READINGS, *CHANGES_NO_RUN} == {field.name for field in fields(Asked)}
+    assert {*CHANGES, *READINGS, *CHANGES_NO_RUN} == OPTIONS.keys()
 
 
 @pytest.mark.usefixtures("_no_data")
 def test_the_artefacts_own_runs_match(store: Store) -> None:
-    asked = make_request(ONE_ROW, "paper", Asked(seeds=SEEDS))
+    asked = make_request(ONE_ROW, "paper", seeds=SEEDS)
     assert verdicts(store_as_printed(store, ONE_ROW, asked)) == {"MATCH"}
 
 
@@ -100,7 +102,7 @@ def test_the_artefacts_own_runs_match(store: Store) -> None:
 @pytest.mark.parametrize("option", CHANGES)
 def test_an_option_that_changes_runs_leaves_nothing_to_compare(store: Store, option: str) -> None:
     value, said = CHANGES[option]
-    asked = make_request(ONE_ROW, "paper", Asked(seeds=SEEDS, **{option: value}))
+    asked = make_request(ONE_ROW, "paper", seeds=SEEDS, **{option: value})
     declared = ONE_ROW.runs(asked.declared())
     if option == "precision" and declared[0].recipe.precision == "fp32":
         pytest.fail("name the other precision")
@@ -124,7 +126,7 @@ def test_printed_layers_are_a_reading_that_the_caption_names(store: Store) -> No
 
 @pytest.mark.usefixtures("_no_data")
 def test_the_released_reading_is_judged_and_named(store: Store) -> None:
-    asked = make_request(ONE_ROW, "paper", Asked(seeds=SEEDS, as_released=True))
+    asked = make_request(ONE_ROW, "paper", seeds=SEEDS, as_released=True)
     table = store_as_printed(store, ONE_ROW, asked)
     assert verdicts(table) == {"MATCH"}
     assert "Reading: as released." in caption(table)
@@ -140,7 +142,7 @@ def test_a_small_encoder_on_few_rows_is_not_judged_at_the_papers_scale(store: St
     )  # fmt: skip
     scores = {"corporate-messaging": 73.3, "disasters": 51.7}
     fake_glue.store_table(store, asked, lambda spec, *_: scores[spec.task.name])
-    table = view_table(TABLES[asked.table], asked, store)
+    table = view_table(TABLES[asked.id], asked, store)
     cells = [cell for row in table.rows for cell in row.cells if cell.reproduced is not None]
     assert len(cells) == 4
     for found in cells:
@@ -294,7 +296,7 @@ def test_a_word_about_a_model_set_by_hand_is_not_compared(store: Store) -> None:
         "NOT COMPARABLE",
         "method.norms all, declared none",
     )
-    asked = Request(table.id, "smoke", 1, epochs=1)  # what is counted does not depend on it
+    asked = made(id=table.id, scale="smoke", seeds=1, epochs=1)  # nothing to what is counted
     assert cell(view_table(table, asked, store), "Houlsby", column).verdict == "MATCH"
 
 

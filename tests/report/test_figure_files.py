@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_spans import FIGURE, by_place, encoder, request, store_chain
+from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
 from repro.report.figures.ablation import AblationView, Panel, view_ablation
@@ -35,7 +35,7 @@ from repro.report.figures.style import (
     text_ems,
 )
 from repro.report.figures.text import rounded
-from repro.report.files import backbone_label
+from repro.report.files import table_name
 from repro.report.render import json_text
 from repro.spec.spans import Span
 from repro.store import Store
@@ -44,7 +44,7 @@ PROJECT = Path(__file__).parents[2]
 
 
 def name(layers: int) -> str:
-    return f"figures/ablation-heatmap.smoke.{backbone_label(encoder(layers))}"
+    return f"figures/{table_name(request(layers=layers))}"
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from fake_glue import request, store_run, store_table, task_of
 
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
-from repro.papers.tables import NOT_ASKED, Request
+from repro.papers.request import Request
+from repro.papers.tables import NOT_ASKED
 from repro.report.captions import caption
 from repro.report.cells import Cell
 from repro.report.notes import notes
@@ -26,7 +27,7 @@ VALUE = Callable[[RunSpec, int, str, str], float]
 
 
 def view(store: Store, asked: Request) -> TableView:
-    return view_table(TABLES[asked.table], asked, store)
+    return view_table(TABLES[asked.id], asked, store)
 
 
 def cell(table: TableView, row: str, column: str) -> Cell:
@@ -417,7 +418,7 @@ def test_a_validation_score_is_not_compared_with_a_printed_test_score(store: Sto
     """The 93.5 of BERT on SST-2's test rows is printed in two tables; neither is judged here."""
     peters, shared = request("Peters-1", "paper"), request("3-shared-2", "paper", tasks=("sst2",))
     for asked in (peters, shared):
-        for spec in TABLES[asked.table].runs(asked):
+        for spec in TABLES[asked.id].runs(asked):
             if spec.task.name in ("sst2", "sick-e"):
                 store_run(store, spec)
     tables = view(store, peters), view(store, shared)

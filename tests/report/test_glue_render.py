@@ -11,7 +11,7 @@ import pytest
 from fake_glue import request, store_run, store_table, task_of
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.captions import caption
 from repro.report.counted import count_missing, read_count, to_count
 from repro.report.notes import follows, notes
@@ -24,7 +24,7 @@ TABLE, HOULSBY, COUNTS = (TABLES[id] for id in ("3-shared-2", "Houlsby-1", "3-sh
 
 
 def view(store: Store, asked: Request) -> TableView:
-    return view_table(TABLES[asked.table], asked, store)
+    return view_table(TABLES[asked.id], asked, store)
 
 
 def lines_of(text: str) -> list[list[str]]:

@@ -8,7 +8,8 @@ import pytest
 from fake_glue import by_task, request, store_run, store_table, task_of
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import NOT_ASKED, Request
+from repro.papers.request import Request
+from repro.papers.tables import NOT_ASKED
 from repro.report.cells import Cell
 from repro.report.counted import count_missing
 from repro.report.view import TableView, view_table
@@ -22,7 +23,7 @@ PLACES = [50, 51, 52, 53, 54, 55, 55.5, 56, 57]
 
 
 def view(store: Store, asked: Request) -> TableView:
-    return view_table(TABLES[asked.table], asked, store)
+    return view_table(TABLES[asked.id], asked, store)
 
 
 def cell(table: TableView, row: str, column: str) -> Cell:
@@ -31,7 +32,7 @@ def cell(table: TableView, row: str, column: str) -> Cell:
 
 
 def cell_runs(asked: Request, row: str, column: str) -> list[RunSpec]:
-    table = TABLES[asked.table]
+    table = TABLES[asked.id]
     found = next(found for found in table.rows if found.name == row)
     return table.cell_runs(found, next(c for c in table.columns if c.name == column), asked)
 

@@ -10,7 +10,8 @@ from fake_written import request, store_all, store_run
 
 from repro.papers.hyperformer.claims import CLAIMS, NO_BLOCKS, WHOLE
 from repro.papers.registry import TABLES
-from repro.papers.tables import Fact, Request
+from repro.papers.request import Request
+from repro.papers.tables import Fact
 from repro.report import counted
 from repro.report.captions import caption
 from repro.report.cells import Cell
@@ -38,7 +39,7 @@ def by_task(spec: RunSpec, task: str, metric: str) -> float:
 
 
 def view(store: Store, asked: Request) -> TableView:
-    return view_table(TABLES[asked.table], asked, store)
+    return view_table(TABLES[asked.id], asked, store)
 
 
 def cell(found: TableView, row: str, column: str) -> Cell:
@@ -260,7 +261,7 @@ def test_the_share_that_is_printed_is_judged_without_a_run(
 
 def test_collapsed_runs_are_marked_in_every_cell(store: Store) -> None:
     asked = request("Hyperformer-4")
-    for spec in TABLES[asked.table].runs(asked):
+    for spec in TABLES[asked.id].runs(asked):
         store_run(store, spec, by_task, collapsed=isinstance(spec.task, TextToText))
     text = markdown(view(store, asked))
     assert "collapsed, writes one answer for all rows" in text

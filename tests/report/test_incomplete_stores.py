@@ -13,7 +13,8 @@ import fake_written
 import pytest
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Mean, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import Mean, Row, Score, Table
 from repro.report.cells import Cell
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
@@ -72,7 +73,7 @@ def asked(table: Table, scale: Scale) -> Request:
     revisions: dict[str, str | None] = {}
     revisions |= fake_written.REVISIONS
     revisions |= dict.fromkeys((*fake_glue.REVISIONS, "conll2003"), "made by hand")
-    return Request(table.id, scale, 2, data_revision="made by hand", data_revisions=revisions)
+    return Request(table.id, scale, 2, data_revisions={"squad2": "made by hand", **revisions})
 
 
 @pytest.mark.parametrize("seed", SEEDS)

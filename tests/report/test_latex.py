@@ -12,7 +12,7 @@ import pytest
 from fake_results import request, store_all
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.files import table_name, write_table, write_tex
 from repro.report.latex import document, escape, label, latex, number
 from repro.report.render import markdown
@@ -24,7 +24,7 @@ UNICODE = "± — – † ≤ ≥ × · → ε “é” Ł Ångström 中 \x07"
 
 
 def view(store: Store, asked: Request) -> TableView:
-    return view_table(TABLES[asked.table], asked, store)
+    return view_table(TABLES[asked.id], asked, store)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,10 @@ def test_tables_and_their_document_compile(store: Store, tmp_path: Path) -> None
         for row in shown.rows
     )
     hostile = replace(
-        shown, table=table, rows=rows, request=replace(shown.request, learning_rate=0.5)
+        shown,
+        table=table,
+        rows=rows,
+        request=replace(shown.request, settings={"recipe.learning_rate": 0.5}),
     )
     for one in (*views, hostile):
         write_table(one, tmp_path)

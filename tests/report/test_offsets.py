@@ -24,7 +24,7 @@ PRINTED_F1 = [31.6, 46.1, 40.0, 49.0, 51.4]
 def view(store: Store, scale: str, shift: float) -> TableView:
     """Every cell is the printed one plus `shift`, but for two rows that change places."""
     asked = request(scale=scale, epochs=1)  # type: ignore[arg-type]
-    table = TABLES[asked.table]
+    table = TABLES[asked.id]
     empty = view_table(table, asked, store)
     printed = {
         (row.row.name, cell.column.name): cell.published.value
@@ -63,7 +63,7 @@ def test_cells_that_lack_a_seed_are_left_out(store: Store) -> None:
     whole = view(store, "reduced", 20.0)
     assert table_level(whole)
     more = replace(whole.request, seeds=2)
-    assert table_level(view_table(TABLES[more.table], more, store)) == []
+    assert table_level(view_table(TABLES[more.id], more, store)) == []
 
 
 def test_made_up_data_say_nothing_of_the_paper(store: Store) -> None:
@@ -72,7 +72,7 @@ def test_made_up_data_say_nothing_of_the_paper(store: Store) -> None:
 
 def test_an_empty_table_says_nothing(store: Store) -> None:
     asked = request(scale="reduced")
-    assert table_level(view_table(TABLES[asked.table], asked, store)) == []
+    assert table_level(view_table(TABLES[asked.id], asked, store)) == []
 
 
 def test_the_interval_over_cells_is_the_percentile_bootstrap() -> None:

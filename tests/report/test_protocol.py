@@ -6,8 +6,8 @@ import pytest
 from fake_results import request
 
 from repro.papers.registry import ARTEFACTS, TABLES
+from repro.papers.request import Request
 from repro.papers.resadapters.setting import PAPER
-from repro.papers.tables import Request
 from repro.report.protocol import Choice, choices, first_runs, protocol_table
 
 

@@ -13,7 +13,7 @@ import pytest
 from fake_results import request, runs_of, store_all, store_result
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.captions import caption
 from repro.report.notes import notes
 from repro.report.render import (
@@ -32,7 +32,7 @@ from repro.store import Store
 
 
 def view(store: Store, asked: Request) -> TableView:
-    return view_table(TABLES[asked.table], asked, store)
+    return view_table(TABLES[asked.id], asked, store)
 
 
 def lines_of(text: str) -> list[list[str]]:

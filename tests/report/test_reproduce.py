@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from repro.cli.main import app
 from repro.cli.report import save_reference
 from repro.papers.registry import ARTEFACTS, TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.claims import judge_all
 from repro.report.files import (
     backbone_label,
@@ -60,7 +60,7 @@ def test_an_unchanged_request_is_not_written_again(store: Store) -> None:
     before = path.stat().st_ino
     save_request(store, request())
     assert path.stat().st_ino == before
-    other = replace(request(), data_revision="another")
+    other = replace(request(), data_revisions={"squad2": "another"})
     save_request(store, other)
     assert saved_requests(store) == [other]
 
@@ -76,7 +76,7 @@ def test_no_setting_replaces_the_files_of_another(store: Store) -> None:
 def test_a_request_of_another_version_is_left_out(store: Store) -> None:
     save_request(store, request())
     other = request_document(request("ResAdapters-2"))
-    write_json(store.root / "requests" / "gone.json", other | {"table": "Gone-7"})
+    write_json(store.root / "requests" / "gone.json", other | {"id": "Gone-7"})
     write_json(store.root / "requests" / "odd.json", other | {"seeds": "many"})
     assert saved_requests(store) == [request()]
 
@@ -87,14 +87,13 @@ def test_a_request_of_another_version_is_left_out(store: Store) -> None:
         (request(), "ResAdapters-1.smoke"),
         (request(scale="paper", as_released=True, seeds=3), "ResAdapters-1.paper.as-released"),
         (request(train_rows=1200, seeds=2), "ResAdapters-1.smoke.seeds-2.train-rows-1200"),
-        (request(backbone=FOLDER_MODEL), f"ResAdapters-1.smoke.{LABEL}"),
         (
             request(scale="reduced", backbone=KNOWN["google-bert/bert-base-uncased"]),
             "ResAdapters-1.reduced.BERT-base",
         ),
         (request("3-shared-2", tasks=("cola", "rte")), "3-shared-2.smoke.cola-rte"),
         (request("3-shared-2", tasks=("cola",), epochs=1), "3-shared-2.smoke.cola.epochs-1"),
-        (request("3-shared-2", precision="bf16"), "3-shared-2.smoke.bf16"),
+        (request("3-shared-2", precision="bf16"), "3-shared-2.smoke.precision-bf16"),
     ],
 )
 def test_artefacts_are_named_by_table_scale_encoder_and_reading(asked: Request, name: str) -> None:
@@ -133,7 +132,7 @@ def test_the_command_that_a_table_names_asks_for_it_again(asked: Request, words:
 def test_writing_a_table_leaves_unchanged_files_alone(store: Store, tmp_path: Path) -> None:
     asked = request(epochs=1)
     store_all(store, asked)
-    view = view_table(TABLES[asked.table], asked, store)
+    view = view_table(TABLES[asked.id], asked, store)
     paths = write_table(view, tmp_path)
     assert [path.name for path in paths] == [
         f"ResAdapters-1.smoke.epochs-1.{e}" for e in ("md", "csv", "json", "tex")
@@ -233,11 +232,12 @@ def test_a_figure_stands_in_the_report_with_picture_command_and_caption(store: S
     save_request(store, asked)
     text = reproduce(store)
     label = backbone_label(fake_spans.encoder(3))
-    name = f"ablation-heatmap.smoke.{label}.mnli.houlsby"
+    name = table_name(asked)
+    assert name.startswith("ablation-heatmap.smoke.Made-up-L3.mnli.")
     for line in (
         f"## {name}",
-        "    python -m repro figure ablation-heatmap --scale smoke --tasks mnli --method houlsby "
-        f"--backbone {label}",
+        f"    python -m repro figure ablation-heatmap --scale smoke --backbone {label} "
+        "--tasks mnli --method houlsby",
     ):
         assert line in text.splitlines()
     assert f"](figures/{name}.png)" in text
@@ -338,7 +338,7 @@ def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
     asked = request(epochs=1)
     full = Store(tmp_path / "full")
     store_all(full, asked)
-    write_table(view_table(TABLES[asked.table], asked, full), tmp_path)
+    write_table(view_table(TABLES[asked.id], asked, full), tmp_path)
     before = {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()}
     words = ["table", "ResAdapters-1", "--scale", "smoke", "--epochs", "1", "--no-run"]
     where = ["--out", str(tmp_path), "--store", str(tmp_path / "empty")]

@@ -11,7 +11,7 @@ from fake_results import request as squad_request
 from repro.cli.table import exit_code
 from repro.errors import MissingData, ReproError
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.render import as_json, markdown
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec

@@ -22,7 +22,7 @@ from sklearn.metrics.pairwise import cosine_distances
 
 from repro.errors import MissingData, UnknownName
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures.embedding_plot import draw_embeddings
 from repro.report.figures.embedding_text import CSV_COLUMNS, axis_labels, csv_text, notes
 from repro.report.figures.embeddings import EmbeddingsView, view_embeddings
@@ -71,7 +71,7 @@ def test_nothing_is_trained_that_the_table_does_not_train(
     scale: Any, method: str, width: int
 ) -> None:
     asked = request(scale, method=method)
-    known = {run_key(s) for s in TABLES[TABLE].runs(request(scale, table=TABLE))}
+    known = {run_key(s) for s in TABLES[TABLE].runs(request(scale, id=TABLE))}
     *parents, spec = FIGURE.runs(asked)
     assert {run_key(one) for one in [*parents, spec]} <= known
     assert set(spec.parents.values()) == {run_key(parent) for parent in parents}

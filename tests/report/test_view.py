@@ -9,7 +9,7 @@ from fake_results import Value, request, runs_of, store_all, store_result
 from scipy import stats
 
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.view import RowView, TableView, view_table
 from repro.spec import AlwaysNull, RunSpec, Scale, run_key
 from repro.store import Store, StoredRun
@@ -17,7 +17,7 @@ from repro.store.result import FailureKind
 
 
 def view(store: Store, asked: Request) -> TableView:
-    return view_table(TABLES[asked.table], asked, store)
+    return view_table(TABLES[asked.id], asked, store)
 
 
 def row(table: TableView, name: str) -> RowView:
@@ -156,7 +156,7 @@ SCATTER = {"adapter-resnet": 1.0, "attention": 0.08}
 
 def near_published(asked: Request, below: float) -> Value:
     """Five seeds about the printed numbers; Attention lies `below` them."""
-    table = TABLES[asked.table]
+    table = TABLES[asked.id]
     variants = {
         run_key(spec): found.variant
         for found in table.trained
@@ -226,7 +226,7 @@ def test_nothing_is_decided_while_a_seed_is_missing(
 ) -> None:
     """Neither MATCH nor LOWER over the seeds that are left."""
     asked = request(scale="paper", seeds=5)
-    table = TABLES[asked.table]
+    table = TABLES[asked.id]
     lacking = next(found for found in table.trained if found.variant == variant)
     specs = table.cell_runs(lacking, table.columns[0], asked)
     lost = {run_key(spec): kind for spec, kind in zip(specs, kinds, strict=False)}

@@ -13,7 +13,7 @@ from server_samples import Answer, Tiny, keep, offline
 from tiny_folder import write_tiny_bert
 
 from repro.cli.main import main
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.papers.registry import TABLES
 from repro.store import Store
 
@@ -37,7 +37,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         patch.setenv("REPRO_MODELS", str(folder / "models"))
-        request = make_request(TABLES["3-shared-2"], "smoke", Asked(backbone="tiny"))
+        request = make_request(TABLES["3-shared-2"], "smoke", backbone="tiny")
         made = Tiny(folder, request)
         for task in made.request.data_revisions:
             keep(made.store, made.spec(task))

@@ -228,8 +228,8 @@ def test_deleted_weights_name_the_command_that_keeps_them(cli: Call, tiny: Tiny)
     answer = export(cli, tiny, "--tasks", "rte", row="full-fine-tuning")
     assert answer.code == 2
     assert "stored without its weights (deleted after scoring)" in answer.err
-    command = "python -m repro table 3-shared-2 --scale smoke --tasks rte --backbone tiny-"
-    assert re.search(rf"{command}[0-9a-f]{{8}} --keep-weights --store", answer.err)
+    command = "python -m repro table 3-shared-2 --scale smoke --backbone tiny-"
+    assert re.search(rf"{command}[0-9a-f]{{8}} --tasks rte --keep-weights --store", answer.err)
 
 
 @pytest.mark.parametrize(

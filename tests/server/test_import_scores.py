@@ -11,10 +11,10 @@ import pytest
 from fake_glue import request, store_run, store_table
 from server_samples import ROW, Answer
 
-from repro.cli.options import Asked, make_request
+from repro.cli.requests import make_request
 from repro.errors import ReproError
 from repro.papers.registry import TABLES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.cells import Cell
 from repro.report.files import command_line, table_name
 from repro.report.render import as_json, markdown
@@ -37,7 +37,7 @@ PAGE = [
 
 
 def runs_of(asked: Request, row: str, column: str) -> list[RunSpec]:
-    table = TABLES[asked.table]
+    table = TABLES[asked.id]
     found = next(one for one in table.rows if one.name == row)
     return table.cell_runs(found, next(c for c in table.scores if c.name == column), asked)
 
@@ -50,7 +50,7 @@ def write_manifest(store: Store, asked: Request, row: str, runs: dict[str, RunSp
         run = store.read(run_key(spec)) if spec else None
         entries.append(submitted(file, tsv(["0"]), run, ""))
     manifest = Manifest(
-        table=asked.table,
+        table=asked.id,
         row=row,
         seed=0,
         scale=asked.scale,
@@ -86,7 +86,7 @@ def page(folder: Path, *lines: str, header: str = HEADER) -> Path:
 
 
 def cells(store: Store, asked: Request, row: str) -> dict[str, Cell]:
-    view = view_table(TABLES[asked.table], asked, store)
+    view = view_table(TABLES[asked.id], asked, store)
     found = next(one for one in view.rows if one.row.name == row)
     return {cell.column.name: cell for cell in found.cells}
 
@@ -321,4 +321,4 @@ def test_a_damaged_record_is_set_aside(store: Store, asked: Request) -> None:
 
 def test_a_table_without_a_server_refuses_the_option() -> None:
     with pytest.raises(ReproError, match="leave out --server"):
-        make_request(TABLES["ResAdapters-1"], "smoke", Asked(server=True))
+        make_request(TABLES["ResAdapters-1"], "smoke", server=True)

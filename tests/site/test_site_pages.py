@@ -17,8 +17,7 @@ from fake_results import request, runs_of, store_all, store_result
 from site_reader import Page, pages, read, target
 
 from repro.papers.published import load_published
-from repro.report.files import save_request
-from repro.site.links import file_name
+from repro.report.files import save_request, table_name
 from repro.spec import RunSpec, run_key
 from repro.spec.backbones import KNOWN
 from repro.store import Store
@@ -99,7 +98,7 @@ def test_a_cell_shows_both_numbers_and_opens_its_runs(store: Store, build: Build
     save_request(store, asked)
     store_all(store, asked)
     files = build(store)
-    page = read(files[f"tables/{file_name(asked)}.html"])
+    page = read(files[f"tables/{table_name(asked)}.html"])
     f1 = load_published("resadapters", "RA-T1")[
         "Non Linear / Adapter", "ALL", "F1 (SQuAD2.0 dev)"
     ].value
@@ -119,7 +118,7 @@ def test_a_cell_shows_both_numbers_and_opens_its_runs(store: Store, build: Build
 
 def _linked(files: dict[str, bytes], asked: object, cell: str) -> set[str]:
     """The runs that a cell's panel links to."""
-    text = files[f"tables/{file_name(asked)}.html"].decode()  # type: ignore[arg-type]
+    text = files[f"tables/{table_name(asked)}.html"].decode()  # type: ignore[arg-type]
     panel = text.split(f'id="runs-{cell}"')[1].split("popover ")[0]
     return set(re.findall(r"runs/([0-9a-f]{64})\.html", panel))
 
@@ -189,7 +188,7 @@ def test_any_subset_of_the_runs_gives_gaps_and_no_other_number(
     for row in range(6):
         behind = _linked(files, asked, f"cell-{row + 1}-1")
         seeds = sorted(spec.seed for spec in kept if run_key(spec) in behind)
-        words = read(files[f"tables/{file_name(asked)}.html"]).cell(f"cell-{row + 1}-1").text
+        words = read(files[f"tables/{table_name(asked)}.html"]).cell(f"cell-{row + 1}-1").text
         mean = sum(80 + s for s in seeds) / len(seeds) if seeds else None  # by arithmetic
         assert words.startswith("—" if mean is None else f"{mean:.1f}")
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from repro.papers.adaptable_adapters.runs import BASELINE, chain_of
 from repro.papers.adaptable_adapters.setting import FULL, SEEDS
 from repro.papers.adaptable_adapters.tables import COMBINED, PAPER, TASKS, columns
-from repro.papers.tables import Column, Fact, Printed, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import Column, Fact, Printed, Row, Score, Table
 from repro.spec import RunSpec
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName, GlueTask

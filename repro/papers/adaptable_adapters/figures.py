@@ -7,7 +7,7 @@ from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_o
 from repro.papers.adaptable_adapters.setting import BLOCKS, DEPTH, LOW, SEEDS
 from repro.papers.adaptable_adapters.tables import PAPER, TASKS
 from repro.papers.published import load_published
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec
 from repro.spec.tasks import GlueName
 

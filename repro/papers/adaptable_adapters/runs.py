@@ -25,10 +25,10 @@ from repro.papers.adaptable_adapters.setting import (
     SMOKE_ROWS,
     SWITCH,
 )
-from repro.papers.glue import POOLER, bottleneck, encoder, sentence_run
+from repro.papers.glue import POOLER, encoder, sentence_run
 from repro.papers.published import load_published
+from repro.papers.request import Request
 from repro.papers.setting import Setting, assumed, code, paper
-from repro.papers.tables import Request
 from repro.spec import Backbone, LastLayers, RunSpec, Source, run_key
 from repro.spec.backbones import BERT_LARGE
 from repro.spec.limits import check_run
@@ -134,7 +134,7 @@ def _run(
         own |= AS_RELEASED
     if request.scale != "paper":
         own |= POOLER
-    setting = own | _recipe(own) | _rows(task, request, block, seed) | bottleneck(request)
+    setting = own | _recipe(own) | _rows(task, request, block, seed)
     run = sentence_run(_for_model(request, own), task, seed, backbone, setting, parents)
     if not parents:
         return run

@@ -25,7 +25,8 @@ from repro.papers.adaptable_adapters.runs import (
 from repro.papers.adaptable_adapters.setting import BLOCKS, FULL, KEPT, LOW
 from repro.papers.glue import COLLAPSE
 from repro.papers.margins import for_rows
-from repro.papers.tables import Column, Mean, Request, Row, Score, Table, not_stated
+from repro.papers.request import Request
+from repro.papers.tables import Column, Mean, Row, Score, Table, not_stated
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE, BERT_LARGE
 from repro.spec.glue import GLUE

@@ -11,8 +11,8 @@ from repro.papers.glue import BATCHES, FINE_TUNING, POOLER, SMALL_BATCHES, encod
 from repro.papers.houlsby.runs import SMALL
 from repro.papers.houlsby.setting import ADAPTERS, AS_RELEASED, RECIPE, RELEASED_RECIPE
 from repro.papers.published import load_published
+from repro.papers.request import Request
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
-from repro.papers.tables import Request
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
 from repro.spec.glue import GLUE
@@ -173,30 +173,26 @@ def _setting(point: Point, request: Request, choice: Choice, sweep: str) -> Sett
         "recipe.learning_rate": (rate, source),
         "recipe.epochs": (epochs, many if printed else source),
     }
-    return setting | SMALL[request.scale] | chosen | _own(point, request)
+    return setting | SMALL[request.scale] | chosen | _own(point)
 
 
-def _own(point: Point, request: Request) -> Setting:
+def _own(point: Point) -> Setting:
     """What tells a point from the others of its series."""
     if point.value is None:
         return {}
     if point.series == TOP:
         return {"method.layers": (int(point.value), paper("sections 3.3 and 3.4: top k layers"))}
-    if request.bottleneck is not None:
-        source = assumed("asked for with --bottleneck")
-        return {"method.size": (int(point.value), source)}
     return {"method.size": (int(point.value), paper("section 3.4: sizes 2^n"))}
 
 
 def init_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
     """The run of adapters whose matrices start at the point's standard deviation."""
     assert point.value is not None
-    size = request.bottleneck or int(ADAPTERS["method.size"][0])
+    size = int(ADAPTERS["method.size"][0])
     sized = Point(SIZED, "", size)
     backbone = encoder(request, BERT_BASE, paper("section 3.6: BERT-base"))
     setting = _setting(sized, request, INIT_CHOICES[request.scale], "glue")
-    if request.bottleneck is None:
-        setting = setting | {"method.size": (size, paper("section 3.6: size 64"))}
+    setting = setting | {"method.size": (size, paper("section 3.6: size 64"))}
     if request.scale != "paper":
         setting = setting | POOLER
     own: Setting = {

@@ -28,8 +28,8 @@ from repro.papers.houlsby.quoted import (
     squad_marks,
     threshold_marks,
 )
-from repro.papers.setting import paper
-from repro.papers.tables import Request
+from repro.papers.request import Request
+from repro.papers.setting import paper, width_of
 from repro.spec import Scale
 from repro.spec.backbones import BERT_BASE
 from repro.spec.glue import GLUE
@@ -88,7 +88,8 @@ def trade_off(
     """
 
     def points(request: Request) -> tuple[Point, ...]:
-        chosen = (request.bottleneck,) if request.bottleneck else sizes[request.scale]
+        width = width_of(request)
+        chosen = sizes[request.scale] if width is None else (width,)
         found = [Point(SIZED, f"size {size}", size) for size in chosen]
         if tops is not None:
             depth = encoder(request, BERT_BASE, paper("BERT-base"))[0].layers

@@ -19,8 +19,9 @@ from repro.papers.houlsby.further_setting import (
 from repro.papers.houlsby.setting import AS_RELEASED, RELEASED_RECIPE
 from repro.papers.houlsby.tables import mean, share, total
 from repro.papers.margins import for_rows
-from repro.papers.setting import Setting, assumed, paper
-from repro.papers.tables import Column, Fact, Mean, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.setting import Setting, assumed, paper, width_of
+from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
 from repro.spec.texts import HOULSBY, TEXTS
@@ -38,13 +39,14 @@ OWN_CUT = "test rows of a cut that is not published"
 def points_of(variant: str, request: Request, layers: int) -> Points:
     """What a row is selected over; a value that the user set by hand is the only one."""
     points = POINTS[request.scale][variant]
-    if variant == ADAPTED and request.bottleneck:
-        points = replace(points, widths=(request.bottleneck,))
+    width, rate = width_of(request), request.settings.get("recipe.learning_rate")
+    if variant == ADAPTED and width is not None:
+        points = replace(points, widths=(width,))
     if variant == VARIABLE:
         kept = tuple(n for n in points.widths if n is not None and n <= layers)
         points = replace(points, widths=kept or (layers,))
-    if request.learning_rate:
-        points = replace(points, learning_rates=(request.learning_rate,))
+    if rate is not None:
+        points = replace(points, learning_rates=(rate,))
     return points
 
 

@@ -16,8 +16,9 @@ from repro.papers.houlsby.setting import (
     SWEPT,
     Sweep,
 )
-from repro.papers.setting import Setting, assumed, paper
-from repro.papers.tables import Column, Request, Row, Score
+from repro.papers.request import Request
+from repro.papers.setting import Setting, assumed, paper, width_of
+from repro.papers.tables import Column, Row, Score
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_LARGE
 
@@ -37,11 +38,13 @@ def sweep_of(variant: str, request: Request) -> Sweep:
         sweep = ADAPTER_SWEEPS[request.scale]
         size = ADAPTERS["method.size"][0]
         sizes = (size,) if variant == ONE_SIZE else sweep.sizes
-        sweep = replace(sweep, sizes=(request.bottleneck,) if request.bottleneck else sizes)
+        width = width_of(request)
+        sweep = replace(sweep, sizes=sizes if width is None else (width,))
+    rate, epochs = (request.settings.get(f"recipe.{name}") for name in ("learning_rate", "epochs"))
     return replace(
         sweep,
-        learning_rates=(request.learning_rate,) if request.learning_rate else sweep.learning_rates,
-        epochs=(request.epochs,) if request.epochs else sweep.epochs,
+        learning_rates=(rate,) if rate else sweep.learning_rates,
+        epochs=(epochs,) if epochs else sweep.epochs,
     )
 
 

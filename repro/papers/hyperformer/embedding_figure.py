@@ -5,7 +5,7 @@ from __future__ import annotations
 from repro.papers.embeddings import Embeddings
 from repro.papers.hyperformer.claims import HYPER, PLUS
 from repro.papers.hyperformer.runs import BASE_T5, first_seed, mixture, parents_of, table_run
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec
 
 MODELS = {"hyperformer++": PLUS, "hyperformer": HYPER}

@@ -7,7 +7,7 @@ from repro.papers.hyperformer.claims import DAGGER, MULTI, PLUS, row_of
 from repro.papers.hyperformer.runs import backbone_of, first_seed, low_resource_run, pretraining
 from repro.papers.hyperformer.scores import PAPER, PRINTED, PROTOCOL, TEST, written
 from repro.papers.hyperformer.small import LOW_SIZES
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec
 from repro.spec.text_to_text import TEXT_TO_TEXT
 

@@ -13,8 +13,8 @@ from repro.errors import MissingData, ReproError
 from repro.papers.hyperformer import setting as published
 from repro.papers.hyperformer import small
 from repro.papers.hyperformer.claims import ADAPTERS, DAGGER, HYPER, MULTI, PLUS, TUNED, WHOLE
+from repro.papers.request import BOTTLENECK, Request
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
-from repro.papers.tables import Request
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5
 from repro.spec.kinds import MULTI_TASK, PRETRAINED
@@ -36,7 +36,7 @@ SINGLE = (TUNED, ADAPTERS)
 """Trained on one task at a time."""
 CORRUPTED: WrittenName = "span-corruption"
 REDUCTION, STEPS, EPOCHS = "method.reduction", "recipe.steps", "recipe.epochs"
-START = "method.starts_from"
+START, TRAIN_ROWS = "method.starts_from", "task.train_rows"
 
 
 def first_seed(index: int) -> int:
@@ -85,7 +85,7 @@ def few_shot_chain(
     parent = table_run(model, BASE_T5, tasks[0], _without(START, request), first_seed(0))
     few = min(
         small.FEW_SIZES[samples] if request.scale == "smoke" else samples,
-        request.train_rows or samples,
+        request.settings.get(TRAIN_ROWS) or samples,
     )
     setting = (
         _method(model, request)
@@ -107,7 +107,7 @@ def few_shot_chain(
 @lru_cache(maxsize=1_000)
 def low_resource_run(model: str, samples: int, request: Request, seed: int) -> RunSpec:
     """The multi-task run of a model of base size on so many rows of each task."""
-    few = min(samples, request.train_rows or samples)
+    few = min(samples, request.settings.get(TRAIN_ROWS) or samples)
     own = published.LOW if request.scale == "paper" else small.LOW_SMALL[request.scale]
     rows = _few_rows(few, request, seed, "", "Figure 2, caption")
     return _run(request, BASE_T5, seed, mixture(request), _method(model, request) | own, rows)
@@ -153,7 +153,7 @@ def mixture(request: Request) -> tuple[WrittenName, ...]:
     found = tuple(task for task in asked or MIXTURE if task not in request.unavailable)
     if not found:
         raise MissingData(
-            f"No task of GLUE has data here, and the multi-task runs of {request.table} need some: "
+            f"No task of GLUE has data here, and the multi-task runs of {request.id} need some: "
             f"{next(iter(request.unavailable.values()))}."
         )
     return found
@@ -238,22 +238,25 @@ def _run(
 
 def _width(request: Request, backbone: Backbone) -> Setting:
     """The reduction that gives the bottleneck asked for. Raises ReproError where none does."""
-    if request.bottleneck is None:
+    width = request.settings.get(BOTTLENECK)
+    if width is None:
         return {}
-    if backbone.hidden_size % request.bottleneck:
+    if backbone.hidden_size % width:
         raise ReproError(
-            f"--bottleneck {request.bottleneck} does not divide the hidden size of "
+            f"--bottleneck {width} does not divide the hidden size of "
             f"{backbone.name}, {backbone.hidden_size}, and these adapters are a fraction of it."
         )
-    reduction = backbone.hidden_size // request.bottleneck
-    return {REDUCTION: (reduction, assumed("asked for with --bottleneck"))}
+    return {REDUCTION: (backbone.hidden_size // width, assumed("asked for"))}
 
 
 def _counted(whole: Setting, request: Request) -> Setting:
     """Looks and steps that fit each other: what is set by hand decides the other."""
     steps, look = whole[STEPS][0], whole["recipe.look_steps"][0]
-    if request.epochs is not None and STEPS not in request.settings:
-        return whole | {STEPS: (request.epochs * look, assumed("as many looks as asked for"))}
-    if EPOCHS in request.settings or not isinstance(steps, int) or not isinstance(look, int):
+    if not isinstance(look, int) or look < 1:
         return whole
-    return whole | {EPOCHS: (max(1, -(-steps // look)), whole[EPOCHS][1])} if look > 0 else whole
+    if EPOCHS not in request.settings:
+        looks = max(1, -(-steps // look)) if isinstance(steps, int) else whole[EPOCHS][0]
+        return whole | {EPOCHS: (looks, whole[EPOCHS][1])}
+    if STEPS in request.settings:
+        return whole
+    return whole | {STEPS: (whole[EPOCHS][0] * look, assumed("as many looks as asked for"))}

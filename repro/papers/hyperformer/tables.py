@@ -40,7 +40,8 @@ from repro.papers.hyperformer.scores import (
 from repro.papers.hyperformer.setting import ABLATIONS
 from repro.papers.hyperformer.small import FEW_SIZES
 from repro.papers.margins import for_rows
-from repro.papers.tables import Column, Fact, Mean, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
 from repro.spec import RunSpec, Scale, T5FineTuning, TextToText
 from repro.spec.t5 import WrittenName
 
@@ -103,7 +104,7 @@ def glue_models(row: Row, request: Request) -> list[RunSpec]:
     model, size = row.variant.rsplit(", ", 1)
     whole = replace(request, scale="paper", backbone=None)
     if request.scale != "paper":  # what is set by hand is for the small model
-        whole = replace(whole, bottleneck=None, settings={})
+        whole = replace(whole, settings={})
     return [table_run(model, size, PRINTED[0], whole, first_seed(0))]
 
 

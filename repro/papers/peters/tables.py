@@ -5,8 +5,9 @@ from __future__ import annotations
 from repro.papers.glue import COLLAPSE, encoder, sentence_run, word_run
 from repro.papers.margins import for_rows
 from repro.papers.peters.setting import METHODS, SLOW, SMALL
+from repro.papers.request import Request
 from repro.papers.setting import paper
-from repro.papers.tables import Column, Request, Row, Score, Table
+from repro.papers.tables import Column, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
 from repro.spec.sentences import SENTENCES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from repro.papers.architecture import Architecture, Sketch
+from repro.papers.request import Request
 from repro.papers.resadapters.tables import run_one
-from repro.papers.tables import Request
 from repro.spec import RunSpec
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from repro.papers.request import Request
 from repro.papers.resadapters.setting import (
     ALL_ROWS,
     AS_RELEASED,
@@ -10,7 +11,7 @@ from repro.papers.resadapters.setting import (
     SCALES,
 )
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
-from repro.papers.tables import Column, Request, Row, Score, Table
+from repro.papers.tables import Column, Row, Score, Table
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
 
@@ -54,7 +55,9 @@ def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec
         setting = setting | AS_RELEASED
     if variant == "full-fine-tuning":
         setting = setting | _fine_tuning(request)
-    found: Setting = {"task.revision": (request.data_revision, assumed("the data found"))}
+    found: Setting = {
+        "task.revision": (request.data_revisions.get("squad2"), assumed("the data found"))
+    }
     return make_run(request, (backbone, source), setting | found | asked_for(request), seed)
 
 
@@ -84,13 +87,11 @@ def _method(variant: str, request: Request, backbone: Backbone) -> Setting:
         "method.kind": ("pipelined-cells", paper("section 3")),
         "method.wiring": (wiring, paper(figure)),
         "method.nonlinearity": middle,
-        "method.bottleneck": _bottleneck(request, backbone),
+        "method.bottleneck": _bottleneck(backbone),
     }
 
 
-def _bottleneck(request: Request, backbone: Backbone) -> tuple[int, Source]:
-    if request.bottleneck is not None:
-        return request.bottleneck, assumed("asked for with --bottleneck")
+def _bottleneck(backbone: Backbone) -> tuple[int, Source]:
     if backbone.hidden_size == KNOWN[BERT_BASE].hidden_size:
         return 200, code("project_dim of 768")
     heads = PAPER["method.heads"][0]

@@ -7,8 +7,8 @@ import re
 from repro.errors import ReproError
 from repro.papers.figures import Figure
 from repro.papers.published import Published, load_published
+from repro.papers.request import Request
 from repro.papers.setting import assumed, paper
-from repro.papers.tables import Request
 from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import SHARED_OVER
 from repro.spec import AblatedSpans, RunSpec, run_key

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from repro.papers.glue import POOLER, bottleneck, encoder, sentence_run
+from repro.papers.glue import POOLER, encoder, sentence_run
+from repro.papers.request import Request
 from repro.papers.setting import Setting, borrowed, code
-from repro.papers.tables import Request
 from repro.papers.three_shared.setting import (
     AS_RELEASED,
     FURTHER,
@@ -44,7 +44,7 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
         setting = setting | AS_RELEASED.get(variant, {})
     if request.scale != "paper":
         setting = setting | POOLER
-    return sentence_run(request, task, seed, backbone, setting | bottleneck(request))
+    return sentence_run(request, task, seed, backbone, setting)
 
 
 def _recipe(variant: str, task: str, request: Request) -> Setting:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from repro.papers.glue import COLLAPSE, glue_columns
-from repro.papers.tables import Column, Fact, Mean, Request, Row, Score, Table
+from repro.papers.request import Request
+from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
 from repro.papers.three_shared.runs import run_of
 from repro.spec import BottleneckAdapters, RunSpec, Scale
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from repro.papers.figures import Figure
 from repro.papers.published import Published
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.papers.three_shared.figures import (
     ALL_LAYERS,
     ONE_LAYER,

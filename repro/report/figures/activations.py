@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.papers.activations import Activations, Curve, Digitised, Panel
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.declared import Behind, runs_differ
 from repro.report.runs_found import Found, Lookup
 from repro.spec import AdaptableAdapters, RunSpec

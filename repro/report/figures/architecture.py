@@ -14,7 +14,7 @@ from typing import Any
 
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.architecture import Architecture, Sketch
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import PipelinedCells, RunSpec
 from repro.spec.counts import cell_parts, layer_parameters, pooler_parameters
 

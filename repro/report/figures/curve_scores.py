@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from repro.papers.curves import Curves, Point, Scored
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.declared import Behind, runs_differ
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, kept_epoch

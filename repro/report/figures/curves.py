@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures.curve_scores import Cells, Measured, measure
 from repro.report.runs_found import Lookup
 from repro.spec import RunSpec

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from repro.papers.embeddings import FEWEST, Embeddings
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures.embedding_maps import (
     Matrix,
     cosine_distances,

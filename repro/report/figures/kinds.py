@@ -10,7 +10,7 @@ from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves
 from repro.papers.embeddings import Embeddings
 from repro.papers.registry import AnyFigure
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.report.figures import (
     activation_text,
     architecture_text,

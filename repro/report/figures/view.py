@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from repro.papers.tables import Request
+from repro.papers.request import Request
 from repro.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class FigureView:
     @property
     def id(self) -> str:
         """What a user types."""
-        return self.request.table
+        return self.request.id
 
     @property
     def complete(self) -> bool:

@@ -1,0 +1,320 @@
+"""From what a user typed to requests: names are looked up, data and model folders are found."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from repro.errors import MissingData, ReproError, UnknownName
+from repro.papers.architecture import Architecture
+from repro.papers.embeddings import FEWEST, Embeddings
+from repro.papers.figures import Figure
+from repro.papers.request import (
+    BOTTLENECK,
+    SHORT_NAMES,
+    WIDTHS,
+    Request,
+    option_of,
+    settings_of,
+    short_name,
+)
+from repro.papers.tables import Artefact, Table
+from repro.report.files import backbone_label
+from repro.spec import Backbone, RunSpec, Scale
+from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
+
+SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
+Asked = dict[str, Any]
+"""Fields of a request that a user gave, before table and scale are chosen: `scale` where it is not
+auto, a backbone by its name, sections as they were typed; and `budget`, the hours that
+`--scale auto` may spend.
+"""
+
+
+def parsed(**typed: Any) -> Asked:
+    """What was typed, by option; None, False and [] where it was not.
+
+    Raises ReproError for a name, field or value that does not exist, and for a field set twice.
+    """
+    given = {
+        name: value
+        for name, value in typed.items()
+        if value not in (None, []) and value is not False
+    }
+    short = {name: given.pop(name) for name in SHORT_NAMES if name in given}
+    settings = settings_of(given.pop("settings", ()), **short)
+    scale = check_scale(given.pop("scale", "auto"))
+    found: Asked = {"settings": settings} if settings else {}
+    found |= {"scale": scale} if scale else {}
+    found |= {"tasks": split_tasks(given.pop("tasks"))} if "tasks" in given else {}
+    return found | given
+
+
+def check_scale(given: str) -> Scale | None:
+    """The scale, None for auto; an unknown one names the choices."""
+    if given.lower() == "auto":
+        return None
+    for scale in SCALES:
+        if scale == given.lower():
+            return scale
+    raise UnknownName("scale", given, [*SCALES, "auto"])
+
+
+def split_tasks(given: str) -> tuple[str, ...]:
+    """The tasks of `--tasks cola,sst2`, in their usual order; an unknown name names the closest."""
+    names = [name.strip().lower() for name in given.split(",")]
+    for name in names:
+        if name not in TITLES:
+            raise UnknownName("task", name, TITLES)
+    return tuple(name for name in TITLES if name in names)
+
+
+def split_sections(given: str | None, artefact: Artefact) -> tuple[str, ...] | None:
+    """The parts of `--section Low-data-100,Low-data-300`, in the table's order, in any case.
+
+    An unknown one names the closest; raises ReproError for what has no parts.
+    """
+    if given is None:
+        return None
+    known: tuple[str, ...] = getattr(artefact, "sections", ())
+    if not known:
+        raise ReproError(f"{artefact.id} has no sections: leave out --section.")
+    names = [name.strip().lower() for name in given.split(",")]
+    for name in names:
+        if name not in [section.lower() for section in known]:
+            raise UnknownName(f"section of {artefact.id}", name, known)
+    return tuple(section for section in known if section.lower() in names)
+
+
+def make_request(artefact: Artefact, scale: Scale, **typed: Any) -> Request:
+    """The request at this scale, of what is typed by option (epochs=3, tasks="cola,rte"); looks for
+    the data, loads nothing. Raises MissingData where the artefact's data cannot be had; see
+    `with_data`.
+    """
+    return with_data(bare_request(artefact, scale, parsed(**typed)), artefact)
+
+
+def bare_request(
+    artefact: Artefact, scale: Scale, asked: Asked, stored: Iterable[Request] = ()
+) -> Request:
+    """The request before its data are looked for; `stored`: see `find_backbone`."""
+    if "server" in asked and not getattr(artefact, "server", ""):
+        raise ReproError(
+            f"No number of {artefact.id} is a test server's: leave out --server, which is for the "
+            "GLUE tables."
+        )
+    if "method" in asked and isinstance(artefact, Table):
+        raise ReproError(
+            f"{artefact.id} is a table and shows all of its models: leave --method out."
+        )
+    own: Asked = {"id": artefact.id, "scale": scale, "seeds": artefact.default_seeds[scale]}
+    given = {name: value for name, value in asked.items() if name not in ("scale", "budget")}
+    found = {
+        "backbone": find_backbone(asked.get("backbone"), stored),
+        "sections": split_sections(asked.get("sections"), artefact),
+    }
+    return Request(**(own | given | found))
+
+
+def unused_settings(request: Request, artefact: Artefact) -> list[str]:
+    """The fields set by hand that no run of the artefact has: they would change nothing."""
+    if not request.settings:
+        return []
+    specs = _models(request, artefact)
+    return [path for path in request.settings if not any(_has(spec, path) for spec in specs)]
+
+
+def _models(request: Request, artefact: Artefact) -> list[RunSpec]:
+    """The runs of an artefact; where it has none, the models that it counts or draws."""
+    if isinstance(artefact, Architecture):
+        return list(artefact.models(request).values())
+    if isinstance(artefact, Table) and not artefact.scores:
+        behind = artefact.behind
+        cells = ((row, column) for row in artefact.rows for column in artefact.columns)
+        return [spec for row, column in cells for spec in behind(row, column, request)]
+    return artefact.runs(request)
+
+
+def _has(spec: RunSpec, path: str) -> bool:
+    paths = WIDTHS if path == BOTTLENECK else (path,)
+    parts = (path.split(".") for path in paths)
+    return any(name in type(getattr(spec, part)).model_fields for part, name in parts)
+
+
+def typed_as(path: str) -> str:
+    """--epochs, or --set recipe.warmup: how a field is set."""
+    short = short_name(path)
+    return option_of(short) if short else f"--set {path}"
+
+
+def with_data(request: Request, artefact: Artefact) -> Request:
+    """The request with the data found for what it trains on.
+
+    A task whose data cannot be had is a gap; raises MissingData where that is so of all, for a
+    damaged file, and at the paper's scale for other rows than the published ones. A table of
+    low data divides validation rows where a folder here has no training rows. Raises ReproError for
+    a task that the artefact does not have, and for a field set by hand that none of its runs has.
+    """
+    needed = artefact.needed(request)
+    lacking = [task for task in request.tasks or () if task not in artefact.tasks]
+    if lacking:
+        raise ReproError(
+            f"{artefact.id} has no task {' or '.join(lacking)}. It has: "
+            f"{', '.join(artefact.tasks) or 'no task at all'}."
+        )
+    revisions: dict[str, str | None] = {}
+    gaps: dict[str, str] = {}
+    pools: dict[str, Literal["validation"]] = {}
+    low_data, also = getattr(artefact, "low_data", False), getattr(artefact, "also", ())
+    for name in dict.fromkeys((*needed, *also)):
+        drawn = pool(request.scale, name) if low_data else "train"
+        reason = unavailable(request.scale, name, drawn)
+        if reason is not None:
+            gaps[name] = reason
+            continue
+        try:
+            revisions[name] = data_revision(request.scale, name, drawn)
+        except MissingData as problem:
+            if name in needed:
+                raise
+            gaps[name] = str(problem).removesuffix(".")  # of a task that only parents are on
+            continue
+        if drawn == "validation":
+            pools[name] = drawn
+    if needed and not any(name in revisions for name in needed):
+        raise MissingData(f"No task of {artefact.id} has data here: {next(iter(gaps.values()))}.")
+    found = replace(
+        request,
+        data_revisions=revisions,
+        unavailable=gaps,
+        pools=pools,
+    )
+    for path in unused_settings(found, artefact):
+        raise ReproError(
+            f"No run of {artefact.id} has a {path}: leave out {typed_as(path)}, or see "
+            f"`python -m repro show {artefact.id}` for what its runs have."
+        )
+    return found
+
+
+def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone | None:
+    """The backbone asked for, None for the scale's own.
+
+    A model folder can also be named as the report does, by its name and the beginning of a digest.
+    One that is not here is known if one of the `stored` requests is of it: what is stored of it can
+    be shown.
+    """
+    from repro.backbones.describe import describe
+
+    if given is None:
+        return None
+    try:
+        return describe(given)
+    except UnknownName:
+        models = [request.backbone for request in stored if request.backbone is not None]
+        models += _same_folder(given)
+        named = {backbone_label(one): one for one in models if given in names_of(one)}
+        if not named:
+            raise
+    if len(named) > 1:
+        raise ReproError(
+            f"{len(named)} model folders called {given} were used in this store. Name one of them "
+            f"with --backbone: {', '.join(sorted(named))}."
+        )
+    return next(iter(named.values()))
+
+
+def names_of(backbone: Backbone) -> tuple[str, str]:
+    """What a user may call a model folder: its name, or the name with a digest."""
+    return backbone.name, backbone_label(backbone)
+
+
+def _same_folder(label: str) -> list[Backbone]:
+    """The model folder of this label, if it is here: the name without the digest finds it."""
+    from repro.backbones.describe import describe_folder, find_folder
+
+    named = re.fullmatch(r"(.+)-[0-9a-f]{8}", label)
+    folder = None if named is None else find_folder(named[1])
+    return [] if folder is None else [describe_folder(folder)]
+
+
+def find_folders(given: str | None, backbone: Backbone | None = None) -> dict[str, str]:
+    """Where a model folder is that was asked for: revision -> folder; none where it is not here.
+    `backbone`: what `given` names, where that is known.
+    """
+    from repro.backbones.describe import LOCAL, describe, describe_folder, find_folder
+
+    if given is None:
+        return {}
+    found = backbone or describe(given)
+    if found.id != LOCAL or found.revision is None:
+        return {}
+    folder = find_folder(given)
+    if folder is None:  # it was given as the report names it
+        folder = find_folder(found.name)
+        folder = folder if folder is not None and describe_folder(folder) == found else None
+    return {} if folder is None else {found.revision: str(folder.resolve())}
+
+
+def narrowed(artefacts: Sequence[Artefact], asked: Asked) -> list[tuple[Artefact, Asked]]:
+    """Of several artefacts those that have a task of `--tasks`, each asked for the tasks it has.
+
+    What is left out is said on stderr. One artefact alone has to have all of them, which
+    `make_request` checks. Raises ReproError for a task that none has, or where nothing is left.
+    """
+    tasks = asked.get("tasks")
+    if tasks is None or len(artefacts) == 1:
+        return [(artefact, asked) for artefact in artefacts]
+    absent = [task for task in tasks if all(task not in known.tasks for known in artefacts)]
+    if absent:
+        names = ", ".join(artefact.id for artefact in artefacts)
+        raise ReproError(f"None of {names} has a task {' or '.join(absent)}.")
+    kept, said = [], []
+    for artefact in artefacts:
+        own = [task for task in tasks if task in artefact.tasks]
+        reason = _reason(artefact, own, tasks)
+        if reason:
+            said.append(f"Left out: {artefact.id}{reason}.")
+        if own and not _too_many(artefact, own) and not _too_few(artefact, own):
+            kept.append((artefact, asked | {"tasks": tuple(own)}))
+    if not kept:
+        raise ReproError(f"Nothing of that can be done. {' '.join(said)}")
+    print("".join(f"{line}\n" for line in said), end="", file=sys.stderr)
+    return kept
+
+
+def _reason(artefact: Artefact, own: Sequence[str], tasks: Sequence[str]) -> str:
+    """What to say of an artefact after its name; "" where it takes all that is asked for."""
+    if not own:
+        return f", which has {', '.join(artefact.tasks) or 'no task'}"
+    if _too_many(artefact, own):
+        return f", which draws one task: {' or '.join(own)}"
+    if _too_few(artefact, own):
+        return f", which draws maps of {FEWEST} tasks at least"
+    lacking = [task for task in tasks if task not in own]
+    return f"'s {' and '.join(lacking)}, which it does not have" if lacking else ""
+
+
+def _too_many(artefact: Artefact, own: Sequence[str]) -> bool:
+    return isinstance(artefact, Figure) and len(own) > 1
+
+
+def _too_few(artefact: Artefact, own: Sequence[str]) -> bool:
+    return isinstance(artefact, Embeddings) and len(own) < FEWEST
+
+
+def all_unavailable(requests: Sequence[Request]) -> dict[str, str]:
+    """Task -> why its data cannot be had here, so that its runs are in no plan."""
+    return {task: why for request in requests for task, why in request.unavailable.items()}
+
+
+def gap_lines(requests: Sequence[Request]) -> list[str]:
+    """One line a task whose runs are left out."""
+    return [
+        f"{TITLES[name]} is a gap: {why}."
+        for name in TITLES
+        if (why := all_unavailable(requests).get(name))
+    ]
