@@ -88,9 +88,8 @@ class FolderFiles:
         return (self.path / name).stat().st_size
 
     def digest(self, name: str) -> str:
-        """See `Files`; the content need not fit in memory."""
-        with (self.path / name).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        """See `Files`."""
+        return file_digest(self.path / name)
 
 
 @dataclass(frozen=True)
@@ -163,6 +162,12 @@ class StoredRun:
 def digest_of(data: bytes) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, which need not fit in memory. Raises OSError."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def file_stamp(path: Path) -> int:
