@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
@@ -20,7 +20,7 @@ from repro.cli import requests
 from repro.cli.requests import find_folders
 from repro.engine.cost import ASSUMED, Speed
 from repro.engine.jobs import Execution
-from repro.errors import ReproError, UnknownName
+from repro.errors import UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
