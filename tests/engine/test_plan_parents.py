@@ -49,7 +49,7 @@ def test_a_parent_of_which_only_scores_are_stored_is_trained_for_a_missing_child
 
 def test_scores_alone_will_do_once_the_child_is_stored(tmp_path: Path) -> None:
     whole = Store(tmp_path / "whole")
-    parent, child = both_stored(whole)
+    child = both_stored(whole)[1]
     whole.pack([run_key(child)], tmp_path / "new" / "one.jsonl.xz", {})
     assert states(Store(tmp_path / "new")) == ["done", "done"]
 
