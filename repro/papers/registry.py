@@ -20,10 +20,11 @@ from repro.papers.houlsby.figures import CURVES
 from repro.papers.hyperformer import tables as hyperformer
 from repro.papers.hyperformer.embedding_figure import TASK_EMBEDDINGS
 from repro.papers.hyperformer.figures import LOW_RESOURCE
+from repro.papers.matrix import Artefact
 from repro.papers.peters import tables as peters
 from repro.papers.resadapters import tables as resadapters
 from repro.papers.resadapters.figures import ARCHITECTURE
-from repro.papers.tables import Artefact, Table
+from repro.papers.tables import Table
 from repro.papers.three_shared import further as three_shared_further
 from repro.papers.three_shared import tables as three_shared
 from repro.papers.three_shared.figures import ABLATION

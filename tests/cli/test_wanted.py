@@ -33,7 +33,7 @@ def parent(store: Store, tmp_path: Path) -> str:
     key = store_chain(both, asked)
     both.export([key], store.root)
     save_request(store, asked)
-    return run_key(FIGURE.chains(asked)[0][0])
+    return run_key([*FIGURE.matrix(asked).runs.values()][:2][0])
 
 
 def test_plan_and_status_count_the_figure_as_complete(cli: Call, parent: str) -> None:
@@ -64,7 +64,9 @@ def test_why_says_that_nothing_needs_the_parent(cli: Call, parent: str) -> None:
 def test_why_says_what_a_missing_child_makes_of_its_parent(cli: Call, store: Store) -> None:
     asked = make_request(FIGURE, "smoke")
     save_request(store, asked)
-    document = json.loads(cli("why", run_key(FIGURE.chains(asked)[0][0]), "--json").out)
+    document = json.loads(
+        cli("why", run_key([*FIGURE.matrix(asked).runs.values()][:2][0]), "--json").out
+    )
     assert (document["state"], document["tables"]) == ("missing", ["ablation-heatmap"])
 
 
