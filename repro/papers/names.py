@@ -28,8 +28,6 @@ def _further() -> dict[str, str]:
     for folder in papers.FURTHER:
         if not Path(folder).is_dir():
             raise ReproError(f"REPRO_PAPERS names {folder}, which is no folder: mend or unset it.")
-                f"REPRO_PAPERS names {folder}, which is no folder: mend it or unset it."
-            )
     found = [one.name for one in pkgutil.iter_modules(papers.__path__) if one.ispkg]
     new = sorted(set(found) - set(PAPERS))
     return {name: getattr(import_module(f"repro.papers.{name}"), "TITLE", name) for name in new}
