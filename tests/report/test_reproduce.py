@@ -12,7 +12,7 @@ import pytest
 from fake_results import request, runs_of, store_all, store_result
 from typer.testing import CliRunner
 
-from repro.cli.main import app
+from repro.cli.main import application
 from repro.cli.report import save_reference
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
@@ -324,12 +324,12 @@ def test_another_store_is_laid_out_with_the_first(tmp_path: Path) -> None:
     store_all(second, asked)
     save_request(second, asked)
     words = ["report", "--out", str(tmp_path), "--store", str(first.root)]
-    done = CliRunner().invoke(app, [*words, "--also", str(second.root)])
+    done = CliRunner().invoke(application(), [*words, "--also", str(second.root)])
     assert done.exit_code == 0, done.output
     text = (tmp_path / "REPRODUCE.md").read_text()
     assert re.search(r"\| ResAdapters-1 +\| smoke +\| MiniLM-L6 \| 0/36 ", text)
     assert re.search(r"\| ResAdapters-2 +\| smoke +\| MiniLM-L6 \| [1-9]\d*/66 ", text)
-    missing = CliRunner().invoke(app, [*words, "--also", str(tmp_path / "nowhere")])
+    missing = CliRunner().invoke(application(), [*words, "--also", str(tmp_path / "nowhere")])
     assert "There is no store" in str(missing.exception)
 
 
@@ -342,9 +342,9 @@ def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
     before = {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()}
     words = ["table", "ResAdapters-1", "--scale", "smoke", "--epochs", "1", "--no-run"]
     where = ["--out", str(tmp_path), "--store", str(tmp_path / "empty")]
-    done = CliRunner().invoke(app, [*words, *where])
+    done = CliRunner().invoke(application(), [*words, *where])
     assert "keeps this table as it is" in done.stderr
     assert {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()} == before
     (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").write_text("[]")
-    CliRunner().invoke(app, [*words, *where])
+    CliRunner().invoke(application(), [*words, *where])
     assert "0/36" in (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").read_text()
