@@ -16,8 +16,8 @@ from repro.spec.backbones import KNOWN
 VERBS = {
     "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
     "table": "table", "figure": "figure", "report": "report", "claims": "claims", "audit": "audit",
-    "export": "export", "import-scores": "import_scores", "freeze": "freeze", "status": "status",
-    "why": "why", "doctor": "doctor",
+    "pack": "pack", "export": "export", "import-scores": "import_scores", "freeze": "freeze",
+    "status": "status", "why": "why", "doctor": "doctor",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""
 BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."

@@ -130,7 +130,7 @@ def _of_sentences(view: TableView) -> list[str]:
 def _drawn(view: TableView) -> str:
     """How many rows are drawn in the table's parts: "100, 300 or all"."""
     column = scored_columns(view)[0]
-    rows = [row.row for row in view.rows if row.row.gap is None]
+    rows = [row.row for row in view.rows if row.row.trained]
     leads = (view.matrix.of(row.name, column.name)[0] for row in rows)
     return _listed(f"{n:,}" if (n := spec.task.train_rows) else "all" for spec in leads)
 
