@@ -22,7 +22,6 @@ from repro.papers.request import SHORT_NAMES, Request, settings_of
 from repro.report.figures.kinds import view_figure
 from repro.report.files import command_line, saved_requests
 from repro.report.view import view_table
-from repro.spec import run_key
 from repro.spec.backbones import KNOWN
 from repro.store.store import Store
 
@@ -82,7 +81,7 @@ def keys() -> Iterator[dict[str, Any]]:
     for id in ARTEFACTS:
         for options in choices(id):
             try:
-                found = [run_key(spec) for spec in ARTEFACTS[id].runs(request_of(id, options))]
+                found = list(ARTEFACTS[id].matrix(request_of(id, options)).runs)
             except ReproError as problem:
                 yield {"id": id, "options": options, "refused": type(problem).__name__}
                 continue

@@ -28,13 +28,13 @@ COUNT = TypeAdapter(dict[str, int])
 
 def to_count(table: Table, request: Request) -> list[tuple[Counted, RunSpec]]:
     """What a table's columns count, of which models, but where data cannot be had."""
+    matrix = table.matrix(request)
     return [
         (column.counted, spec)
         for column in table.columns
         if isinstance(column, Fact) and column.counted
-        for row in table.shown(request).rows
-        if row.gap is None or table.models is not None
-        for spec in table.behind(row, column, request)
+        for row in table.rows
+        for spec in matrix.of(row.name, column.name)
         if spec.task.name not in request.unavailable
     ]
 

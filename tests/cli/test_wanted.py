@@ -32,7 +32,7 @@ def parent(store: Store) -> str:
     asked = make_request(FIGURE, "smoke")
     store_chain(store, asked)
     save_request(store, asked)
-    key = run_key(FIGURE.chains(asked)[0][0])
+    key = next(iter(FIGURE.matrix(asked).runs))
     shutil.rmtree(store.root / key[:2] / key)
     return key
 
@@ -65,7 +65,9 @@ def test_why_says_that_nothing_needs_the_parent(cli: Call, parent: str) -> None:
 def test_why_says_what_a_missing_child_makes_of_its_parent(cli: Call, store: Store) -> None:
     asked = make_request(FIGURE, "smoke")
     save_request(store, asked)
-    document = json.loads(cli("why", run_key(FIGURE.chains(asked)[0][0]), "--json").out)
+    document = json.loads(
+        cli("why", run_key([*FIGURE.matrix(asked).runs.values()][:2][0]), "--json").out
+    )
     assert (document["state"], document["tables"]) == ("missing", ["ablation-heatmap"])
 
 

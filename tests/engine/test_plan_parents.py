@@ -24,7 +24,7 @@ def states(store: Store) -> list[str]:
 
 def both_stored(store: Store) -> tuple[RunSpec, RunSpec]:
     """The trained run and its child, with results in `store`."""
-    parent, child = find_artefact("ablation-heatmap").runs(REQUEST)
+    parent, child = [*find_artefact("ablation-heatmap").matrix(REQUEST).runs.values()]
     store.write(run_key(parent), parent, files_of(run_key(parent)))
     found = store.read(run_key(parent))
     assert found is not None
@@ -36,7 +36,7 @@ def both_stored(store: Store) -> tuple[RunSpec, RunSpec]:
 def test_a_parent_of_which_only_scores_are_stored_is_trained_for_a_missing_child(
     tmp_path: Path,
 ) -> None:
-    parent, _ = find_artefact("ablation-heatmap").runs(REQUEST)
+    parent, _ = [*find_artefact("ablation-heatmap").matrix(REQUEST).runs.values()]
     whole = Store(tmp_path / "whole")
     whole.write(run_key(parent), parent, files_of(run_key(parent)))
     assert states(whole) == ["done", "missing"]
@@ -65,7 +65,7 @@ def test_a_child_behind_is_not_read_once_its_parent_was_trained_anew(tmp_path: P
 
 
 def test_weights_that_were_damaged_are_trained_again(tmp_path: Path) -> None:
-    parent, _ = find_artefact("ablation-heatmap").runs(REQUEST)
+    parent, _ = [*find_artefact("ablation-heatmap").matrix(REQUEST).runs.values()]
     store = Store(tmp_path, warn=lambda line: None)
     folder = store.write(run_key(parent), parent, files_of(run_key(parent)))
     weights = folder / "adapter.safetensors"

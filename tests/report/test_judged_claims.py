@@ -18,8 +18,8 @@ from committed import committed
 from fake_results import request, runs_of, store_all, store_result
 
 from repro.errors import UnknownName
-from repro.papers.all_claims import CLAIMS
 from repro.papers.claims import Claim, Ours, Printed, Quantity, Statement
+from repro.papers.registry import CLAIMS
 from repro.papers.request import Request
 from repro.report.claim_cells import Known, Source
 from repro.report.claim_statements import on_ours

@@ -12,7 +12,7 @@ import pytest
 from fake_results import request, runs_of, store_all, store_result
 from typer.testing import CliRunner
 
-from repro.cli.main import app
+from repro.cli.main import application
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
 from repro.report.claims import judge_all
@@ -315,9 +315,9 @@ def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
     before = {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()}
     words = ["table", "ResAdapters-1", "--scale", "smoke", "--epochs", "1", "--no-run"]
     where = ["--out", str(tmp_path), "--store", str(tmp_path / "empty")]
-    done = CliRunner().invoke(app, [*words, *where])
+    done = CliRunner().invoke(application(), [*words, *where])
     assert "keeps this table as it is" in done.stderr
     assert {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()} == before
     (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").write_text("[]")
-    CliRunner().invoke(app, [*words, *where])
+    CliRunner().invoke(application(), [*words, *where])
     assert "0/36" in (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").read_text()

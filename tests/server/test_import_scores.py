@@ -39,7 +39,9 @@ PAGE = [
 def runs_of(asked: Request, row: str, column: str) -> list[RunSpec]:
     table = TABLES[asked.id]
     found = next(one for one in table.rows if one.name == row)
-    return table.cell_runs(found, next(c for c in table.scores if c.name == column), asked)
+    return table.matrix(asked).of(
+        found.name, next(c for c in table.scores if c.name == column).name
+    )
 
 
 def write_manifest(store: Store, asked: Request, row: str, runs: dict[str, RunSpec]) -> Path:
