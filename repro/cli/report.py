@@ -12,9 +12,9 @@ from repro.cli import options as o
 from repro.errors import ReproError
 from repro.report.counted import copy_counts
 from repro.report.figures.files import FOLDER, write_figure
-from repro.report.files import save_request, saved_requests, write_artefact, write_table, write_tex
-from repro.report.reproduce import document, view_of
-from repro.report.summary import View
+from repro.report.files import save_request, saved_requests, write_table, write_tex
+from repro.report.reproduce import view_of, write_pages
+from repro.report.summary import View, summarise
 from repro.report.view import TableView
 from repro.site.folder import check_replaceable, write_site
 from repro.store.store import Store
@@ -52,7 +52,8 @@ def command(
         check_replaceable(site)
     paths = [path for view in views for path in write(view, out)]
     paths += write_tex([view for view in views if isinstance(view, TableView)], out)
-    write_artefact(out / "REPRODUCE.md", document(views, results))
+    summary = summarise(views, results)
+    paths += write_pages(summary, results, out)
     if reference is not None:
         save_reference(views, results, reference)
     folders = dict.fromkeys(("tables", FOLDER), 0)
