@@ -137,7 +137,7 @@ def index(summary: Summary, scales: Sequence[str], root: str) -> list[str]:
     rows = [
         [
             link(view.request.id, root + page_name(view)),
-            "; ".join([ARTEFACTS[view.request.id].title, *part(view)]),
+            "; ".join(filter(None, [ARTEFACTS[view.request.id].title, ", ".join(part(view))])),
             view.request.scale,
             encoder(view) or "—",
             training_rows(view, summary.read) or "—",

@@ -26,6 +26,7 @@ from repro.report.view import RowView, TableView
 from repro.stats.verdicts import MEANINGS
 from repro.store.entry import StoredRun
 from repro.store.store import Store
+from repro.tasks.catalogue import TITLES
 from repro.words import counted
 
 View = TableView | FigureView
@@ -126,19 +127,12 @@ def _beside(summary: Summary, scale: str) -> Point | None:
         return None
     encoders = sorted({view.lead.backbone.name for view in views if view.runs})
     found = verdicts(views, counts=False)
+    trained_on = machines(keys, summary.read)
+    took = f"Trained for {Machine.total(trained_on)}." if trained_on else ""
     says = f"{SCALES[scale].capitalize()} ({', '.join(encoders)}): no score is judged"
     if scale != "smoke" and found["NOT COMPARABLE"]:
         says += f", {found['NOT COMPARABLE']:,} stand beside a published one"
-    return Point(f"Runs at {scale} scale", f"{len(keys):,}", f"{says}. {work(summary, keys)}")
-
-
-def work(summary: Summary, keys: Sequence[str]) -> str:
-    """Where these runs were trained: "AMD EPYC, 4.5 h in 121 jobs"."""
-    devices: dict[str, list[Machine]] = {}
-    for machine in machines(keys, summary.read):
-        devices.setdefault(machine.device, []).append(machine)
-    said = [f"{device}, {Machine.total(found)}" for device, found in devices.items()]
-    return f"Trained on {'; '.join(said)}." if said else ""
+    return Point(f"Runs at {scale} scale", f"{len(keys):,}", f"{says}. {took}")
 
 
 def verdicts(views: Iterable[View], *, counts: bool) -> Counter[str]:
@@ -280,8 +274,9 @@ def part(view: View) -> list[str]:
     """Which part or reading of a table or figure was asked for, and how many seeds where these are
     not its own.
     """
-    request, said = view.request, []
-    for name in ("tasks", "sections", "method", "published_layers", "as_released", "server"):
+    request, said = view.request, list[str]()
+    said += [TITLES[task] for task in request.tasks or ()]
+    for name in ("sections", "method", "published_layers", "as_released", "server"):
         value = getattr(request, name)
         if value:
             flag = name.replace("_", " ")

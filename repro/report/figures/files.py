@@ -39,4 +39,5 @@ def write_figure(view: FigureView, folder: Path) -> list[Path]:
 
 def as_json(view: FigureView) -> dict[str, Any]:
     """The object of `figure --json`; docs/json.md describes it."""
-    return view.document | {"files": file_names(view)}
+    page = f"tables/{table_name(view.request)}.md"
+    return view.document | {"files": [*file_names(view), page]}
