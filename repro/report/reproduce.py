@@ -273,7 +273,7 @@ def page(view: View, store: Store) -> str:
         "",
         f"**Status:** {prose(_status(view))}",
         "",
-        _picture(view) if isinstance(view, FigureView) else markdown(view),
+        picture(view) if isinstance(view, FigureView) else markdown(view),
         *(
             _folded(
                 "Protocol: what the paper says, what is used here, and the source",
@@ -305,7 +305,7 @@ def _status(view: View) -> str:
     return text + (f" Constant answers (†): {rows}." if rows else "")
 
 
-def _picture(view: FigureView) -> str:
+def picture(view: FigureView) -> str:
     """The picture with its caption and notes."""
     picture = quote(f"../{FOLDER}/{table_name(view.request)}.png")
     lines = [
