@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+from rich.console import Console
+from rich.progress import track
 
 from repro.cli import options as o
 from repro.errors import ReproError
@@ -18,6 +21,8 @@ from repro.report.summary import View, summarise
 from repro.report.view import TableView
 from repro.site.folder import check_replaceable, write_site
 from repro.store.store import Store
+
+T = TypeVar("T")
 
 
 def command(
@@ -41,7 +46,8 @@ def command(
     Example: python -m repro report --reference runs/reference
     """
     results = o.open_store(store, also or ())
-    views = [view_of(request, results) for request in saved_requests(results)]
+    asked = saved_requests(results)
+    views = [view_of(request, results) for request in tracked(asked, "Reading results")]
     if not views:
         raise ReproError(
             f"No table or figure was asked for in the store {results.root} yet: there is nothing "
@@ -50,7 +56,8 @@ def command(
         )
     if site is not None:
         check_replaceable(site)
-    paths = [path for view in views for path in write(view, out)]
+    drawn = tracked(views, "Writing tables and figures")
+    paths = [path for view in drawn for path in write(view, out)]
     paths += write_tex([view for view in views if isinstance(view, TableView)], out)
     summary = summarise(views, results)
     paths += write_pages(summary, results, out)
@@ -63,10 +70,17 @@ def command(
     if site is not None:
         from repro.site.pages import site_files
 
-        pages = site_files(views, results, out / FOLDER)
+        making = partial(tracked, title="Making the site")
+        pages = site_files(summary, results, out / FOLDER, making)
         write_site(site, pages)
         said.append(f"{len(pages)} files in {site}: open {site / 'index.html'}")
     print(f"Wrote {' and '.join([str(out / 'REPRODUCE.md'), *said])}.")
+
+
+def tracked(what: Sequence[T], title: str) -> Iterable[T]:
+    """Passes these on one by one, with a line of progress on a terminal's stderr."""
+    console = Console(stderr=True)
+    return track(what, title, console=console, transient=True, disable=not console.is_terminal)
 
 
 def write(view: View, folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ _MARKUP = re.compile(r"\\|\*|(?<![^\W_])_|_(?![^\W_])|~(?=~)|\](?=[(\[:])|`")
 `snake_case` and an interval [0, 1] nothing.
 """
 _BRACKETS = re.compile(_MARKUP.pattern + r"|[\[\]]")
-LABEL_MARK = re.compile(r"([\^_])([a-z]+|[A-Z]+|\d+)\b")
+LABEL_MARK = re.compile(r"\^(?P<high>\w+)|_(?P<low>[A-Z]{2,}|\d+)\b")
 """What stands high or low in a row's or column's name: ^uni, _BASE."""
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
@@ -40,7 +40,7 @@ def plain_label(text: str) -> str:
     """A row's or column's name without the papers' marks: "Adapters † BASE" of "Adapters
     dagger_BASE", "AA-focused uni" of "AA-focused^uni".
     """
-    return LABEL_MARK.sub(r" \2", text.replace(" dagger", " †"))
+    return LABEL_MARK.sub(r" \g<high>\g<low>", text.replace("dagger", "†"))
 
 
 def _escaped(text: str, markup: re.Pattern[str]) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from repro.backbones.describe import LOCAL
 from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
-from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
+from repro.papers.registry import FIGURES, TABLES
 from repro.papers.request import Request
 from repro.report.claims import JudgedClaim
 from repro.report.figures.files import ENDINGS, FOLDER
@@ -43,8 +43,8 @@ from repro.report.summary import (
     heading,
     judged_on,
     missing,
-    part,
     status,
+    title,
     training_rows,
     verdicts,
     where,
@@ -137,7 +137,7 @@ def index(summary: Summary, scales: Sequence[str], root: str) -> list[str]:
     rows = [
         [
             link(view.request.id, root + page_name(view)),
-            "; ".join(filter(None, [ARTEFACTS[view.request.id].title, ", ".join(part(view))])),
+            title(view),
             view.request.scale,
             encoder(view) or "—",
             training_rows(view, summary.read) or "—",
@@ -195,7 +195,7 @@ def _judged_on(claim: JudgedClaim, summary: Summary, root: str = "") -> Markdown
     """Links to what a claim was judged on, each with its scale, seeds and training rows."""
     said = [
         f"{link(view.request.id, root + page_name(view))}, {prose(where(view, summary))}"
-        for view in judged_on(claim, summary)
+        for view in judged_on(claim.artefacts, summary)
     ]
     return Markdown("; ".join(said) or "—")
 
@@ -267,7 +267,7 @@ def audit_page(summary: Summary) -> str:
 def page(view: View, store: Store) -> str:
     """A table or figure with its numbers, and below them how they came about."""
     lines = [
-        f"# {prose(plain_label(heading(view)))}",
+        f"# {prose(heading(view))}",
         "",
         f"{BACK} Files: {_files(view)}.",
         "",

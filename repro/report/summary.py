@@ -75,10 +75,6 @@ class Summary:
         """What was asked for at these scales, in their order."""
         return [v for scale in scales for v in self.views if v.request.scale == scale]
 
-    def named(self, name: str) -> View | None:
-        """The table or figure whose files are called so."""
-        return next((view for view in self.views if table_name(view.request) == name), None)
-
 
 def summarise(views: Sequence[View], store: Store) -> Summary:
     """Judges the claims, audits the printed numbers."""
@@ -200,9 +196,10 @@ def decided(summary: Summary) -> list[tuple[str, list[JudgedClaim]]]:
     return [(title, claims) for title, claims in found.items() if claims]
 
 
-def judged_on(claim: JudgedClaim, summary: Summary) -> list[View]:
-    """The tables and figures that a claim was judged on."""
-    return [view for name in claim.artefacts if (view := summary.named(name)) is not None]
+def judged_on(names: Sequence[str], summary: Summary) -> list[View]:
+    """The tables and figures that are called so: those that a claim was judged on."""
+    named = {table_name(view.request): view for view in summary.views}
+    return [named[name] for name in names if name in named]
 
 
 def missing(summary: Summary) -> list[str]:
@@ -257,6 +254,11 @@ def where(view: View, summary: Summary) -> str:
     elif isinstance(view, TableView):
         said.append("counted, nothing trained")
     return ", ".join(filter(None, said))
+
+
+def title(view: View) -> str:
+    """What it shows, and which part of it was asked for."""
+    return "; ".join(filter(None, [ARTEFACTS[view.request.id].title, ", ".join(part(view))]))
 
 
 def heading(view: View) -> str:
