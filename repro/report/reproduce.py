@@ -167,8 +167,8 @@ def _not_as_published(summary: Summary, root: str) -> list[str]:
 def _decided(summary: Summary, root: str) -> list[str]:
     """The claims that our runs decide, and those that the papers' own numbers contradict."""
     groups = [
-        (title, [(claim, _judged_on(claim, summary, root)) for claim in claims])
-        for title, claims in decided(summary)
+        (what, [(claim, _judged_on(claim, summary, root)) for claim in claims])
+        for what, claims in decided(summary)
     ]
     false = [claim for claim in summary.claims if claim.published == "does not hold"]
     groups += [
@@ -178,8 +178,8 @@ def _decided(summary: Summary, root: str) -> list[str]:
         )
     ] * bool(false)
     lines = []
-    for title, claims in groups:
-        lines.append(f"- **{title}:**")
+    for what, claims in groups:
+        lines.append(f"- **{what}:**")
         lines += [
             f"  - {prose(PAPERS[claim.claim.paper])}: {prose(claim.claim.says)} ({reason})"
             for claim, reason in claims[:MOST_NAMED]
