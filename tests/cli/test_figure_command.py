@@ -15,7 +15,7 @@ from fake_spans import FIGURE, store_chain
 
 from repro.cli.requests import make_request
 from repro.papers.request import Request
-from repro.report.files import saved_requests
+from repro.report.files import save_request, saved_requests
 from repro.spec import run_key
 from repro.store import Store
 
@@ -153,6 +153,17 @@ def test_the_report_draws_the_figure_again(cli: Call, store: Store, tmp_path: Pa
     text = (tmp_path / "site" / "tables" / "ablation-heatmap.smoke.mnli.md").read_text()
     command = next(line.split() for line in text.splitlines() if line.startswith("    python"))
     assert command[3:] == [*DRAW[:-1], "--tasks", "mnli"]
+
+
+def test_report_shows_its_progress_on_a_terminal_only(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_request(store, smoke(tasks="mnli"))
+    assert cli("report", "--out", "site", "--site", "html").err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal then
+    said = cli("report", "--out", "site", "--site", "html").err
+    for title in ("Reading results", "Writing tables and figures", "Making the site"):
+        assert title in said
 
 
 CURVES = ["figure", "init-robustness", "--scale", "smoke"]

@@ -147,8 +147,9 @@ def test_every_file_is_named_and_unchanged_ones_are_left_alone(
     assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json"]
     *files, page = as_json(of_ablation(small))["files"]
     assert [str(path.relative_to(tmp_path)) for path in paths] == files
-    assert files[0] == name(3) + ".mnli.png"
-    assert page == f"tables/{name(3).removeprefix('figures/')}.mnli.md"
+    drawn = table_name(request(layers=3, task="mnli"))
+    assert files[0] == f"figures/{drawn}.png"
+    assert page == f"tables/{drawn}.md"
     before = [path.stat().st_mtime_ns for path in paths]
     assert [
         path.stat().st_mtime_ns for path in write_figure(of_ablation(small), tmp_path)

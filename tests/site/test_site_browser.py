@@ -186,6 +186,21 @@ def test_nothing_but_tables_and_plots_is_wider_than_a_phone(page: Page, kinds: l
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
+def test_a_table_says_that_it_is_wider_than_the_page(page: Page, site: Path, table: Path) -> None:
+    from playwright.sync_api import expect
+
+    width, height = WIDTHS["phone"]
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(table.as_uri())
+    matrix = page.locator(".scroll:has(> table.matrix)")
+    expect(matrix).to_have_class(re.compile(r"\bwide\b"))
+    said = matrix.evaluate("place => getComputedStyle(place, '::before').content")
+    assert "scroll sideways" in said
+    page.set_viewport_size({"width": 4000, "height": height})
+    page.add_style_tag(content="body { max-width: none !important }")
+    expect(matrix).not_to_have_class(re.compile(r"\bwide\b"))
+
+
 def test_a_page_is_whole_without_scripts(browser: Browser, table: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -255,7 +255,7 @@ def test_the_first_page_answers_first(store: Store, build: Build) -> None:
     words = " ".join(read(build(store)["index.html"]).words.split())
     first = "Do the published numbers reproduce? Trained scores judged at paper scale none yet"
     assert first in words
-    assert "36 of 36, 30 ○ not comparable" in words  # five printed rows of six scores
+    assert "36 of 36 30 ○ not comparable" in words  # five printed rows of six scores
     assert "Houlsby-1" in words
     assert "a made-up CPU, 1 threads" in words
     assert "12 s in 1 job" in words
