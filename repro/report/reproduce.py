@@ -157,7 +157,7 @@ def _not_as_published(summary: Summary, root: str) -> list[str]:
         return []
     cells = [
         f"{link(view.request.id, root + page_name(view))}, "
-        f"{prose(plain_label(f'{row.row.name}, {cell.column.name}'))} ({cell.verdict.lower()})"
+        f"{prose(plain_label(f'{row.row.name}, {cell.column.name}'))} ({str(cell.verdict).lower()})"
         for view, row, cell in found[:MOST_NAMED]
     ]
     more = [f"and {len(found) - len(cells)} more"] * (len(found) > len(cells))
