@@ -112,11 +112,13 @@ def test_a_column_is_sorted_by_click_and_by_keyboard(page: Page, site: Path) -> 
     before = first_cells(page, 3)
     heading.locator("button").click()
     assert heading.get_attribute("aria-sort") == "ascending"
-    assert first_cells(page, 3) == sorted(before, key=str.lower) != before
+    gaps = ["—"] * before.count("—")  # a table of data has no encoder
+    known = sorted((name for name in before if name != "—"), key=str.lower)
+    assert first_cells(page, 3) == known + gaps != before
     heading.locator("button").focus()
     page.keyboard.press("Enter")
     assert heading.get_attribute("aria-sort") == "descending"
-    assert first_cells(page, 3) == sorted(before, key=str.lower, reverse=True)
+    assert first_cells(page, 3) == known[::-1] + gaps
     other = page.locator("#artefacts thead th").first
     other.locator("button").focus()
     page.keyboard.press("Space")
@@ -196,9 +198,9 @@ def test_a_table_says_that_it_is_wider_than_the_page(page: Page, site: Path, tab
     expect(matrix).to_have_class(re.compile(r"\bwide\b"))
     said = matrix.evaluate("place => getComputedStyle(place, '::before').content")
     assert "scroll sideways" in said
-    page.set_viewport_size({"width": 4000, "height": height})
-    page.add_style_tag(content="body { max-width: none !important }")
-    expect(matrix).not_to_have_class(re.compile(r"\bwide\b"))
+    page.set_viewport_size({"width": WIDTHS["desk"][0], "height": WIDTHS["desk"][1]})
+    page.goto((site / "index.html").as_uri())
+    expect(page.locator(".scroll:has(> #artefacts)")).not_to_have_class(re.compile(r"\bwide\b"))
 
 
 def test_a_page_is_whole_without_scripts(browser: Browser, table: Path) -> None:
