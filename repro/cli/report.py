@@ -13,9 +13,8 @@ from rich.progress import track
 
 from repro.cli import options as o
 from repro.errors import ReproError
-from repro.report.counted import copy_counts
 from repro.report.figures.files import FOLDER, write_figure
-from repro.report.files import save_request, saved_requests, write_table, write_tex
+from repro.report.files import saved_requests, write_table, write_tex
 from repro.report.reproduce import view_of, write_pages
 from repro.report.summary import View, summarise
 from repro.report.view import TableView
@@ -27,33 +26,18 @@ T = TypeVar("T")
 
 def command(
     out: Annotated[Path, typer.Option(help="Where REPRODUCE.md, tables/, figures/ go.")] = Path(),
-    reference: Annotated[
-        Path | None,
-        typer.Option(help="Also copy spec, result and environment of the runs to this folder."),
-    ] = None,
     site: Annotated[
         Path | None,
         typer.Option(help="Also write a static site to this folder (docs/site.md)."),
-    ] = None,
-    also: Annotated[
-        list[Path] | None,
-        typer.Option(help="Another store to lay out with this one; may be given again."),
     ] = None,
     store: o.StoreOption = None,
 ) -> None:
     """Writes REPRODUCE.md: each table and figure with its command, scale, status and numbers.
 
-    Example: python -m repro report --reference runs/reference
+    Example: python -m repro report --site site
     """
-    results = o.open_store(store, also or ())
-    asked = saved_requests(results)
-    views = [view_of(request, results) for request in tracked(asked, "Reading results")]
-    if not views:
-        raise ReproError(
-            f"No table or figure was asked for in the store {results.root} yet: there is nothing "
-            "to report, and REPRODUCE.md stays as it is. Name the store with --store, or begin "
-            "with: python -m repro table ResAdapters-1"
-        )
+    results = o.open_store(store)
+    views = asked_views(results)
     if site is not None:
         check_replaceable(site)
     drawn = tracked(views, "Writing tables and figures")
@@ -61,8 +45,6 @@ def command(
     paths += write_tex([view for view in views if isinstance(view, TableView)], out)
     summary = summarise(views, results)
     paths += write_pages(summary, results, out)
-    if reference is not None:
-        save_reference(views, results, reference)
     folders = dict.fromkeys(("tables", FOLDER), 0)
     for path in paths:
         folders[path.parent.name] += 1
@@ -90,10 +72,14 @@ def write(view: View, folder: Path) -> list[Path]:
     return write_figure(view, folder)
 
 
-def save_reference(views: Sequence[View], store: Store, folder: Path) -> None:
-    """Copies what the cells need, and the requests, to a small store to commit."""
-    store.export({key for view in views for key in view.runs}, folder)
-    for view in views:
-        if isinstance(view, TableView):
-            copy_counts(view.table, view.request, store, folder)
-        save_request(Store(folder), view.request)
+def asked_views(results: Store) -> list[View]:
+    """Everything that was asked for. Raises ReproError where that is nothing."""
+    asked = tracked(saved_requests(results), "Reading results")
+    views = [view_of(request, results) for request in asked]
+    if not views:
+        raise ReproError(
+            f"No table or figure was asked for in the store {results.root} yet: there is nothing "
+            "to write, and the files there stay as they are. Name the store with --store, or begin "
+            "with: python -m repro table ResAdapters-1"
+        )
+    return views

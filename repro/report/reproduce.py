@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from repro.backbones.describe import LOCAL
@@ -15,9 +16,7 @@ from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
 from repro.papers.registry import FIGURES, TABLES
 from repro.papers.request import Request
-from repro.report.claims import JudgedClaim
 from repro.report.figures.files import ENDINGS, FOLDER
-from repro.report.figures.kinds import view_figure
 from repro.report.figures.view import FigureView
 from repro.report.files import command_line, table_name, write_changed
 from repro.report.layout import (
@@ -54,6 +53,9 @@ from repro.stats.verdicts import MEANINGS
 from repro.store.store import Store
 from repro.words import counted
 
+if TYPE_CHECKING:
+    from repro.report.claims import JudgedClaim
+
 MOST_NAMED = 6
 """Claims of one kind, or cells, that the first page names."""
 TABLES_FOLDER = "tables"
@@ -82,6 +84,8 @@ HOW_TO_READ = [
 def view_of(request: Request, store: Store) -> View:
     """The table or figure as it stands."""
     if request.id in FIGURES:
+        from repro.report.figures.kinds import view_figure  # a table needs no figure's modules
+
         return view_figure(FIGURES[request.id], request, store)
     return view_table(TABLES[request.id], request, store)
 

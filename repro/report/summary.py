@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
-from repro.audit.finding import Finding
-from repro.audit.run import findings as audit
 from repro.papers.names import PAPERS
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import SHORT_NAMES, as_typed
 from repro.papers.tables import Fact
 from repro.report.cells import Cell
-from repro.report.claims import JudgedClaim, judge_all
 from repro.report.figures.view import FigureView
 from repro.report.files import table_name
 from repro.report.protocol import Machine, machines
@@ -28,6 +26,10 @@ from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.tasks.catalogue import TITLES
 from repro.words import counted
+
+if TYPE_CHECKING:
+    from repro.audit.finding import Finding
+    from repro.report.claims import JudgedClaim
 
 View = TableView | FigureView
 OFF = ("LOWER", "HIGHER", "DIFFERS")
@@ -78,6 +80,9 @@ class Summary:
 
 def summarise(views: Sequence[View], store: Store) -> Summary:
     """Judges the claims, audits the printed numbers."""
+    from repro.audit.run import findings as audit  # neither is needed for the page of one table
+    from repro.report.claims import judge_all
+
     return Summary(tuple(views), tuple(judge_all(store)), tuple(audit()), cache(store.read))
 
 

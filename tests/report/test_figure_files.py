@@ -147,7 +147,7 @@ def test_every_file_is_named_and_unchanged_ones_are_left_alone(
     assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json"]
     *files, page = as_json(of_ablation(small))["files"]
     assert [str(path.relative_to(tmp_path)) for path in paths] == files
-    drawn = table_name(request(layers=3, task="mnli"))
+    drawn = table_name(small.request)
     assert files[0] == f"figures/{drawn}.png"
     assert page == f"tables/{drawn}.md"
     before = [path.stat().st_mtime_ns for path in paths]

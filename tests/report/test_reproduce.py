@@ -13,8 +13,7 @@ import pytest
 from fake_results import request, runs_of, store_all, store_result
 from typer.testing import CliRunner
 
-from repro.cli.main import app
-from repro.cli.report import save_reference
+from repro.cli.main import application
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
 from repro.report.files import (
@@ -199,7 +198,9 @@ def test_every_link_of_a_new_report_resolves(store: Store, tmp_path: Path) -> No
     drawn = fake_spans.request(layers=3, task="mnli")
     save_request(store, drawn)
     fake_spans.store_chain(store, drawn)
-    done = CliRunner().invoke(app, ["report", "--out", str(tmp_path), "--store", str(store.root)])
+    done = CliRunner().invoke(
+        application(), ["report", "--out", str(tmp_path), "--store", str(store.root)]
+    )
     assert done.exit_code == 0, done.output
     assert broken_links(tmp_path) == []
     assert len(table_name(long)) <= 60
@@ -335,16 +336,6 @@ def test_a_collapsed_intact_model_is_named_on_its_page(store: Store) -> None:
     assert "Constant answers (†): intact model." in page_text(asked, store)
 
 
-def test_a_reference_store_brings_back_the_figure(store: Store, tmp_path: Path) -> None:
-    asked = fake_spans.request(layers=3)
-    fake_spans.store_chain(store, asked)
-    view = view_of(asked, store)
-    save_reference([view], store, tmp_path / "reference")
-    copy = Store(tmp_path / "reference")
-    assert saved_requests(copy) == [asked]
-    assert view_of(asked, copy) == view
-
-
 def test_the_first_page_says_first_that_no_trained_score_was_judged(
     store: Store, tmp_path: Path
 ) -> None:
@@ -427,22 +418,6 @@ def test_a_page_of_runs_shows_its_protocol(store: Store) -> None:
     assert "<details><summary>Protocol" not in page_text(request("ResAdapters-2"), store)
 
 
-def test_another_store_is_laid_out_with_the_first(tmp_path: Path) -> None:
-    first, second = Store(tmp_path / "first"), Store(tmp_path / "second")
-    save_request(first, request())
-    asked = request("ResAdapters-2", epochs=1)
-    store_all(second, asked)
-    save_request(second, asked)
-    words = ["report", "--out", str(tmp_path), "--store", str(first.root)]
-    done = CliRunner().invoke(app, [*words, "--also", str(second.root)])
-    assert done.exit_code == 0, done.output
-    text = (tmp_path / "tables" / "smoke.md").read_text()
-    assert re.search(r"\[ResAdapters-1\]\(.*\| empty \|", text)
-    assert re.search(r"\[ResAdapters-2\]\(.*\| incomplete \|", text)
-    missing = CliRunner().invoke(app, [*words, "--also", str(tmp_path / "nowhere")])
-    assert "There is no store" in str(missing.exception)
-
-
 def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
     """What stands there of another store, or of other data, is fuller than what is found."""
     asked = request(epochs=1)
@@ -452,9 +427,9 @@ def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
     before = {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()}
     words = ["table", "ResAdapters-1", "--scale", "smoke", "--epochs", "1", "--no-run"]
     where = ["--out", str(tmp_path), "--store", str(tmp_path / "empty")]
-    done = CliRunner().invoke(app, [*words, *where])
+    done = CliRunner().invoke(application(), [*words, *where])
     assert "keeps this table as it is" in done.stderr
     assert {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()} == before
     (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").write_text("[]")
-    CliRunner().invoke(app, [*words, *where])
+    CliRunner().invoke(application(), [*words, *where])
     assert "0/36" in (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").read_text()
