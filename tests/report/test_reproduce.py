@@ -14,6 +14,7 @@ from fake_results import request, runs_of, store_all, store_result
 from typer.testing import CliRunner
 
 from repro.cli.main import application
+from repro.papers.matrix import Matrix
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
 from repro.report.files import (
@@ -27,7 +28,7 @@ from repro.report.files import (
 )
 from repro.report.reproduce import front_page, page, view_of, write_pages
 from repro.report.summary import Summary, answer, missing, summarise
-from repro.report.view import view_table
+from repro.report.view import TableView, view_table
 from repro.spec import Scale, run_key
 from repro.spec.backbones import KNOWN
 from repro.store import Store
@@ -232,12 +233,14 @@ def of_all_artefacts(store: Store, *asked: tuple[Scale, int]) -> Summary:
     cells are those of one table.
     """
     view = view_of(request(), store)
-    changed = [
-        replace(view, request=replace(view.request, id=id, scale=scale, seeds=seeds))
+    assert isinstance(view, TableView)
+    wanted = [
+        replace(view.request, id=id, scale=scale, seeds=seeds)
         for id in ARTEFACTS
         for scale, seeds in asked
     ]
-    return summarise(changed, store)
+    views = [replace(view, matrix=Matrix(view.matrix.source, one, {})) for one in wanted]
+    return summarise(views, store)
 
 
 def test_the_first_page_is_at_most_40_kb_however_much_was_run(store: Store) -> None:
@@ -356,7 +359,8 @@ def test_trained_scores_at_paper_scale_are_counted_by_their_verdicts(store: Stor
     asked = request(scale="paper")
     store_all(store, asked)
     view = view_of(asked, store)
-    single = sum(c.verdict == "SINGLE" for row in view.rows for c in row.cells)  # type: ignore[union-attr]
+    assert isinstance(view, TableView)
+    single = sum(cell.verdict == "SINGLE" for row in view.rows for cell in row.cells)
     first = answer(summarise([view], store))[0]
     found = re.findall(r"([\d,]+) ([a-z ]+)", first.says)
     assert sum(int(n) for n, _ in found) == 30
