@@ -146,10 +146,10 @@ def shown_columns(view: TableView) -> list[str]:
 
 
 def is_compared(view: TableView, cell: Cell) -> bool:
-    """Whether a difference to the printed number says anything: at smoke scale, whose model and
-    data are others, only if a verdict was possible.
+    """Whether a difference to the printed number says anything: not of scores at smoke scale, whose
+    model and data are others.
     """
-    return view.request.scale != "smoke" or cell.verdict not in (None, "GAP", "NOT COMPARABLE")
+    return view.request.scale != "smoke" or cell.verdict != "NOT COMPARABLE"
 
 
 def _of_row(view: RowView) -> dict[str, Any]:

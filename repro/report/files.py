@@ -25,13 +25,14 @@ from repro.papers.request import (
     short_name,
 )
 from repro.report import latex
-from repro.report.render import as_json, csv_text, json_text, markdown
+from repro.report.render import as_json, csv_text, json_text
 from repro.report.view import TableView
 from repro.spec import Backbone, canonical_json
 from repro.spec.backbones import KNOWN
 from repro.spec.identity import identity_fields
 from repro.store.atomic import write_bytes, write_text
 from repro.store.store import Store
+from repro.store.strict_json import json_bytes
 from repro.store.temporary import unfinished_name
 
 REQUEST = TypeAdapter(Request)
@@ -123,15 +124,17 @@ def _digest(text: str) -> str:
 
 
 def write_table(view: TableView, folder: Path) -> list[Path]:
-    """Writes tables/NAME.{md,csv,json,tex} where their content changed; returns the four paths."""
+    """Writes tables/NAME.{csv,json,tex} where their content changed; returns the three paths."""
     name = table_name(view.request)
     texts = {
-        "md": markdown(view),
         "csv": csv_text(view),
         "json": json_text(as_json(view)),
         "tex": latex.latex(view, name),
     }
-    return [_write(folder / "tables" / f"{name}.{ending}", text) for ending, text in texts.items()]
+    return [
+        write_changed(folder / "tables" / f"{name}.{ending}", text)
+        for ending, text in texts.items()
+    ]
 
 
 def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
@@ -140,11 +143,11 @@ def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
     """
     names = [table_name(view.request) for view in views]
     texts = {"numbers.tex": latex.numbers(views), "repro.tex": latex.document(names)}
-    return [_write(folder / "tables" / name, text) for name, text in texts.items() if names]
+    return [write_changed(folder / "tables" / name, text) for name, text in texts.items() if names]
 
 
-def _write(path: Path, text: str) -> Path:
-    """Writes a file where its content changed."""
+def write_changed(path: Path, text: str) -> Path:
+    """Writes a file where its content changed; returns its path."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_artefact(path, text)
     return path
@@ -186,6 +189,11 @@ def request_document(request: Request) -> dict[str, Any]:
     """The request as plain data."""
     document: dict[str, Any] = REQUEST.dump_python(request, mode="json")
     return document
+
+
+def request_file(request: Request) -> tuple[str, bytes]:
+    """The name and the content of the request's file in a bundle."""
+    return f"requests/{table_name(request)}.json", json_bytes(request_document(request))
 
 
 def save_request(store: Store, request: Request) -> None:
@@ -232,11 +240,9 @@ def _read_request(store: Store, name: str, document: Any) -> Request | None:
         if not unknown and request.id in ARTEFACTS:
             return request
         problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.id}"
-    paths = (root / "requests" / f"{name}.json" for root in store.roots)
-    path = next((path for path in paths if path.exists()), name)
     store.say(
-        f"{path} was written by another version of this project ({problem}) and is left out. Give "
-        "its command again with this version, or delete the file."
+        f"{store.request_path(name)} was written by another version of this project ({problem}) "
+        "and is left out. Give its command again with this version, or delete the file."
     )
     return None
 

@@ -9,7 +9,7 @@ from typing import Any
 from repro.report.protocol import values
 from repro.report.runs_found import kept_epoch, why_missing
 from repro.site import plots
-from repro.site.links import run_page
+from repro.site.words import run_page
 from repro.spec import RunSpec, run_key
 from repro.store.entry import StoredRun
 from repro.store.result import Failure, Score
@@ -169,7 +169,7 @@ def _losses(run: StoredRun) -> tuple[plots.Curves | None, str]:
     if HISTORY not in run.files:
         return None, "This store holds no losses of the run: only scores were copied here."
     try:
-        lines = [parse_json(line) for line in (run.path / HISTORY).read_bytes().splitlines()]
+        lines = [parse_json(line) for line in run.source.read(HISTORY).splitlines()]
         points = [(float(e["step"]), float(e["loss"])) for e in lines if "loss" in e]
     except (OSError, ValueError, TypeError, KeyError):
         return None, "The history of the run's losses cannot be read."

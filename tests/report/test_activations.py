@@ -27,9 +27,10 @@ from repro.papers.request import Request
 from repro.report.figures.activation_plot import COLOURS, draw_activations
 from repro.report.figures.activation_text import csv_text, label, stamp
 from repro.report.figures.activations import ActivationsView, Line, view_activations
-from repro.report.figures.files import as_json, markdown, write_figure
+from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
+from repro.report.reproduce import picture
 from repro.spec import run_key
 from repro.spec.backbones import BERT_BASE, KNOWN
 from repro.store import Store
@@ -46,7 +47,7 @@ def asked(scale: str = "paper", **changes: Any) -> Request:
 
 
 def stored(store: Store, request: Request) -> ActivationsView:
-    for spec in ACTIVATIONS.runs(request):
+    for spec in ACTIVATIONS.matrix(request).runs.values():
         store_run(store, spec)
     return view_activations(ACTIVATIONS, request, store)
 
@@ -104,22 +105,26 @@ def test_which_layer_stands_for_a_published_one(own: range, places: list[int]) -
 def test_nothing_is_trained_that_the_tables_do_not_train(scale: Any) -> None:
     blocks = (ACTIVATIONS.block[scale],)
     table = Request(TWO.id, scale, 1, data_revisions=asked(scale).data_revisions, sections=blocks)
-    known = {run_key(spec) for spec in TWO.runs(table)}
+    known = {run_key(spec) for spec in TWO.matrix(table).runs.values()}
     for method in (AA, SIM):
-        own = {run_key(spec) for spec in ACTIVATIONS.runs(asked(scale, method=method))}
+        own = {
+            run_key(spec) for spec in ACTIVATIONS.matrix(asked(scale, method=method)).runs.values()
+        }
         assert len(own) == 5
         assert own <= known
-    four = {run_key(spec) for spec in FOUR.runs(replace(table, id=FOUR.id))}
-    assert {run_key(s) for s in ACTIVATIONS.runs(asked(scale, method=RATIONAL_ONLY))} <= four
+    four = {run_key(spec) for spec in FOUR.matrix(replace(table, id=FOUR.id)).runs.values()}
+    assert {
+        run_key(s) for s in ACTIVATIONS.matrix(asked(scale, method=RATIONAL_ONLY)).runs.values()
+    } <= four
 
 
 def test_the_run_is_that_of_the_first_seed_and_of_the_rows_asked_for() -> None:
     request = asked("reduced")
     (spec,) = chain_of(AA, "qnli", request, "Low-data-100", 42)
-    assert ACTIVATIONS.behind("qnli", request) == spec
+    assert ACTIVATIONS.matrix(request).of("", "qnli") == [spec]
     (other,) = chain_of(SIM, "qnli", request, "Low-data-300", 42)
     more = asked("reduced", method="aa-focused^SIM", sections=("Low-data-300",))
-    assert ACTIVATIONS.behind("qnli", more) == other
+    assert ACTIVATIONS.matrix(more).of("", "qnli") == [other]
 
 
 def test_tasks_are_those_of_the_right_panel() -> None:
@@ -130,9 +135,9 @@ def test_tasks_are_those_of_the_right_panel() -> None:
 
 def test_what_it_cannot_draw_is_named() -> None:
     with pytest.raises(UnknownName, match="Rational-only"):
-        ACTIVATIONS.runs(asked(method="Baseline"))
+        [*ACTIVATIONS.matrix(asked(method="Baseline")).runs.values()]
     with pytest.raises(ReproError, match="one section"):
-        ACTIVATIONS.runs(asked(sections=("Low-data-100", "Low-data-300")))
+        [*ACTIVATIONS.matrix(asked(sections=("Low-data-100", "Low-data-300"))).runs.values()]
 
 
 def test_a_curve_is_that_of_the_stored_coefficients(store: Store, monkeypatch: Any) -> None:
@@ -151,13 +156,13 @@ def test_a_layer_stands_under_its_own_number_on_24_layers_only(store: Store) -> 
     assert whole.same_depth
     assert line(whole, "layers", "qnli", 7).layer == 7
     assert label(whole, line(whole, "layers", "qnli", 7)).startswith("layer 7, inputs -43 to 8")
-    assert "not comparable" not in markdown(view_figure(ACTIVATIONS, whole.request, store))
+    assert "not comparable" not in picture(view_figure(ACTIVATIONS, whole.request, store))
     small = stored(store, asked("reduced"))
     assert not small.same_depth
     seven = line(small, "layers", "qnli", 7)
     assert seven.layer == 3
     assert label(small, seven).startswith("layer 3 (for 7 of 24), inputs -43 to 4")
-    assert "not comparable" in markdown(view_figure(ACTIVATIONS, small.request, store))
+    assert "not comparable" in picture(view_figure(ACTIVATIONS, small.request, store))
 
 
 def test_runs_of_other_settings_are_not_comparable_with_the_published_curves(store: Store) -> None:
@@ -172,7 +177,7 @@ def test_runs_of_other_settings_are_not_comparable_with_the_published_curves(sto
 
 def test_what_is_missing_is_said_and_not_drawn(store: Store) -> None:
     request = asked("reduced", unavailable={"wnli": "glue_wnli/train is not in $REPRO_DATA"})
-    for spec in ACTIVATIONS.runs(request):
+    for spec in ACTIVATIONS.matrix(request).runs.values():
         if spec.task.name != "stsb":
             store_run(store, spec)
     view = view_activations(ACTIVATIONS, request, store)
@@ -243,7 +248,7 @@ def test_files_are_the_same_twice_and_need_no_torch(store: Store, tmp_path: Path
     stored(store, request)
     found = view_figure(ACTIVATIONS, request, store)
     paths = write_figure(found, tmp_path)
-    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json", ".md"}
+    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json"}
     before = {path: path.read_bytes() for path in paths}
     for path in paths:
         path.unlink()

@@ -37,9 +37,10 @@ from repro.report.figures.architecture import (
 from repro.report.figures.architecture_chain import columns
 from repro.report.figures.architecture_plot import draw_architecture
 from repro.report.figures.architecture_text import csv_text
-from repro.report.figures.files import as_json, markdown, write_figure
+from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import of_architecture
 from repro.report.figures.style import LEAST, styled
+from repro.report.reproduce import picture
 from repro.spec import PipelinedCells
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM, bert
 from repro.spec.counts import total_parameters, trained_parameters
@@ -57,7 +58,7 @@ def view(backbone: str = BERT_BASE, **more: Any) -> ArchitectureView:
 
 def on_meta(panel: Panel, found: ArchitectureView) -> Pipelined:
     """The learner that is trained, without memory for its numbers."""
-    spec = ARCHITECTURE.models(found.request)[panel.sketch.name]
+    (spec,) = ARCHITECTURE.matrix(found.request).of(panel.sketch.name)
     with torch.device("meta"):
         learner = build(spec, 1, Encoder(nn.Identity(), None))
     assert isinstance(learner, Pipelined)
@@ -91,7 +92,7 @@ def test_the_counts_on_the_boxes_are_the_modules(backbone: str, as_released: boo
 @pytest.mark.parametrize("backbone", [MINILM, BERT_BASE, BERT_LARGE])
 def test_all_boxes_of_a_chain_are_the_whole_model(backbone: str) -> None:
     found = view(backbone)
-    models = ARCHITECTURE.models(found.request)
+    models = {one.row: one.spec for one in ARCHITECTURE.matrix(found.request).entries}
     for panel in found.panels[:3]:
         spec, frozen = models[panel.sketch.name], [b for b in panel.boxes if not b.trained]
         assert 2 * panel.stack == trained_parameters(spec)
@@ -189,7 +190,7 @@ class Watch(TorchFunctionMode):
 @pytest.mark.parametrize("nonlinearity", ["relu", "gelu", "attention"])
 def test_the_steps_of_a_cell_are_those_that_it_takes(nonlinearity: str) -> None:
     found = view_architecture(ARCHITECTURE, asked(MINILM))
-    spec = ARCHITECTURE.models(found.request)["cell"]
+    (spec,) = ARCHITECTURE.matrix(found.request).of("cell")
     method = PipelinedCells(wiring="plain", nonlinearity=nonlinearity, bottleneck=8)
     tiny = spec.model_copy(update={
         "method": method,
@@ -306,9 +307,9 @@ def test_the_csv_and_the_json_name_every_box_with_shape_count_and_inputs() -> No
 def test_the_same_model_gives_the_same_bytes_with_alternative_text(tmp_path: Path) -> None:
     found = of_architecture(view(MINILM))
     one, two = (write_figure(found, tmp_path / name) for name in ("one", "two"))
-    assert [path.suffix for path in one] == [".png", ".svg", ".pdf", ".csv", ".json", ".md"]
+    assert [path.suffix for path in one] == [".png", ".svg", ".pdf", ".csv", ".json"]
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
-    assert markdown(found).startswith("![Drawings of ResAdapters on MiniLM-L6")
+    assert picture(found).startswith("![Drawings of ResAdapters on MiniLM-L6")
     assert "residual paths also reach C4; the scorer reads C6 + T4" in found.alternative
 
 

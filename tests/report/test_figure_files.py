@@ -18,7 +18,7 @@ from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
 from repro.report.figures.ablation import AblationView, Panel, view_ablation
-from repro.report.figures.files import as_json, markdown, write_figure
+from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.grids import csv_text
 from repro.report.figures.heatmap import about_zero, draw_ablation, every, fill, labels
 from repro.report.figures.kinds import of_ablation
@@ -37,6 +37,7 @@ from repro.report.figures.style import (
 from repro.report.figures.text import rounded
 from repro.report.files import table_name
 from repro.report.render import json_text
+from repro.report.reproduce import picture
 from repro.spec.spans import Span
 from repro.store import Store
 
@@ -143,11 +144,12 @@ def test_every_file_is_named_and_unchanged_ones_are_left_alone(
     small: AblationView, tmp_path: Path
 ) -> None:
     paths = write_figure(of_ablation(small), tmp_path)
-    assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json", ".md"]
-    assert [str(path.relative_to(tmp_path)) for path in paths] == as_json(of_ablation(small))[
-        "files"
-    ]
-    assert as_json(of_ablation(small))["files"][0] == name(3) + ".mnli.png"
+    assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json"]
+    *files, page = as_json(of_ablation(small))["files"]
+    assert [str(path.relative_to(tmp_path)) for path in paths] == files
+    drawn = table_name(small.request)
+    assert files[0] == f"figures/{drawn}.png"
+    assert page == f"tables/{drawn}.md"
     before = [path.stat().st_mtime_ns for path in paths]
     assert [
         path.stat().st_mtime_ns for path in write_figure(of_ablation(small), tmp_path)
@@ -215,16 +217,16 @@ def test_no_zero_has_a_sign(store: Store) -> None:
 
     store_chain(store, asked, value=value)
     view = view_ablation(FIGURE, asked, store)
-    words = " ".join([*texts_of(view)[0], markdown(of_ablation(view))])
+    words = " ".join([*texts_of(view)[0], picture(of_ablation(view))])
     assert not re.search(r"-0\.0(?!\d)", words)
     assert not re.search(r"-0\.0\b", json_text(as_json(of_ablation(view))) + csv_text(view))
 
 
 def test_the_caption_has_an_alternative_text_and_no_tag(view: AblationView) -> None:
     broken = replace(view, partial="1 of 2 seeds; the rest: failed (error): <module>")
-    text = markdown(of_ablation(broken), "figures/")
+    text = picture(of_ablation(broken))
     assert text.startswith("![Heat maps over")
-    assert f"]({name(6)}.png)" in text
+    assert f"](../{name(6)}.png)" in text
     assert "&lt;module>" in text
 
 

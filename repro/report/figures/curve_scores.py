@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from repro.papers.curves import Curves, Point, Scored
-from repro.papers.request import Request
-from repro.report.declared import Behind, runs_differ
+from repro.papers.matrix import Matrix
+from repro.report.declared import runs_differ
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.spec import RunSpec
@@ -44,9 +44,9 @@ Cells = Mapping[tuple[Point, str], Measured]
 """(point, task) -> what was measured there."""
 
 
-def measure(figure: Curves, point: Point, task: str, request: Request, lookup: Lookup) -> Measured:
+def measure(matrix: Matrix[Curves], point: Point, task: str, lookup: Lookup) -> Measured:
     """What the runs behind a point have on a task, and why others are absent."""
-    specs, scored = figure.behind(point, task, request), figure.scored(task, request)
+    specs, scored = matrix.of(point.name, task), matrix.artefact.scored(task, matrix.request)
     found = lookup.find(specs)
     values, rest = [], []
     for one in found:
@@ -57,7 +57,7 @@ def measure(figure: Curves, point: Point, task: str, request: Request, lookup: L
             values.append(value)
     why = lookup.why(rest, None, COLLAPSE)
     if why == "not run":
-        why = f"not run: {command_line(request)}"
+        why = f"not run: {command_line(matrix.request)}"
     if values and rest:
         why = f"{len(values)} of {len(found)} seeds; the rest: {why}"
     stored = [one.run for one in found if one.run is not None]
@@ -70,19 +70,15 @@ def measure(figure: Curves, point: Point, task: str, request: Request, lookup: L
         collapsed=sum(bool(run.result.collapsed) for run in stored),
         runs=tuple(run.key for run in stored),
         seeds=tuple(spec.seed for spec in specs),
-        differs=_differs(figure, point, task, request, lookup) if stored else "",
+        differs=_differs(matrix, point, task, lookup) if stored else "",
     )
 
 
-def _differs(figure: Curves, point: Point, task: str, request: Request, lookup: Lookup) -> str:
+def _differs(matrix: Matrix[Curves], point: Point, task: str, lookup: Lookup) -> str:
     """Why the runs of a point are not those that the figure declares for it."""
-    if request.scale == "paper" and point not in figure.points(request.declared()):
+    if matrix.request.scale == "paper" and not matrix.declared.of(point.name, task):
         return f"{point.name} is no point of the paper's figure"
-
-    def behind(asked: Request) -> Behind:
-        return Behind(figure.behind(point, task, asked), figure.first(asked))
-
-    return runs_differ(request, behind, lookup)
+    return runs_differ(matrix, lookup, (point.name, task))
 
 
 def _score(run: StoredRun, task: str, scored: Scored) -> float | None:

@@ -75,9 +75,7 @@ def trained_how(view: CurvesView) -> str:
     """How the series are trained: one sentence part for all that are trained alike."""
     alike: dict[str, list[str]] = {}
     for series, points in view.figure.leads(view.request).items():
-        specs = [
-            view.figure.behind(p, task, view.request)[0] for task in view.tasks for p in points
-        ]
+        specs = [view.matrix.of(point.name, task)[0] for task in view.tasks for point in points]
         unsized = [spec.model_copy(update={"method": specs[0].method}) for spec in specs]
         said = _one_size(specs) + setting(unsized)
         alike.setdefault(said, []).append(series)

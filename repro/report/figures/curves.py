@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said
+from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.report.figures.curve_scores import Cells, Measured, measure
 from repro.report.runs_found import Lookup
@@ -100,8 +101,7 @@ class CurvesView:
     because of it. `runs` are the stored ones behind it.
     """
 
-    figure: Curves
-    request: Request
+    matrix: Matrix[Curves]
     lead: RunSpec
     tasks: tuple[str, ...]
     measured: tuple[Measured, ...]
@@ -109,6 +109,16 @@ class CurvesView:
     gaps: Mapping[str, tuple[Measured, ...]]
     statements: tuple[Stated, ...]
     runs: tuple[str, ...]
+
+    @property
+    def figure(self) -> Curves:
+        """What is drawn."""
+        return self.matrix.artefact
+
+    @property
+    def request(self) -> Request:
+        """What was asked for."""
+        return self.matrix.request
 
     @property
     def differs(self) -> str:
@@ -130,11 +140,10 @@ class CurvesView:
 
 def view_curves(figure: Curves, request: Request, store: Store) -> CurvesView:
     """Lays the store's results out as curves."""
-    tasks, points, lookup = figure.available(request), figure.points(request), Lookup(store)
+    matrix, lookup = figure.matrix(request), Lookup(store)
+    tasks, points = figure.available(request), figure.points(request)
     measured = {
-        (point, task): measure(figure, point, task, request, lookup)
-        for task in tasks
-        for point in points
+        (point, task): measure(matrix, point, task, lookup) for task in tasks for point in points
     }
     marks, shown = figure.marks(), shown_tasks(figure, tasks, request)
     over_tasks = _average if figure.across == MEAN else _across
@@ -145,9 +154,8 @@ def view_curves(figure: Curves, request: Request, store: Store) -> CurvesView:
         if one.reason:
             gaps[one.reason] = (*gaps.get(one.reason, ()), one)
     return CurvesView(
-        figure=figure,
-        request=request,
-        lead=figure.behind(points[0], tasks[0], request)[0],
+        matrix=matrix,
+        lead=matrix.of(points[0].name, tasks[0])[0],
         tasks=tasks,
         measured=tuple(measured.values()),
         panels=tuple(panels),
