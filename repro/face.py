@@ -143,7 +143,7 @@ def _open(given: Path | str | None) -> Store:
     from repro.errors import ReproError
 
     store = open_store(None if given is None else Path(given))
-    if not any(root.exists() for root in store.roots):
+    if not store.root.exists():
         raise ReproError(
             f"There is no store {store.root}. Name a folder of results with store=..., or with the "
             "environment variable REPRO_STORE."

@@ -179,7 +179,7 @@ def history_frame(run: StoredRun) -> pandas.DataFrame:
             f"The history of run {run.key[:12]} is not stored: committed results hold the scores "
             "only. Train it into a store of your own, or see repro.results() for its scores."
         )
-    lines = [parse_json(line) for line in (run.path / HISTORY).read_bytes().splitlines()]
+    lines = [parse_json(line) for line in run.source.read(HISTORY).splitlines()]
     frame = pandas.DataFrame([_step(line) for line in lines])
     numbers = [name for name in frame if name not in ("epoch", "step")]
     return frame.astype({"epoch": "Int64", "step": "Int64"} | dict.fromkeys(numbers, "float64"))

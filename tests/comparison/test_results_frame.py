@@ -80,7 +80,8 @@ def test_a_history_has_a_row_a_step_and_a_row_a_look(store: Store) -> None:
     assert frame["gradient_norm.1"].dropna().tolist() == [1.5, 1.0]
     assert frame["score.f1"].dropna().tolist() == [50.0]
     assert frame["step"].tolist() == [1, 2, 2]
-    store.export([key], store.root / "small")
+    (store.root / "small").mkdir()
+    store.pack([key], store.root / "small" / "small.jsonl.xz", {})
     small = Store(store.root / "small").read(key)
     assert small is not None
     with pytest.raises(ReproError, match=rf"history of run {key[:12]} is not stored"):
