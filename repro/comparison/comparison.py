@@ -128,21 +128,9 @@ def comparison_frame(view: TableView) -> pandas.DataFrame:
         "settings": canonical_json(settings) if settings else None,
         "spread": view.table.spread,
     }
-    shown = shown_columns(view)
+    shown = {column.name for column in view.table.shown(view.request)}
     cells = [(row, cell) for row in view.rows for cell in row.cells if cell.column.name in shown]
     return typed((shared | _of_row(row) | _of_cell(view, cell) for row, cell in cells), COLUMNS)
-
-
-def shown_columns(view: TableView) -> list[str]:
-    """The names of the columns that are asked for: of a mean, if all its scores are."""
-    table = view.table
-    asked = [score for score in table.scores if score.task in table.needed(view.request)]
-    whole = len(asked) == len(table.scores)
-    return [
-        column.name
-        for column in table.columns
-        if (column in asked if isinstance(column, Score) else whole or not isinstance(column, Mean))
-    ]
 
 
 def is_compared(view: TableView, cell: Cell) -> bool:

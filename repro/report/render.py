@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from repro.comparison.comparison import COLUMNS, comparison_frame, shown_columns
+from repro.comparison.comparison import COLUMNS, comparison_frame
 from repro.papers.tables import Column, Fact, Mean
 from repro.report.captions import caption
 from repro.report.layout import markdown_table, prose
@@ -268,7 +268,10 @@ OF_A_TABLE: dict[str, tuple[str, Callable[[TableView], Any]]] = {
         lambda view: view.table.spread,
     ),
     "caption": ("the sentences above the printed table", caption),
-    "columns": ("names, in order", shown_columns),
+    "columns": (
+        "names, in order",
+        lambda view: [column.name for column in view.table.shown(view.request)],
+    ),
     "rows": ("one object a row of the table", lambda view: list(_rows(view))),
     "complete": (
         "cells that all seeds stand behind, of all that were asked for",

@@ -43,7 +43,7 @@ def show(
     said = notes(view)
     below = [
         f"Left out, as the terminal is {console.width} characters wide: {', '.join(left)}. To see "
-        "all columns: --format md."
+        "them: --column NAME, or --format md for all."
     ] * bool(left)
     words = {text for line in shown.lines if line.kind == "verdict" for text in line.texts}
     below += [f"{SIGNS[word]} {word}: {text}." for word, text in MEANINGS.items() if word in words]

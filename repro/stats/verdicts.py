@@ -30,7 +30,7 @@ MEANINGS: dict[Verdict, str] = {
     "GAP": "no finished run",
 }
 
-SIGNS: dict[Verdict, str] = {
+SIGNS: dict[str, str] = {
     "MATCH": "✓", "LOWER": "▼", "HIGHER": "▲", "DIFFERS": "≠", "UNDECIDED": "?", "SINGLE": "1",
     "NOT COMPARABLE": "○", "GAP": "—",
 }  # fmt: skip
