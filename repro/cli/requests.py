@@ -89,29 +89,32 @@ def split_sections(given: str | None, artefact: Artefact) -> tuple[str, ...] | N
     return tuple(section for section in known if section.lower() in names)
 
 
-def chosen_names(
-    given: Sequence[str] | None, option: str, known: Sequence[str], artefact: Artefact
-) -> tuple[str, ...] | None:
-    """The rows or columns of `--row` or `--column`, in the table's order, in any case; several may
-    stand in one, separated by commas, and a row may be named without its part of the table.
+def rows_and_columns(artefact: Artefact, asked: Asked) -> dict[str, tuple[str, ...] | None]:
+    """The rows and columns of `--row` and `--column`, in the table's order, in any case; several
+    may stand in one, separated by commas, and a row may be named without its part of the table.
 
     An unknown one names the closest; raises ReproError for what is no table.
     """
-    if given is None:
-        return None
-    if not isinstance(artefact, Table):
-        raise ReproError(f"{artefact.id} is a figure: leave out --{option}.")
-    given = [given] if isinstance(given, str) else given
+    found: dict[str, tuple[str, ...] | None] = {"rows": None, "columns": None}
+    for name in found.keys() & asked.keys():
+        option = name.removesuffix("s")
+        if not isinstance(artefact, Table):
+            raise ReproError(f"{artefact.id} is a figure: leave out --{option}.")
+        known = [one.name for one in getattr(artefact, name)]
+        found[name] = _named(asked[name], known, f"{option} of {artefact.id}")
+    return found
 
+
+def _named(given: Sequence[str], known: Sequence[str], kind: str) -> tuple[str, ...]:
     def find(name: str) -> list[str]:
         name = name.strip().lower()
         return [one for one in known if name in (one.lower(), one.lower().partition(" / ")[2])]
 
     found: set[str] = set()
-    for text in given:
+    for text in [given] if isinstance(given, str) else given:
         for name in [text] if find(text) else text.split(","):
             if not find(name):
-                raise UnknownName(f"{option} of {artefact.id}", name.strip(), known)
+                raise UnknownName(kind, name.strip(), known)
             found.update(find(name))
     return tuple(name for name in known if name in found)
 
@@ -142,15 +145,7 @@ def bare_request(
     found = {
         "backbone": find_backbone(asked.get("backbone"), stored),
         "sections": split_sections(asked.get("sections"), artefact),
-        **{
-            f"{option}s": chosen_names(
-                asked.get(f"{option}s"),
-                option,
-                [one.name for one in getattr(artefact, f"{option}s", ())],
-                artefact,
-            )
-            for option in ("row", "column")
-        },
+        **rows_and_columns(artefact, asked),
     }
     return Request(**(own | given | found))
 

@@ -12,6 +12,7 @@ from repro.cli.requests import (
     Asked,
     bare_request,
     narrowed,
+    rows_and_columns,
     typed_as,
     unused_settings,
     with_data,
@@ -82,11 +83,14 @@ def choose_shown(
 ) -> tuple[Request, bool]:
     """The request that `table` or `figure` shows, and whether what it lacks may be trained.
 
-    Where neither scale nor setting is given, the best stored variant is shown: the largest scale,
-    then the most cells. stderr names the others. A variant with settings is shown as it is; what
-    the artefact's own setting lacks is trained if it fits the budget.
+    Where neither scale nor setting is given, the best stored variant is shown, or the rows and
+    columns of it that are asked for: the largest scale, then the most cells. stderr names the
+    others. A variant with settings is shown as it is; what the artefact's own setting lacks is
+    trained if it fits the budget.
     """
-    variants = stored_variants(artefact, store) if asked.keys() <= {"budget"} else []
+    variants: list[Variant] = []
+    if asked.keys() <= {"budget", "rows", "columns"}:
+        variants = stored_variants(artefact, store, **rows_and_columns(artefact, asked))
     if not variants:
         return choose([artefact], asked, store, device=device)[0], True
     best, *others = variants
@@ -121,11 +125,18 @@ class Variant:
         return f"{self.done} of {self.cells} cells"
 
 
-def stored_variants(artefact: Artefact, store: Store) -> list[Variant]:
-    """Of a table or figure, what was asked for in this store and is stored at least in part: the
-    best one first.
+def stored_variants(
+    artefact: Artefact,
+    store: Store,
+    rows: tuple[str, ...] | None = None,
+    columns: tuple[str, ...] | None = None,
+) -> list[Variant]:
+    """Of a table or figure, or of these rows and columns, what was asked for in this store and is
+    stored at least in part: the best one first.
     """
     asked = [request for request in saved_requests(store) if request.id == artefact.id]
+    if rows is not None or columns is not None:
+        asked = [replace(request, rows=rows, columns=columns) for request in asked]
     variants = [found for one in asked if (found := _variant(one, store)) is not None]
     return sorted(variants, key=lambda one: (SCALES.index(one.request.scale), -one.done))
 
@@ -134,7 +145,10 @@ def _variant(request: Request, store: Store) -> Variant | None:
     """The variant, None where nothing of it is stored."""
     from repro.report.reproduce import view_of
 
-    wanted = ARTEFACTS[request.id].matrix(request).wanted
+    try:
+        wanted = ARTEFACTS[request.id].matrix(request).wanted
+    except ReproError:
+        return None  # of other parts of the table than the rows that are asked for
     if wanted and all(store.read(key) is None for key in wanted):
         return None
     view = view_of(request, store)
@@ -178,6 +192,9 @@ def _with_data(
 ) -> Request:
     """The request with the data found here; where these are not here, as it is stored whole."""
     known = next((old for old in saved if table_name(old) == table_name(bare)), None)
+    if known is None and (bare.rows or bare.columns):
+        parts = (replace(old, rows=bare.rows, columns=bare.columns) for old in saved)
+        known = next((part for part in parts if table_name(part) == table_name(bare)), None)
     try:
         found = with_data(bare, artefact)
     except MissingData:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_results import store_result
+from fake_results import request, store_all, store_result
 
 from repro.cli.requests import make_request
 from repro.errors import ReproError, UnknownName
 from repro.papers.registry import TABLES
-from repro.report.files import command_line, table_name
+from repro.report.files import command_line, save_request, table_name
 from repro.report.render import grid
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec
@@ -88,6 +90,20 @@ def test_a_table_of_one_row_is_complete_and_shown(cli: Call, store: Store, tmp_p
     names = [name.strip() for name in lines[0].strip("|").split("|")]
     assert names == ["Model", "ALL EM", "Trained parameters"]
     assert len(lines) == 3
+
+
+def test_a_part_of_a_stored_table_is_shown_without_its_data(cli: Call, store: Store) -> None:
+    """The table was stored at reduced scale; its data are not here."""
+    whole = request(scale="reduced", epochs=2)
+    store_all(store, whole)
+    save_request(store, whole)
+    for words in (("--scale", "reduced", "--epochs", "2"), ()):
+        answer = cli("table", SQUAD.id, *words, "--row", "Adapter", "--format", "csv")
+        assert answer.code == 0, answer.err
+        lines = list(csv.DictReader(io.StringIO(answer.out)))
+        assert [line["row"] for line in lines] == ["Adapter"] * 6
+        assert all(line["mean"] for line in lines)
+    assert cli("table", SQUAD.id, "--row", "Adaptor").code == 2
 
 
 @pytest.mark.parametrize(
