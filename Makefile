@@ -6,8 +6,8 @@ STAMP := $(VENV)/.installed
 
 .PHONY: demo test slow lint format clean
 
-demo: $(STAMP)  ## trains the five rows of ResAdapters-1 on generated questions, shows the table
-	$(BIN)/python -m repro table ResAdapters-1 --scale smoke
+demo: $(STAMP)  ## trains the five rows of ResAdapters-1 on generated questions into demo/
+	$(BIN)/python -m repro table ResAdapters-1 --scale smoke --store demo --out demo
 
 test: $(STAMP)  ## the test suite
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
@@ -30,4 +30,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) demo

@@ -24,7 +24,11 @@ def set_up() -> tuple[Encoder, list[Cohort], torch.device]:
     """MiniLM and one cohort a row."""
     prepare_process(deterministic=False)
     device = prepare_torch("auto", threads=None, deterministic=False, tf32=False)
-    specs = [s for s in ONE.runs(Request(ONE.id, "smoke", 1)) if s.method.kind != "always-null"]
+    specs = [
+        s
+        for s in [*ONE.matrix(Request(ONE.id, "smoke", 1)).runs.values()]
+        if s.method.kind != "always-null"
+    ]
     encoder = load_encoder(specs[0].backbone, {}, device)
     return encoder, [Cohort([0], [spec], encoder, device, steps=1000) for spec in specs], device
 

@@ -4,7 +4,7 @@
 #     benchmarks/gpu_reduced.sh OUT [options of `repro run`, such as --train-rows 100]
 #
 # Steps of a small encoder are bound by kernel launches, so several processes share the GPU; one that
-# finds a job claimed goes on with the next. OUT gets the artefacts, logs and an exported store.
+# finds a job claimed goes on with the next. OUT gets the artefacts, logs and a bundle.
 set -uo pipefail
 out=$1
 shift
@@ -28,16 +28,11 @@ python3 - "$out" <<'PYTHON'
 import sys
 from pathlib import Path
 
-from repro.report.files import request_document, saved_requests, table_name
 from repro.store.store import Store
 
-out = Path(sys.argv[1])
-store = Store(out / "store")
-store.export(store.keys(), out / "reference")
-for request in saved_requests(store):
-    Store(out / "reference").save_request(table_name(request), request_document(request))
+store = Store(Path(sys.argv[1]) / "store")
 seconds = [store.read(key).environment() for key in store.keys()]
 for line in sorted({(e["seconds"], e["device_name"], e.get("tokens_per_second", 0), len(e["members"]), e["peak_memory_bytes"]) for e in seconds}):
     print(line)
 PYTHON
-tar -C "$out" -czf "$out/reference.tar.gz" reference
+python3 -m repro pack "$out/reference.jsonl.xz"

@@ -3,13 +3,24 @@
 import os
 import sys
 
-# `-m` puts the current folder first: a file there must not be imported in a library's place.
-try:
-    if not sys.flags.safe_path and sys.path[0] == os.getcwd():
-        del sys.path[0]
-except FileNotFoundError:  # the current folder was removed, so nothing lies in it
-    pass
 
-from repro.cli.main import main
+def run() -> None:
+    """Runs a verb. The papers are imported with it: a mistake in a further one is one sentence."""
+    from repro.errors import ReproError
 
-main()
+    try:
+        from repro.cli.main import main
+    except ReproError as problem:
+        print(f"repro: {problem}", file=sys.stderr)
+        sys.exit(problem.exit_code)
+    main()
+
+
+if __name__ == "__main__":
+    # `-m` puts the current folder first: a file there must not be imported in a library's place.
+    try:
+        if not sys.flags.safe_path and sys.path[0] == os.getcwd():
+            del sys.path[0]
+    except FileNotFoundError:  # the current folder was removed, so nothing lies in it
+        pass
+    run()

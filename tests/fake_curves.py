@@ -76,7 +76,7 @@ def store_curves(
         for point in figure.points(asked):
             if (point.name, task) in without:
                 continue
-            for seed, spec in enumerate(figure.behind(point, task, asked)):
+            for seed, spec in enumerate(figure.matrix(asked).of(point.name, task)):
                 constant = (point.name, task) in collapsed
                 number = value(point, task, seed)
                 store_curve_run(store, figure, asked, spec, number, collapsed=constant)

@@ -68,7 +68,7 @@ def store_run(
 
 def store_figure(store: Store, asked: Request, likeness: float = 1.0) -> RunSpec:
     """Stores every run behind the figure; returns the one that is drawn."""
-    *parents, spec = FIGURE.runs(asked)
+    *parents, spec = [*FIGURE.matrix(asked).runs.values()]
     for parent in parents:
         store_run(store, parent, None)
     store_run(store, spec, drawn(spec, likeness))

@@ -136,7 +136,7 @@ def store_run(
 
 def store_table(store: Store, asked: Request, value: Value = by_task) -> list[RunSpec]:
     """Stores every run behind a request; returns them."""
-    specs = TABLES[asked.id].runs(asked)
+    specs = [*TABLES[asked.id].matrix(asked).runs.values()]
     for spec in specs:
         store_run(store, spec, value)
     return specs

@@ -36,7 +36,7 @@ def request(table: str = "ResAdapters-1", scale: Scale = "smoke", **asked: objec
 
 def runs_of(asked: Request) -> list[RunSpec]:
     """The runs behind a request."""
-    return TABLES[asked.id].runs(asked)
+    return [*TABLES[asked.id].matrix(asked).runs.values()]
 
 
 def store_result(

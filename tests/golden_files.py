@@ -11,7 +11,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from committed import NAMES, committed
 
 from repro.errors import ReproError
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
@@ -19,14 +22,11 @@ from repro.papers.request import SHORT_NAMES, Request, settings_of
 from repro.report.figures.kinds import view_figure
 from repro.report.files import command_line, saved_requests
 from repro.report.view import view_table
-from repro.spec import run_key
 from repro.spec.backbones import KNOWN
 from repro.store.store import Store
 
 HERE = Path(__file__).parent / "golden"
-ROOT = HERE.parents[1]
 KEYS, CELLS = HERE / "keys.jsonl.gz", HERE / "cells.jsonl.gz"
-STORES = ROOT / "runs" / "smoke", ROOT / "runs" / "reference"
 
 SCALES = ("smoke", "reduced", "paper")
 OPTIONS: tuple[dict[str, Any], ...] = (
@@ -81,7 +81,7 @@ def keys() -> Iterator[dict[str, Any]]:
     for id in ARTEFACTS:
         for options in choices(id):
             try:
-                found = [run_key(spec) for spec in ARTEFACTS[id].runs(request_of(id, options))]
+                found = list(ARTEFACTS[id].matrix(request_of(id, options)).runs)
             except ReproError as problem:
                 yield {"id": id, "options": options, "refused": type(problem).__name__}
                 continue
@@ -89,17 +89,22 @@ def keys() -> Iterator[dict[str, Any]]:
             yield line | ({} if "seeds" in options else {"keys": [key[:10] for key in found]})
 
 
-def cells(stores: Iterable[Path] = STORES) -> Iterator[dict[str, Any]]:
-    """One line a cell of a table, and one a figure, of everything that the stores show."""
-    for path in stores:
-        store = Store(path)
-        for request in saved_requests(store):
-            asked = {"store": path.name, "command": command_line(request)}
-            if request.id in FIGURES:
-                view = view_figure(FIGURES[request.id], request, store)
-                yield asked | {"figure": view.document, "runs": list(view.runs)}
-            else:
-                yield from (asked | line for line in _of_table(request, store))
+def cells() -> Iterator[dict[str, Any]]:
+    """One line a cell of a table, and one a figure, of everything that each bundle shows."""
+    for name in NAMES:
+        with TemporaryDirectory() as folder:
+            store = committed(Path(folder), name)
+            for request in saved_requests(store):
+                asked = {"store": name, "command": command_line(request)}
+                yield from (asked | line for line in _of_request(request, store))
+
+
+def _of_request(request: Request, store: Store) -> Iterator[dict[str, Any]]:
+    if request.id in FIGURES:
+        view = view_figure(FIGURES[request.id], request, store)
+        yield {"figure": view.document, "runs": list(view.runs)}
+    else:
+        yield from _of_table(request, store)
 
 
 def _of_table(request: Request, store: Store) -> Iterator[dict[str, Any]]:

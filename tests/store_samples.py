@@ -84,10 +84,20 @@ def write_run(store: Store, seed: int, value: float = 50.0, environment: str = "
     return key
 
 
-def listening(root: Path, *fallbacks: Path) -> tuple[Store, list[str]]:
+def write_scores(store: Store, seed: int, value: float = 50.0) -> str:
+    """The run without its weights, history and predictions."""
+    spec = spec_of(seed)
+    key = run_key(spec)
+    files = files_of(key, value)
+    kept = {name: files[name] for name in ("result.json", "environment.json")}
+    store.write(key, spec, kept)
+    return key
+
+
+def listening(root: Path) -> tuple[Store, list[str]]:
     """A store, and the list that its warnings go to."""
     lines: list[str] = []
-    return Store(root, fallbacks, warn=lines.append), lines
+    return Store(root, warn=lines.append), lines
 
 
 def unfinished(root: Path) -> list[Path]:

@@ -24,9 +24,7 @@ def test_the_store_may_lie_below_the_home_folder(
 ) -> None:
     monkeypatch.setenv("REPRO_STORE", "~/kept")
     assert open_store(None).root == home / "kept"
-    (home / "other").mkdir(parents=True)
-    found = open_store(Path("~/mine"), [Path("~/other")])
-    assert found.roots == [home / "mine", home / "mine" / "reference", home / "other"]
+    assert open_store(Path("~/mine")).root == home / "mine"
 
 
 def test_models_may_lie_below_the_home_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,68 +1,52 @@
-"""`python -m repro VERB`: collects the verbs; turns a user's mistake into one sentence."""
+"""`python -m repro VERB`: finds the verb; turns a user's mistake into one sentence."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 
 import typer
 
 import repro
-from repro.cli import (
-    audit,
-    claims,
-    doctor,
-    export,
-    figure,
-    freeze,
-    import_scores,
-    list_,
-    plan,
-    prepare,
-    report,
-    run,
-    show,
-    status,
-    streams,
-    table,
-    why,
-)
+from repro.cli import streams
 from repro.errors import ReproError
 from repro.spec.backbones import KNOWN
 
-app = typer.Typer(
-    name="repro",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Reproduces the tables of the adapter papers: published and reproduced, side by side.\n\n"
-    "Begin with: python -m repro table ResAdapters-1 --scale smoke",
-)
-VERBS: dict[str, Callable[..., None]] = {
-    "list": list_.command,
-    "show": show.command,
-    "plan": plan.command,
-    "prepare": prepare.command,
-    "run": run.command,
-    "table": table.command,
-    "figure": figure.command,
-    "report": report.command,
-    "claims": claims.command,
-    "audit": audit.command,
-    "export": export.command,
-    "import-scores": import_scores.command,
-    "freeze": freeze.command,
-    "status": status.command,
-    "why": why.command,
-    "doctor": doctor.command,
-}
+VERBS = {
+    "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
+    "table": "table", "figure": "figure", "report": "report", "claims": "claims", "audit": "audit",
+    "pack": "pack", "export": "export", "import-scores": "import_scores", "freeze": "freeze",
+    "status": "status", "why": "why", "doctor": "doctor",
+}  # fmt: skip
+"""Verb -> its module here, which is imported when the verb is asked for."""
 BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
 """Below the options, whose column is too narrow for an id of the hub."""
-for name, verb in VERBS.items():
-    app.command(name, epilog=BACKBONES if "backbone" in verb.__annotations__ else None)(verb)
 
 
-@app.callback(invoke_without_command=True)
+def command_of(verb: str) -> Callable[..., None]:
+    """What a verb calls."""
+    command: Callable[..., None] = import_module(f"repro.cli.{VERBS[verb]}").command
+    return command
+
+
+def application(asked: str = "") -> typer.Typer:
+    """The command line: with the verb that is asked for, or with all where that is none of them."""
+    app = typer.Typer(
+        name="repro",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        help="Reproduces the tables of the adapter papers: published and reproduced, side by "
+        "side.\n\nBegin with: python -m repro table ResAdapters-1 --scale smoke",
+    )
+    app.callback(invoke_without_command=True)(version)
+    for name in [asked] if asked in VERBS else VERBS:
+        verb = command_of(name)
+        app.command(name, epilog=BACKBONES if "backbone" in verb.__annotations__ else None)(verb)
+    return app
+
+
 def version(
     show_version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
@@ -80,7 +64,7 @@ def main() -> None:
     streams.prepare()
     try:
         try:
-            app(standalone_mode=True)
+            application("".join(sys.argv[1:2]))(standalone_mode=True)
         finally:
             sys.stdout.flush()
     except streams.OutputLost as problem:

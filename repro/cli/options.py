@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
@@ -20,7 +20,7 @@ from repro.cli import requests
 from repro.cli.requests import find_folders
 from repro.engine.cost import ASSUMED, Speed
 from repro.engine.jobs import Execution
-from repro.errors import ReproError, UnknownName
+from repro.errors import UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
@@ -155,17 +155,9 @@ def _options(parameter: Parameter) -> tuple[Parameter, ...]:
     return next((extra for extra in get_args(group)[1:] if isinstance(extra, tuple)), ())
 
 
-def open_store(given: Path | None, also: Sequence[Path] = ()) -> Store:
-    """The store asked for, with the committed reference results behind it, and more behind those.
-
-    Raises ReproError for a store of `also` that is not there.
-    """
-    root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
-    also = [expanded(folder) for folder in also]
-    for folder in also:
-        if not folder.is_dir():
-            raise ReproError(f"There is no store {folder}: name another with --also.")
-    return Store(root, fallbacks=[root / "reference", *also])
+def open_store(given: Path | None) -> Store:
+    """The store asked for."""
+    return Store(expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE))
 
 
 def has_gpu() -> bool:

@@ -14,12 +14,12 @@ from repro.cli.requests import all_unavailable, gap_lines
 from repro.cli.scales import choose
 from repro.engine.cost import estimate, stored_speed
 from repro.engine.plan import Plan, PlannedRun, make_plan
+from repro.papers.matrix import Matrix
 from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
 from repro.papers.request import Request
-from repro.papers.tables import Row, Table
+from repro.papers.tables import Table
 from repro.report.layout import text_table
 from repro.report.render import json_text
-from repro.spec import run_key
 from repro.words import counted, duration, run_name, size
 
 
@@ -56,8 +56,8 @@ def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
         table = TABLES.get(request.id)
         if table is None or all(row.select == "mean" for row in table.rows):
             continue
-        table = table.shown(request)
-        keys = {row.name: _keys(table, row, request) for row in table.trained}
+        matrix = table.matrix(request)
+        keys = {row.name: _keys(matrix, row.name) for row in matrix.artefact.trained}
         needed = Counter(key for own in keys.values() for key in own)
         found += [
             {
@@ -71,9 +71,8 @@ def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
     return found
 
 
-def _keys(table: Table, row: Row, request: Request) -> set[str]:
-    columns = [column for column in table.scores if not table.gap(column, request)]
-    return {run_key(spec) for column in columns for spec in table.cell_runs(row, column, request)}
+def _keys(matrix: Matrix[Table], row: str) -> set[str]:
+    return {entry.key for entry in matrix.entries if entry.row == row and entry.role == "cell"}
 
 
 def as_text(plan: Plan, requests: Sequence[Request]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +9,8 @@ import typer
 
 from repro.cli import options as o
 from repro.errors import ReproError
-from repro.report.counted import copy_counts
 from repro.report.figures.files import FOLDER, write_figure
-from repro.report.files import save_request, saved_requests, write_artefact, write_table, write_tex
+from repro.report.files import saved_requests, write_artefact, write_table, write_tex
 from repro.report.reproduce import document, view_of
 from repro.report.summary import View
 from repro.report.view import TableView
@@ -22,39 +20,23 @@ from repro.store.store import Store
 
 def command(
     out: Annotated[Path, typer.Option(help="Where REPRODUCE.md, tables/, figures/ go.")] = Path(),
-    reference: Annotated[
-        Path | None,
-        typer.Option(help="Also copy spec, result and environment of the runs to this folder."),
-    ] = None,
     site: Annotated[
         Path | None,
         typer.Option(help="Also write a static site to this folder (docs/site.md)."),
-    ] = None,
-    also: Annotated[
-        list[Path] | None,
-        typer.Option(help="Another store to lay out with this one; may be given again."),
     ] = None,
     store: o.StoreOption = None,
 ) -> None:
     """Writes REPRODUCE.md: each table and figure with its command, scale, status and numbers.
 
-    Example: python -m repro report --reference runs/reference
+    Example: python -m repro report --site site
     """
-    results = o.open_store(store, also or ())
-    views = [view_of(request, results) for request in saved_requests(results)]
-    if not views:
-        raise ReproError(
-            f"No table or figure was asked for in the store {results.root} yet: there is nothing "
-            "to report, and REPRODUCE.md stays as it is. Name the store with --store, or begin "
-            "with: python -m repro table ResAdapters-1"
-        )
+    results = o.open_store(store)
+    views = asked_views(results)
     if site is not None:
         check_replaceable(site)
     paths = [path for view in views for path in write(view, out)]
     paths += write_tex([view for view in views if isinstance(view, TableView)], out)
     write_artefact(out / "REPRODUCE.md", document(views, results))
-    if reference is not None:
-        save_reference(views, results, reference)
     folders = dict.fromkeys(("tables", FOLDER), 0)
     for path in paths:
         folders[path.parent.name] += 1
@@ -75,10 +57,13 @@ def write(view: View, folder: Path) -> list[Path]:
     return write_figure(view, folder)
 
 
-def save_reference(views: Sequence[View], store: Store, folder: Path) -> None:
-    """Copies what the cells need, and the requests, to a small store to commit."""
-    store.export({key for view in views for key in view.runs}, folder)
-    for view in views:
-        if isinstance(view, TableView):
-            copy_counts(view.table, view.request, store, folder)
-        save_request(Store(folder), view.request)
+def asked_views(results: Store) -> list[View]:
+    """Everything that was asked for. Raises ReproError where that is nothing."""
+    views = [view_of(request, results) for request in saved_requests(results)]
+    if not views:
+        raise ReproError(
+            f"No table or figure was asked for in the store {results.root} yet: there is nothing "
+            "to write, and the files there stay as they are. Name the store with --store, or begin "
+            "with: python -m repro table ResAdapters-1"
+        )
+    return views

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from repro.errors import MissingData, ReproError, UnknownName
-from repro.papers.architecture import Architecture
 from repro.papers.embeddings import FEWEST, Embeddings
 from repro.papers.figures import Figure
+from repro.papers.matrix import Artefact
 from repro.papers.request import (
     BOTTLENECK,
     SHORT_NAMES,
@@ -21,7 +21,7 @@ from repro.papers.request import (
     settings_of,
     short_name,
 )
-from repro.papers.tables import Artefact, Table
+from repro.papers.tables import Table
 from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
@@ -123,19 +123,9 @@ def unused_settings(request: Request, artefact: Artefact) -> list[str]:
     """The fields set by hand that no run of the artefact has: they would change nothing."""
     if not request.settings:
         return []
-    specs = _models(request, artefact)
+    matrix = artefact.matrix(request)
+    specs = list(matrix.runs.values()) or [entry.spec for entry in matrix.entries]
     return [path for path in request.settings if not any(_has(spec, path) for spec in specs)]
-
-
-def _models(request: Request, artefact: Artefact) -> list[RunSpec]:
-    """The runs of an artefact; where it has none, the models that it counts or draws."""
-    if isinstance(artefact, Architecture):
-        return list(artefact.models(request).values())
-    if isinstance(artefact, Table) and not artefact.scores:
-        behind = artefact.behind
-        cells = ((row, column) for row in artefact.rows for column in artefact.columns)
-        return [spec for row, column in cells for spec in behind(row, column, request)]
-    return artefact.runs(request)
 
 
 def _has(spec: RunSpec, path: str) -> bool:

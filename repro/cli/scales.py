@@ -19,11 +19,11 @@ from repro.cli.requests import (
 from repro.engine.cost import stored_speed
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingData, ReproError
+from repro.papers.matrix import Artefact
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
-from repro.papers.tables import Artefact
 from repro.report.files import command_line, saved_requests, table_name
-from repro.spec import Scale, run_key
+from repro.spec import Scale
 from repro.store.store import Store
 from repro.words import duration
 
@@ -134,8 +134,8 @@ def _variant(request: Request, store: Store) -> Variant | None:
     """The variant, None where nothing of it is stored."""
     from repro.report.reproduce import view_of
 
-    wanted = ARTEFACTS[request.id].wanted(request)
-    if wanted and all(store.read(run_key(spec)) is None for spec in wanted):
+    wanted = ARTEFACTS[request.id].matrix(request).wanted
+    if wanted and all(store.read(key) is None for key in wanted):
         return None
     view = view_of(request, store)
     return Variant(request, view.done, view.cells) if view.done or wanted else None

@@ -12,9 +12,10 @@ from repro.cli import options as o
 from repro.cli import show_figure
 from repro.cli.requests import bare_request, check_scale, with_data
 from repro.errors import MissingData
+from repro.papers.matrix import Artefact
 from repro.papers.registry import FIGURES, AnyFigure, find_artefact
 from repro.papers.request import Request
-from repro.papers.tables import Artefact, Table
+from repro.papers.tables import Table
 from repro.report import protocol
 from repro.report.captions import setting
 from repro.report.layout import text_table
@@ -126,9 +127,10 @@ def as_text(table: Table, request: Request, document: dict[str, Any], runs: list
         text_table(["row", *columns], published),
         *_settings(document, [f", seed {spec.seed}" for spec in runs]),
     ]
+    matrix = table.matrix(request)
     swept = [
-        f"- {row.name}: {setting(table.cell_runs(row, table.scores[0], request), row.select)}."
-        for row in table.shown(request).trained
+        f"- {row.name}: {setting(matrix.of(row.name, table.scores[0].name), row.select)}."
+        for row in matrix.artefact.trained
         if row.swept
     ]
     return "\n".join([*lines, "", *swept, *[f"- {note}" for note in table.notes]]) + "\n"

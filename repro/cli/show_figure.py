@@ -21,20 +21,19 @@ Shown = dict[str, Any]
 def first_runs(figure: AnyFigure, request: Request) -> dict[str, RunSpec]:
     """What each run is -> one run a series, its first seed on the first task; or the one chain;
     or the model of each panel; or the run of the first panel, or of all."""
+    matrix = figure.matrix(request)
     if isinstance(figure, Architecture):
-        return figure.models(request)
+        return {entry.row: entry.spec for entry in matrix.entries}
     if isinstance(figure, Activations):
-        return {figure.method(request): figure.behind(figure.task, request)}
+        return {figure.method(request): matrix.of("", figure.task)[0]}
     if isinstance(figure, Embeddings):
-        return {figure.method(request): figure.behind(request)}
+        return {figure.method(request): matrix.of("")[0]}
     if not isinstance(figure, Curves):
-        trained, ablated = figure.chains(request)[0]
-        return {figure.method(request): trained, "switched off": ablated}
+        trained, ablated = matrix.entries[:2]
+        return {figure.method(request): trained.spec, "switched off": ablated.spec}
     task = figure.needed(request)[0]
     return {
-        _series(series, [point.label for point in points]): figure.behind(points[0], task, request)[
-            0
-        ]
+        _series(series, [point.label for point in points]): matrix.of(points[0].name, task)[0]
         for series, points in figure.leads(request).items()
     }
 

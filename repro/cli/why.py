@@ -48,7 +48,9 @@ def command(
 def runs_of(requests: Iterable[Request]) -> dict[str, RunSpec]:
     """Key -> spec of all their runs."""
     return {
-        run_key(spec): spec for request in requests for spec in ARTEFACTS[request.id].runs(request)
+        key: spec
+        for request in requests
+        for key, spec in ARTEFACTS[request.id].matrix(request).runs.items()
     }
 
 

@@ -60,7 +60,7 @@ class LocalExecutor:
         outcomes: list[Outcome] = []
         waiting, known = list(jobs), {run_key(s): s for job in jobs for s in job.specs}
         needed = needed_weights(known.values())
-        with Worker(store.roots) as worker:
+        with Worker(store.root) as worker:
             while waiting:
                 job = waiting.pop(0)
                 own = _keeping(execution, job, needed)

@@ -68,10 +68,9 @@ def make_plan(
     tables: dict[str, list[str]] = {}
     wanted: set[str] = set()
     for request in requests:
-        artefact = ARTEFACTS[request.id]
-        wanted.update(map(run_key, artefact.wanted(request)))
-        for spec in artefact.runs(request):
-            key = run_key(spec)
+        matrix = ARTEFACTS[request.id].matrix(request)
+        wanted.update(matrix.wanted)
+        for key, spec in matrix.runs.items():
             specs.setdefault(key, spec)
             if request.id not in tables.setdefault(key, []):
                 tables[key].append(request.id)

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -25,9 +25,9 @@ class Worker:
     process; one that has a job is killed, and its claims go with it.
     """
 
-    def __init__(self, roots: Sequence[Path]) -> None:
-        """`roots`: the store's folder and those behind it."""
-        self.roots = roots
+    def __init__(self, root: Path) -> None:
+        """`root`: the store's folder."""
+        self.root = root
         self.code = code_digest()
         self._process: subprocess.Popen[str] | None = None
 
@@ -75,7 +75,7 @@ class Worker:
         if self._process is None:
             command = [sys.executable, "-P", str(PACKAGE / "engine" / "start.py")]
             self._process = subprocess.Popen(
-                [*command, *map(str, self.roots)],
+                [*command, str(self.root)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -74,13 +74,13 @@ GOES_ON = (Exit.DONE, Exit.CLAIMED_ELSEWHERE)
 def main(arguments: list[str]) -> int:
     """Trains the jobs that stdin names, one after the other; returns the last one's exit code.
 
-    `arguments`: the store's folder, and those that it reads beside it.
+    `arguments`: the store's folder.
     """
     die_with_parent()
     if os.environ.get("REPRO_CODE") not in (None, code_digest()):
         report({"event": "failed", "kind": "code", "message": CHANGED})
         return Exit.ERROR
-    store, loaded = Store(arguments[0], arguments[1:]), Loaded()
+    store, loaded = Store(arguments[0]), Loaded()
     for line in sys.stdin:
         folder = store.work_dir(line.strip())
         if folder.is_dir():

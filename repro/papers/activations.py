@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 
 from repro.errors import ReproError
 from repro.papers.figures import choice
+from repro.papers.matrix import Chain, Matrix, Where
 from repro.papers.request import Request
-from repro.spec import RunSpec, Scale, run_key
+from repro.spec import RunSpec, Scale
 from repro.spec.tasks import GlueName
 
 Panel = Literal["layers", "tasks"]
@@ -92,19 +93,15 @@ class Activations:
             *(Curve("tasks", task, self.layer) for task in self.across(request)),
         )
 
-    def behind(self, task: str, request: Request) -> RunSpec:
-        """The run whose activations are drawn."""
-        return self.run(self.method(request), task, request, self.rows(request))
-
-    def wanted(self, request: Request) -> list[RunSpec]:
-        """The runs whose activations are drawn, each once."""
-        available = [task for task in self.needed(request) if task not in request.unavailable]
-        found = [self.behind(task, request) for task in available]
-        return list({run_key(spec): spec for spec in found}.values())
-
-    def runs(self, request: Request) -> list[RunSpec]:
-        """The same: none is made from another."""
-        return self.wanted(request)
+    def matrix(self, request: Request) -> Matrix[Activations]:
+        """The run of each task, whose activations are drawn; a model where a task has no data."""
+        method, rows = self.method(request), self.rows(request)
+        found: dict[Where, list[Chain]] = {
+            ("", task): [(self.run(method, task, request, rows),)] for task in self.needed(request)
+        }
+        here = {where: runs for where, runs in found.items() if where[1] not in request.unavailable}
+        rest = {where: runs for where, runs in found.items() if where not in here}
+        return Matrix(self, request, here, rest)
 
     def placed(self, own: Sequence[int]) -> dict[int, int]:
         """Published layer -> the one that stands for it, of `own`, which learn an activation.

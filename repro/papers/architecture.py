@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from repro.errors import ReproError
+from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
 
@@ -47,14 +48,11 @@ class Architecture:
             raise ReproError(f"{self.id} draws all of its models: leave --method out.")
         return ()
 
-    def wanted(self, request: Request) -> list[RunSpec]:
-        """No run: nothing is trained."""
-        return []
-
-    def runs(self, request: Request) -> list[RunSpec]:
-        """No run."""
-        return []
-
-    def models(self, request: Request) -> dict[str, RunSpec]:
-        """Panel -> its model. Raises ReproError where an encoder cannot have it."""
-        return {sketch.name: self.model(sketch.variant, request) for sketch in self.sketches}
+    def matrix(self, request: Request) -> Matrix[Architecture]:
+        """The model of each panel; nothing is trained. Raises ReproError where an encoder cannot
+        have it.
+        """
+        models = {
+            (sketch.name, ""): [(self.model(sketch.variant, request),)] for sketch in self.sketches
+        }
+        return Matrix(self, request, {}, models)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from repro.errors import ReproError
+from repro.papers.matrix import Chain, Matrix
 from repro.papers.request import Request
-from repro.spec import RunSpec, Scale, run_key
+from repro.spec import RunSpec, Scale
 
 MEDIAN, MEAN = "median", "mean"
 """The panel over all tasks; the others are named by their task."""
@@ -91,16 +93,17 @@ class Said:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Curves:
     """A published figure of curves as data.
 
-    `points(request)` are its settings, `run(point, task, request, seed)` the run of one. What is
+    `points(request)` are its settings, `chain(point, task, request, seed)` the run of one, after
+    those that it needs. What is
     compared is compared with the series `reference` ("": there is none). `drawn`: the tasks of a
     scale unless asked; `shown`: those of them that have a panel of their own. `across`: the first
     panel is over tasks: percentiles of the difference to the reference, or ("mean") the mean of
     all their metrics. `spread` of a point over seeds: the standard error of their mean, drawn as a
-    bar, or their standard deviation, drawn as a band. `first(request)`: runs that others need.
+    bar, or their standard deviation, drawn as a band.
     """
 
     kind: ClassVar[str] = "curves"
@@ -117,13 +120,12 @@ class Curves:
     reference: str
     default_seeds: dict[Scale, int]
     points: Callable[[Request], tuple[Point, ...]]
-    run: Callable[[Point, str, Request, int], RunSpec]
+    chain: Callable[[Point, str, Request, int], Chain]
     scored: Callable[[str, Request], Scored]
     marks: Callable[[], tuple[Mark, ...]]
     said: Callable[[], tuple[Said, ...]] = field(default=tuple)
     notes: tuple[str, ...] = field(default=())
     spread: Literal["sem", "sd"] = "sem"
-    first: Callable[[Request], tuple[RunSpec, ...]] = lambda request: ()
 
     def needed(self, request: Request) -> tuple[str, ...]:
         """The tasks that are asked for. Raises ReproError for a method, which is no choice here."""
@@ -136,26 +138,9 @@ class Curves:
         """Those of them whose data can be had."""
         return tuple(task for task in self.needed(request) if task not in request.unavailable)
 
-    def behind(self, point: Point, task: str, request: Request) -> list[RunSpec]:
-        """The runs of a point on a task, one a seed."""
-        return [self.run(point, task, request, seed) for seed in range(request.seeds)]
-
-    def wanted(self, request: Request) -> list[RunSpec]:
-        """The runs of its points, each once: one seed of all points before the second seed."""
-        drawn = (
-            spec
-            for task in self.available(request)
-            for point in self.points(request)
-            for spec in self.behind(point, task, request)
-        )
-        found = {run_key(spec): spec for spec in drawn}
-        return sorted(found.values(), key=lambda spec: spec.seed)
-
-    def runs(self, request: Request) -> list[RunSpec]:
-        """These, and before them the runs that they need."""
-        both = (*self.first(request), *self.wanted(request))
-        found = {run_key(spec): spec for spec in both}
-        return sorted(found.values(), key=lambda spec: spec.seed)
+    def matrix(self, request: Request) -> Matrix[Curves]:
+        """The runs of every point on every task that is available, one a seed."""
+        return _matrix(self, request)
 
     def leads(self, request: Request) -> dict[str, list[Point]]:
         """Series -> its points, in order."""
@@ -163,3 +148,20 @@ class Curves:
         for point in self.points(request):
             found.setdefault(point.series, []).append(point)
         return found
+
+
+@lru_cache(maxsize=32)
+def _matrix(figure: Curves, request: Request) -> Matrix[Curves]:
+    cells = {
+        (point.name, task): [
+            figure.chain(point, task, request, seed) for seed in range(request.seeds)
+        ]
+        for task in figure.available(request)
+        for point in figure.points(request)
+    }
+    return Matrix(figure, request, cells)
+
+
+def alone(run: Callable[[Point, str, Request, int], RunSpec]) -> Callable[..., Chain]:
+    """The chain of runs that need no other: `run` gives that of a point, a task and a seed."""
+    return lambda point, task, request, seed: (run(point, task, request, seed),)

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from repro.errors import ReproError
 from repro.papers.figures import choice
+from repro.papers.matrix import Chain, Matrix, tasks_of
 from repro.papers.request import Request
-from repro.spec import RunSpec, Scale, TextToText
+from repro.spec import RunSpec, Scale
 from repro.spec.t5 import WrittenName
 
 FEWEST = 4
@@ -33,7 +34,7 @@ class Embeddings:
     methods: tuple[str, ...]
     kinds: dict[str, tuple[WrittenName, ...]]
     default_seeds: dict[Scale, int]
-    chain: Callable[[str, Request], list[RunSpec]]
+    chain: Callable[[str, Request], Chain]
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -61,27 +62,22 @@ class Embeddings:
             )
         return self.tasks
 
-    def behind(self, request: Request) -> RunSpec:
-        """The run whose embeddings are drawn. Raises MissingData where no task has data."""
-        return self.chain(self.method(request), request)[-1]
+    def matrix(self, request: Request) -> Matrix[Embeddings]:
+        """The run whose embeddings are drawn; a model only where a task has no data, because such a
+        run cannot be trained here. Raises MissingData where no task has data.
+        """
+        found = {("", ""): [self.chain(self.method(request), request)]}
+        (run,) = Matrix(self, request, found).of("")
+        if self.lacking(run, request):
+            return Matrix(self, request, {}, found)
+        return Matrix(self, request, found)
 
-    def shown(self, request: Request) -> tuple[WrittenName, ...]:
+    def shown(self, run: RunSpec, request: Request) -> tuple[WrittenName, ...]:
         """The tasks of the run that are asked for, by kind."""
-        task = self.behind(request).task
-        mixed = task.tasks if isinstance(task, TextToText) else ()
+        mixed = tasks_of(run)
         asked = mixed if request.tasks is None else request.tasks
         return tuple(name for name in self.tasks if name in mixed and name in asked)
 
-    def lacking(self, request: Request) -> dict[str, str]:
-        """Task of the run -> why its data cannot be had: such a run cannot be trained here."""
-        task = self.behind(request).task
-        mixed = task.tasks if isinstance(task, TextToText) else ()
-        return {name: why for name, why in request.unavailable.items() if name in mixed}
-
-    def wanted(self, request: Request) -> list[RunSpec]:
-        """The run whose embeddings are drawn; none where it cannot be trained."""
-        return self.runs(request)[-1:]
-
-    def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind it, parents first; none where one cannot be trained."""
-        return [] if self.lacking(request) else self.chain(self.method(request), request)
+    def lacking(self, run: RunSpec, request: Request) -> dict[str, str]:
+        """Task of the run -> why its data cannot be had."""
+        return {name: why for name, why in request.unavailable.items() if name in tasks_of(run)}

@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 from repro.errors import ReproError, UnknownName
+from repro.papers.matrix import Chain, Matrix
 from repro.papers.request import Request
-from repro.spec import RunSpec, Scale
+from repro.spec import Scale
 from repro.spec.tasks import GlueName
-
-Chain = Callable[[str, GlueName, Request, int], tuple[RunSpec, ...]]
-"""(method, task, request, seed) -> the runs of one seed: parents first, the last one is drawn."""
-
 
 Name = TypeVar("Name", bound=str)
 
@@ -22,7 +19,9 @@ Name = TypeVar("Name", bound=str)
 class Figure:
     """A published figure as data. Of `methods` and `tasks` the first is drawn unless asked.
 
-    `published_rows`: task -> the rows that the published numbers are of, as results name them.
+    `chain(method, task, request, seed)` are the runs of one seed: parents first, the last one is
+    drawn. `published_rows`: task -> the rows that the published numbers are of, as results name
+    them.
     """
 
     kind: ClassVar[str] = "heat map"
@@ -33,7 +32,7 @@ class Figure:
     methods: tuple[str, ...]
     published_rows: dict[GlueName, str]
     default_seeds: dict[Scale, int]
-    chain: Chain
+    chain: Callable[[str, GlueName, Request, int], Chain]
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -58,18 +57,11 @@ class Figure:
         """The tasks that this request trains on."""
         return (self.task(request),)
 
-    def chains(self, request: Request) -> list[tuple[RunSpec, ...]]:
-        """The runs of each seed, parents first."""
+    def matrix(self, request: Request) -> Matrix[Figure]:
+        """The run that switches adapters off, of each seed, after the one that is trained."""
         method, task = self.method(request), self.task(request)
-        return [self.chain(method, task, request, seed) for seed in range(request.seeds)]
-
-    def wanted(self, request: Request) -> list[RunSpec]:
-        """The runs that are drawn."""
-        return [chain[-1] for chain in self.chains(request)]
-
-    def runs(self, request: Request) -> list[RunSpec]:
-        """Every run behind the figure, parents before their children."""
-        return [run for chain in self.chains(request) for run in chain]
+        chains = [self.chain(method, task, request, seed) for seed in range(request.seeds)]
+        return Matrix(self, request, {("", task): chains})
 
 
 def choice(kind: str, given: str | None, known: tuple[Name, ...]) -> Name:

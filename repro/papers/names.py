@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from repro.errors import UnknownName
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+from repro import papers
+from repro.errors import ReproError, UnknownName
 
 PAPERS = {
     "resadapters": "ResAdapters (Hsu & Wu)",
@@ -12,10 +17,23 @@ PAPERS = {
     "hyperformer": "HyperFormer (Karimi Mahabadi et al. 2021)",
     "adaptable_adapters": "Adaptable Adapters (Moosavi et al. 2022)",
 }
-"""Folder of `papers/` -> name."""
+"""Folder of `papers/` -> name; a further paper's name is the TITLE of its `__init__.py`."""
 
 OTHER_NAMES = {"3_shared": "three_shared", "aa": "adaptable_adapters"}
 """As the ids of their tables begin."""
+
+
+def _further() -> dict[str, str]:
+    """The papers of REPRO_PAPERS. Raises ReproError where it names no folder."""
+    for folder in papers.FURTHER:
+        if not Path(folder).is_dir():
+            raise ReproError(f"REPRO_PAPERS names {folder}, which is no folder: mend or unset it.")
+    found = [one.name for one in pkgutil.iter_modules(papers.__path__) if one.ispkg]
+    new = sorted(set(found) - set(PAPERS))
+    return {name: getattr(import_module(f"repro.papers.{name}"), "TITLE", name) for name in new}
+
+
+PAPERS |= _further()
 
 
 def find_paper(given: str | None) -> str | None:

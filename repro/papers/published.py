@@ -70,13 +70,15 @@ def load_published(paper: str, table: str) -> Cells:
     cell.
     """
     name = f"{table}.csv"
-    lines = (files("repro.papers") / paper / "published" / name).read_text(encoding="utf-8")
+    lines = (files(f"repro.papers.{paper}") / "published" / name).read_text(encoding="utf-8")
     return parse_published(lines, table, name)
 
 
 def table_names(paper: str) -> list[str]:
     """The names of a paper's CSV files, sorted."""
-    folder = files("repro.papers") / paper / "published"
+    folder = files(f"repro.papers.{paper}") / "published"
+    if not folder.is_dir():
+        return []
     return sorted(
         entry.name.removesuffix(".csv") for entry in folder.iterdir() if entry.name[-4:] == ".csv"
     )

@@ -1,52 +1,64 @@
-"""Every table and figure there is, by id."""
+"""Every table, figure and claim there is: whatever the papers' modules define."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeVar
 
 from repro.errors import ReproError, UnknownName
 from repro.papers.activations import Activations
-from repro.papers.adaptable_adapters import tables as adaptable
-from repro.papers.adaptable_adapters.data import ONE as ADAPTABLE_ONE
-from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.architecture import Architecture
+from repro.papers.claims import Claim
 from repro.papers.curves import Curves
 from repro.papers.embeddings import Embeddings
 from repro.papers.figures import Figure
-from repro.papers.houlsby import further as houlsby_further
-from repro.papers.houlsby import tables as houlsby
-from repro.papers.houlsby.figures import CURVES
-from repro.papers.hyperformer import tables as hyperformer
-from repro.papers.hyperformer.embedding_figure import TASK_EMBEDDINGS
-from repro.papers.hyperformer.figures import LOW_RESOURCE
-from repro.papers.peters import tables as peters
-from repro.papers.resadapters import tables as resadapters
-from repro.papers.resadapters.figures import ARCHITECTURE
-from repro.papers.tables import Artefact, Table
-from repro.papers.three_shared import further as three_shared_further
-from repro.papers.three_shared import tables as three_shared
-from repro.papers.three_shared.figures import ABLATION
+from repro.papers.matrix import Artefact
+from repro.papers.names import PAPERS
+from repro.papers.tables import Table
 
-TABLES: dict[str, Table] = {
-    table.id: table
-    for table in (
-        resadapters.ONE, resadapters.TWO, houlsby.ONE, three_shared.ONE, three_shared.TWO,
-        houlsby_further.TWO, three_shared_further.THREE,
-        peters.ONE,
-        hyperformer.ONE, hyperformer.TWO, hyperformer.FOUR,
-        ADAPTABLE_ONE, adaptable.TWO, adaptable.THREE, adaptable.FOUR, adaptable.FIVE,
-    )
-}  # fmt: skip
 AnyFigure = Figure | Curves | Architecture | Activations | Embeddings
-FIGURES: dict[str, AnyFigure] = {
-    figure.id: figure
-    for figure in (ABLATION, *CURVES, ARCHITECTURE, ACTIVATIONS, LOW_RESOURCE, TASK_EMBEDDINGS)
+Kind = TypeVar("Kind")
+
+
+def _modules(paper: str) -> list[ModuleType]:
+    """The modules of a paper's folder."""
+    package = import_module(f"repro.papers.{paper}")
+    names = [f"{package.__name__}.{one.name}" for one in pkgutil.iter_modules(package.__path__)]
+    return [package, *map(import_module, names)]
+
+
+def _defined(paper: str, *kinds: type[Any]) -> Iterator[Any]:
+    """What a paper's modules define of these kinds, alone or in a tuple; each once."""
+    found: dict[int, Any] = {}
+    for module in _modules(paper):
+        for value in vars(module).values():
+            some = value if isinstance(value, tuple) else (value,)
+            found |= {id(one): one for one in some if isinstance(one, kinds)}
+    yield from (one for one in found.values() if one.paper == paper)
+
+
+def _by_id(*kinds: type[Any]) -> dict[str, Any]:
+    """Id -> table or figure, paper by paper. Raises ReproError for an id that stands for two."""
+    found: dict[str, Any] = {}
+    for one in (one for paper in PAPERS for one in _defined(paper, *kinds)):
+        if one.id in found:
+            raise ReproError(f"Two tables or figures are called {one.id}: rename one of them.")
+        found[one.id] = one
+    return found
+
+
+_tables = _by_id(Table)
+TABLES: dict[str, Table] = {
+    name: _tables[name]
+    for name in sorted(_tables, key=lambda name: (list(PAPERS).index(_tables[name].paper), name))
 }
+FIGURES: dict[str, AnyFigure] = _by_id(Figure, Curves, Architecture, Activations, Embeddings)
+CLAIMS: tuple[Claim, ...] = tuple(one for paper in PAPERS for one in _defined(paper, Claim))
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""
-
-Kind = TypeVar("Kind")
 
 
 def find_table(given: str) -> Table:

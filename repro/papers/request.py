@@ -202,6 +202,7 @@ class Request:
             "paper",
             self.seeds,
             tasks=self.tasks,
+            sections=self.sections,
             as_released=self.as_released,
             published_layers=self.published_layers,
         )

@@ -5,38 +5,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from functools import lru_cache
+from typing import Literal
 
 from repro.errors import MissingData, ReproError
 from repro.papers.margins import WIDEST, half_of
+from repro.papers.matrix import Chain, Matrix, Where, tasks_of
 from repro.papers.published import Published, load_published
 from repro.papers.request import Request
-from repro.spec import RunSpec, Scale, TextToText, run_key
-
-
-class Artefact(Protocol):
-    """A table or a figure: what a plan and the command line need of it."""
-
-    @property
-    def id(self) -> str:
-        """What a user types."""
-
-    @property
-    def default_seeds(self) -> dict[Scale, int]:
-        """Seeds where the user asks for no number."""
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """What it can train on: "squad2", or names of GLUE tasks."""
-
-    def needed(self, request: Request) -> tuple[str, ...]:
-        """Those of its tasks that this request trains on, if their data can be had."""
-
-    def wanted(self, request: Request) -> list[RunSpec]:
-        """The runs whose results it shows, each once."""
-
-    def runs(self, request: Request) -> list[RunSpec]:
-        """These and all that they are made from, each once, parents before their children."""
+from repro.spec import RunSpec, Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +131,7 @@ class Row:
     metric: str = ""
     """The metric of its numbers in the CSV, where that is not the column's."""
     gap: RowGap | None = None
-    """Set for a request by `Table.shown`; such a row has no runs."""
+    """Set for a request by `Table.matrix`; such a row has no runs."""
 
     @property
     def trained(self) -> bool:
@@ -172,18 +149,19 @@ class Row:
         return self.select != "mean"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A published table as data. `cell_runs(row, column, request)` are the runs behind a cell;
-    in a table without scores, the models that its facts are of.
+    """A published table as data.
 
+    `chains(row, column, request)` are the runs of a cell, of every seed and setting that it is made
+    from, each after those that it needs; of a fact the models that it is of, none where it is of
+    the models of the row's scores. It is asked once for rows of the same variant and section.
     `splits`: the name of the scored rows at a scale where it is not the column's `split`.
     `transposed`: it is printed with columns as rows, in the CSV and for a reader. `spread` is what
     stands after ±: the standard deviation of the runs, or the standard error of their mean; of a
-    paper that divides by the number of runs, the population's. `parents(row, column, request)` are
-    runs that those of a cell need first; `also` are tasks that they may be on, whatever is asked.
+    paper that divides by the number of runs, the population's. `also` are tasks that needed runs
+    may be on, whatever is asked.
     `low_data`: where a task has no training rows here, validation rows are divided.
-    `models(row, request)`: of what a row's facts are, where that is not its runs.
     `published` is the CSV of its numbers, "" where none is known.
     `margin`: the largest difference, in the columns' units, that changes no conclusion of the
     paper's, declared before any result exists (see `papers.margins`); a column may have its own.
@@ -197,16 +175,14 @@ class Table:
     columns: tuple[Column, ...]
     protocol: str
     default_seeds: dict[Scale, int]
-    cell_runs: Callable[[Row, Column, Request], list[RunSpec]]
+    chains: Callable[[Row, Column, Request], Sequence[Chain]]
     margin: float = WIDEST
     collapse: str = "answers no question"
     transposed: bool = False
     spread: Literal["sd", "sem", "population sd"] = "sd"
     notes: tuple[str, ...] = field(default=())
-    parents: Callable[[Row, Column, Request], list[RunSpec]] | None = None
     also: tuple[str, ...] = ()
     low_data: bool = False
-    models: Callable[[Row, Request], list[RunSpec]] | None = None
     whole: tuple[Row, ...] = ()
     """Of a table some parts of which are shown, all rows: margins are the same in all of them."""
     splits: dict[Scale, str] = field(default_factory=dict)
@@ -232,52 +208,14 @@ class Table:
         """Its parts, in order; none of an undivided table."""
         return tuple(dict.fromkeys(row.section for row in self.rows if row.section))
 
-    def shown(self, request: Request) -> Table:
-        """The table with the parts that are asked for, and a gap in each row whose runs cannot be
-        trained. Raises ReproError where that is so of all rows but the references.
-        """
-        rows, whole = self.rows, self.whole
-        if request.sections is not None:
-            rows = tuple(row for row in rows if row.section in request.sections)
-            whole = whole or self.rows
-        rows = self._with_gaps(rows, request)
-        return self if rows == self.rows else replace(self, rows=rows, whole=whole)
+    def matrix(self, request: Request) -> Matrix[Table]:
+        """The runs of every cell that is asked for, and the table as it is shown for them: with the
+        parts that are asked for, and a gap in each row whose runs cannot be trained. Where a fact
+        needs them, the models of the other cells, too.
 
-    def _with_gaps(self, rows: tuple[Row, ...], request: Request) -> tuple[Row, ...]:
-        columns = [column for column in self.scores if not self.gap(column, request)]
-        of_parents = request.unavailable and self.parents is not None
-        if not columns or (request.backbone is None and not of_parents):
-            return rows
-        one = replace(request, seeds=1)
-        found = [
-            replace(row, gap=self._row_gap(row, columns[0], one)) if row.trained else row
-            for row in rows
-        ]
-        gaps = [row.gap for row in found if row.gap is not None]
-        if gaps and not any(row.trained and not row.reference for row in found):
-            raise (MissingData if gaps[0].wanted else ReproError)(gaps[0].reason)
-        return tuple(found)
-
-    def _row_gap(self, row: Row, column: Score, request: Request) -> RowGap | None:
-        """Why the row has no runs for this encoder and these data. Raises ReproError where they
-        cannot be made for the scale's own encoder either: then something else is asked wrongly.
+        Raises ReproError where no row but the references can be trained.
         """
-        try:
-            self.cell_runs(row, column, request)
-            first = self.parents(row, column, request) if self.parents is not None else []
-        except ReproError as problem:
-            if request.backbone is None:
-                raise
-            try:
-                self.cell_runs(row, column, replace(request, backbone=None))
-            except ReproError:
-                raise problem from None
-            return RowGap(str(problem).removesuffix("."), wanted=False)
-        for task in dict.fromkeys(task for spec in first for task in tasks_of(spec)):
-            if task in request.unavailable:
-                why = request.unavailable[task].removesuffix(".")
-                return RowGap(f"it needs a run on {task}: {why}", wanted=True)
-        return None
+        return _matrix(self, request)
 
     @property
     def trained(self) -> list[Row]:
@@ -316,12 +254,6 @@ class Table:
         first, second = reversed(names) if self.transposed else names
         return cells.get((first, second, row.metric or column.published_metric))
 
-    def behind(self, row: Row, column: Column, request: Request) -> list[RunSpec]:
-        """The runs of a cell; of a fact the models that it is of."""
-        if self.models is not None and isinstance(column, Fact):
-            return self.models(row, request)
-        return self.cell_runs(row, column, request)
-
     def margin_of(self, column: Column) -> float | None:
         """The margin declared for a measured column, None for another; the rounding of the printed
         number is not in it.
@@ -346,34 +278,72 @@ class Table:
         source = "recomputed from the printed scores of the row"
         return Published(row.name, "", "mean", mean, f"{mean:.2f}", None, None, source, decimals=2)
 
-    def wanted(self, request: Request) -> list[RunSpec]:
-        """The runs whose results its cells show, each once."""
-        return self._runs(request, (self.cell_runs,))
 
-    def runs(self, request: Request) -> list[RunSpec]:
-        """These and all that they are made from, each once: one seed of all rows before the second
-        seed, and parents before their children.
-        """
-        return self._runs(request, (self.parents, self.cell_runs))
+@lru_cache(maxsize=32)
+def _matrix(table: Table, request: Request) -> Matrix[Table]:
+    shown = _sections(table, request)
+    asked = [column for column in table.scores if not table.gap(column, request)]
+    facts = [column for column in table.columns if isinstance(column, Fact)]
+    others = [c for c in table.scores if c not in asked] if facts or not asked else []
+    cells: dict[Where, Sequence[Chain]] = {}
+    models: dict[Where, Sequence[Chain]] = {}
+    rows: list[Row] = []
+    alike: dict[tuple[str, str], tuple[RowGap | None, list[Sequence[Chain]]]] = {}
+    for row in shown.rows:
+        if not row.trained:
+            rows.append(row)
+            continue
+        same = row.variant, row.section
+        if same not in alike:
+            alike[same] = _of_row(table, row, asked, request)
+        gap, chains = alike[same]
+        rows.append(replace(row, gap=gap) if gap is not None else row)
+        if gap is None:
+            cells |= {(row.name, c.name): found for c, found in zip(asked, chains, strict=True)}
+        for column in (*facts, *(others if gap is None else ())):
+            models[row.name, column.name] = table.chains(row, column, request)
+    gaps = [row.gap for row in rows if row.gap is not None]
+    if gaps and not any(row.trained and not row.reference for row in rows):
+        raise (MissingData if gaps[0].wanted else ReproError)(gaps[0].reason)
+    if gaps:
+        shown = replace(shown, rows=tuple(rows), whole=table.whole or table.rows)
+    return Matrix(table, request, cells, models, shown)
 
-    def _runs(
-        self, request: Request, kinds: Sequence[Callable[..., list[RunSpec]] | None]
-    ) -> list[RunSpec]:
-        columns = [column for column in self.scores if not self.gap(column, request)]
-        specs = {
-            run_key(spec): spec
-            for row in self.shown(request).trained
-            for column in columns
-            for runs in kinds
-            if runs is not None
-            for spec in runs(row, column, request)
-        }
-        return sorted(specs.values(), key=lambda spec: spec.seed)
+
+def _sections(table: Table, request: Request) -> Table:
+    """The table with the parts that are asked for."""
+    if request.sections is None:
+        return table
+    rows = tuple(row for row in table.rows if row.section in request.sections)
+    return replace(table, rows=rows, whole=table.whole or table.rows)
 
 
-def tasks_of(spec: RunSpec) -> tuple[str, ...]:
-    """The tasks that a run trains on: one, or those of a mixture."""
-    return spec.task.tasks if isinstance(spec.task, TextToText) else (spec.task.name,)
+def _of_row(
+    table: Table, row: Row, asked: Sequence[Score], request: Request
+) -> tuple[RowGap | None, list[Sequence[Chain]]]:
+    """The runs of a row by column, or why this encoder or these data cannot give them.
+
+    Raises ReproError where they cannot be made for the scale's own encoder either: then something
+    else is asked wrongly.
+    """
+    found: list[Sequence[Chain]] = []
+    for column in asked:
+        try:
+            found.append(table.chains(row, column, request))
+        except ReproError as problem:
+            if request.backbone is None:
+                raise
+            try:
+                table.chains(row, column, replace(request, backbone=None, seeds=1))
+            except ReproError:
+                raise problem from None
+            return RowGap(str(problem).removesuffix("."), wanted=False), []
+    needed = [spec for *first, _ in (found[0] if found else ()) for spec in first]
+    for task in dict.fromkeys(task for spec in needed for task in tasks_of(spec)):
+        if task in request.unavailable:
+            why = request.unavailable[task].removesuffix(".")
+            return RowGap(f"it needs a run on {task}: {why}", wanted=True), []
+    return None, found
 
 
 NOT_ASKED = "not asked for (--tasks)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from repro.papers.tables import SERVER, Fact, Row, Score, Select
 from repro.report.view import TableView
@@ -131,8 +130,8 @@ def _of_sentences(view: TableView) -> list[str]:
 def _drawn(view: TableView) -> str:
     """How many rows are drawn in the table's parts: "100, 300 or all"."""
     column = scored_columns(view)[0]
-    rows = [row.row for row in view.rows if row.row.gap is None]
-    leads = (view.table.cell_runs(row, column, view.request)[0] for row in rows)
+    rows = [row.row for row in view.rows if row.row.trained]
+    leads = (view.matrix.of(row.name, column.name)[0] for row in rows)
     return _listed(f"{n:,}" if (n := spec.task.train_rows) else "all" for spec in leads)
 
 
@@ -158,7 +157,7 @@ def _capped(view: TableView) -> str:
     caps = {
         spec.task.train_rows or 0
         for column in columns
-        for spec in view.table.cell_runs(row, column, view.request)
+        for spec in view.matrix.of(row.name, column.name)
     }
     if not any(caps):
         return "each task's"
@@ -169,7 +168,7 @@ def _backbones(view: TableView) -> str:
     """The encoder, or what there are in place of one for all rows."""
     column = scored_columns(view)[0]
     rows = [row.row for row in view.rows if row.row.trained]
-    found = [view.table.cell_runs(row, column, view.request)[0].backbone for row in rows]
+    found = [view.matrix.of(row.name, column.name)[0].backbone for row in rows]
     several = {backbone.id: _named(backbone) for backbone in found}
     kind = "Encoder" if view.lead.backbone.family == "bert" else "Model"
     return f"{kind}: {_listed(several.values())}."
@@ -220,7 +219,7 @@ def settings(view: TableView) -> str:
         specs = [
             spec
             for column in (columns[:1] if sweep else columns)
-            for spec in view.table.cell_runs(row.row, column, view.request)
+            for spec in view.matrix.of(row.row.name, column.name)
         ]
         own = _own_epochs(row.row, columns, view) if sweep else None
         alike.setdefault(setting(specs, row.row.select, own), []).append(row.row.name)
@@ -231,10 +230,8 @@ def settings(view: TableView) -> str:
 
 def _own_epochs(row: Row, columns: Sequence[Score], view: TableView) -> str | None:
     """From which to which, where no task's are swept and tasks differ; None where they do not."""
-    of_a_seed = replace(view.request, seeds=1)
     of_task = [
-        {spec.recipe.epochs for spec in view.table.cell_runs(row, column, of_a_seed)}
-        for column in columns
+        {spec.recipe.epochs for spec in view.matrix.of(row.name, column.name)} for column in columns
     ]
     every = set().union(*of_task)
     if len(every) == 1 or any(len(epochs) > 1 for epochs in of_task):

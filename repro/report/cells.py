@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
+from repro.papers.matrix import Matrix
 from repro.papers.published import Published
 from repro.papers.request import Request
 from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table, Value
 from repro.report.counted import read_count
-from repro.report.declared import OF_A_COUNT, Behind, runs_differ, settings_differ
+from repro.report.declared import OF_A_COUNT, runs_differ, settings_differ
 from repro.report.runs_found import Found, Lookup, kept_epoch, varying
 from repro.report.served import NOT_IMPORTED, server_score
 from repro.spec import RunSpec, canonical_json
@@ -71,24 +71,27 @@ class Cell:
 class Place:
     """A row of a table, and where its runs are looked up."""
 
-    table: Table
+    matrix: Matrix[Table]
     row: Row
-    request: Request
     lookup: Lookup
+
+    @property
+    def table(self) -> Table:
+        """The table as it is shown."""
+        return self.matrix.artefact
+
+    @property
+    def request(self) -> Request:
+        """What was asked for."""
+        return self.matrix.request
 
     def specs(self, column: Column) -> list[RunSpec]:
         """The runs behind the row's cell of this column."""
-        return self.table.behind(self.row, column, self.request)
+        return self.matrix.of(self.row.name, column.name)
 
     def differs(self, column: Column) -> str:
         """Why the runs of the row's cell of this column are not the paper's."""
-        return runs_differ(self.request, partial(self.behind, column), self.lookup)
-
-    def behind(self, column: Column, request: Request) -> Behind:
-        """The runs of that cell for a request, and those that they need first."""
-        parents = self.table.parents if isinstance(column, Score) else None
-        needed = [] if parents is None else parents(self.row, column, request)
-        return Behind(self.table.behind(self.row, column, request), needed)
+        return runs_differ(self.matrix, self.lookup, (self.row.name, column.name))
 
     def split(self, column: Score) -> str:
         """The rows that the column is scored on."""
@@ -345,7 +348,7 @@ def derived_cell(at: Place, column: Column, scores: list[Cell]) -> Cell:
     if at.row.only_printed:
         published = at.table.published_cell(at.row, column)
         return Cell(column, published, reason=at.row.only_printed, wanted=False)
-    if at.row.gap is not None and (at.table.models is None or not isinstance(column, Fact)):
+    if at.row.gap is not None and not at.specs(column):
         return at.gap(column, at.row.gap.reason, wanted=at.row.gap.wanted)
     if isinstance(column, Mean):
         return _mean_of_row(at, column, scores)
@@ -403,10 +406,11 @@ def _other_rows(at: Place, column: Column) -> str:
 
 def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
     """What is known of the row's models; blank while it depends on a choice not made yet."""
-    own = scores if at.table.models is None else []
-    models = [[cell.model] if cell.model else at.specs(cell.column) for cell in own]
+    own = at.specs(column)
+    of_scores = [] if own else scores
+    models = [[cell.model] if cell.model else at.specs(cell.column) for cell in of_scores]
     values: list[Value] = []
-    for specs in models or [at.specs(column)]:
+    for specs in models or [own]:
         found = {_of_model(at, column, spec) for spec in specs}
         if None in found:
             absent = at.request.unavailable.get(specs[0].task.name)
@@ -432,7 +436,8 @@ def _model_differs(at: Place, column: Fact, scores: Sequence[Cell]) -> str:
         return f"{at.request.scale} scale"
     if not column.everywhere and scores:
         return _of_cells(scores)
-    ours, declared = (at.behind(column, request) for request in (at.request, at.request.declared()))
+    of_all = at.matrix, at.matrix.declared
+    ours, declared = (matrix.behind((at.row.name, column.name)) for matrix in of_all)
     return settings_differ(ours, declared, OF_A_COUNT)
 
 

@@ -18,7 +18,6 @@ from repro.report.figures.ablation import grids_differ, lost
 from repro.report.figures.curves import view_of as view_curves
 from repro.report.files import saved_requests, table_name
 from repro.report.view import view_table
-from repro.spec import run_key
 from repro.store.store import Store
 
 Where = tuple[str, str]
@@ -136,7 +135,8 @@ def _of_curves(figure: Curves, request: Request, store: Store) -> dict[Where, Kn
 
 def _of_heat_map(figure: Figure, request: Request, store: Store) -> dict[Where, Known]:
     """By first and last ablated layer: the drop, if every seed is there."""
-    keys = [run_key(chain[-1]) for chain in figure.chains(request)]
+    matrix = figure.matrix(request)
+    keys = list(matrix.wanted)
     runs = [run for key in keys if (run := store.read(key)) is not None]
     grids = [lost(run, figure.task(request)) for run in runs]
     differs = grids_differ(figure, request, store) if runs else ""

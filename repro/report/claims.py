@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from repro.errors import UnknownName
-from repro.papers.all_claims import CLAIMS
 from repro.papers.claims import Claim, Ours, Quantity, Statement
 from repro.papers.names import PAPERS
+from repro.papers.registry import CLAIMS
 from repro.report.claim_cells import Source, sources
 from repro.report.claim_statements import (
     NOT_PRINTED,

@@ -7,7 +7,7 @@ run draws.
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,6 +20,7 @@ from repro.spec.identity import identity_fields, revisions
 from repro.spec.kinds import WRITING
 from repro.store.atomic import write_json
 from repro.store.store import Store
+from repro.store.strict_json import json_bytes
 
 FOLDER = "counts"
 COUNT = TypeAdapter(dict[str, int])
@@ -27,25 +28,22 @@ COUNT = TypeAdapter(dict[str, int])
 
 def to_count(table: Table, request: Request) -> list[tuple[Counted, RunSpec]]:
     """What a table's columns count, of which models, but where data cannot be had."""
+    matrix = table.matrix(request)
     return [
         (column.counted, spec)
         for column in table.columns
         if isinstance(column, Fact) and column.counted
-        for row in table.shown(request).rows
-        if row.gap is None or table.models is not None
-        for spec in table.behind(row, column, request)
+        for row in table.rows
+        for spec in matrix.of(row.name, column.name)
         if spec.task.name not in request.unavailable
     ]
 
 
 def read_count(store: Store, what: Counted, spec: RunSpec) -> dict[str, int] | None:
     """Part -> its number; None where it was not counted, or the file is damaged."""
-    for root in store.roots:
-        try:
-            content = (root / FOLDER / _name(what, spec)).read_bytes()
+    for content in store.contents(f"{FOLDER}/{_name(what, spec)}"):
+        with suppress(ValidationError):
             return COUNT.validate_json(content, strict=True)
-        except (FileNotFoundError, NotADirectoryError, ValidationError):
-            continue
     return None
 
 
@@ -65,12 +63,13 @@ def count_missing(table: Table, request: Request, store: Store) -> list[str]:
     return list(problems.values())
 
 
-def copy_counts(table: Table, request: Request, store: Store, destination: Path) -> None:
-    """Copies the counts behind a table to another store. Raises StoreError."""
-    for what, spec in to_count(table, request):
-        count = read_count(store, what, spec)
-        if count is not None:
-            write_json(destination / FOLDER / _name(what, spec), count)
+def count_files(table: Table, request: Request, store: Store) -> dict[str, bytes]:
+    """Name -> content of the files with the counts behind a table, for a bundle."""
+    found = {
+        f"{FOLDER}/{_name(what, spec)}": read_count(store, what, spec)
+        for what, spec in to_count(table, request)
+    }
+    return {name: json_bytes(count) for name, count in found.items() if count is not None}
 
 
 def _counted(what: Counted, spec: RunSpec) -> dict[str, int]:

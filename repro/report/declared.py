@@ -8,13 +8,12 @@ may differ, not even the precision: nothing here shows that bf16 and fp32 give e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
-from repro.papers.request import Request
+from repro.papers.matrix import Artefact, Behind, Matrix, Where
 from repro.report.runs_found import Lookup
 from repro.report.verified import unverified
 from repro.spec import RunSpec, canonical_json, run_key
@@ -31,23 +30,12 @@ OF_A_COUNT = ("backbone", "method", "task.name", "task.tasks")
 """What a number of parameters, or a word about a model, depends on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
-    """The runs behind a number, and those that they need first."""
-
-    runs: Sequence[RunSpec]
-    needed: Sequence[RunSpec] = ()
-
-
-def runs_differ(request: Request, behind: Callable[[Request], Behind], lookup: Lookup) -> str:
-    """Why the runs of a request are not the paper's; "" where they are, as far as is known.
-
-    `behind` gives the runs of a request: of this one, and of the one that the artefact declares.
-    """
-    if request.scale != "paper":
-        return f"{request.scale} scale"
-    ours = behind(request)
-    return settings_differ(ours, behind(request.declared())) or _unverified(ours, lookup)
+def runs_differ(matrix: Matrix[Artefact], lookup: Lookup, *cells: Where) -> str:
+    """Why the runs of these cells are not the paper's; "" where they are, as far as is known."""
+    if matrix.request.scale != "paper":
+        return f"{matrix.request.scale} scale"
+    ours, declared = matrix.behind(*cells), matrix.declared.behind(*cells)
+    return settings_differ(ours, declared) or _unverified(ours, lookup)
 
 
 def _unverified(ours: Behind, lookup: Lookup) -> str:

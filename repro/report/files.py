@@ -32,6 +32,7 @@ from repro.spec.backbones import KNOWN
 from repro.spec.identity import identity_fields
 from repro.store.atomic import write_bytes, write_text
 from repro.store.store import Store
+from repro.store.strict_json import json_bytes
 from repro.store.temporary import unfinished_name
 
 REQUEST = TypeAdapter(Request)
@@ -187,6 +188,11 @@ def request_document(request: Request) -> dict[str, Any]:
     return document
 
 
+def request_file(request: Request) -> tuple[str, bytes]:
+    """The name and the content of the request's file in a bundle."""
+    return f"requests/{table_name(request)}.json", json_bytes(request_document(request))
+
+
 def save_request(store: Store, request: Request) -> None:
     """Remembers the last request of this name, where it is new; warns where it replaces one whose
     runs are on other data.
@@ -231,11 +237,9 @@ def _read_request(store: Store, name: str, document: Any) -> Request | None:
         if not unknown and request.id in ARTEFACTS:
             return request
         problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.id}"
-    paths = (root / "requests" / f"{name}.json" for root in store.roots)
-    path = next((path for path in paths if path.exists()), name)
     store.say(
-        f"{path} was written by another version of this project ({problem}) and is left out. Give "
-        "its command again with this version, or delete the file."
+        f"{store.request_path(name)} was written by another version of this project ({problem}) "
+        "and is left out. Give its command again with this version, or delete the file."
     )
     return None
 

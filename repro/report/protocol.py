@@ -69,8 +69,9 @@ def source_of(spec: RunSpec, path: str) -> Source | None:
 def first_runs(table: Table, request: Request) -> dict[str, RunSpec]:
     """Row -> its first run, of its first seed on the first task that is asked for."""
     wanted = [c for c in table.scores if c.task in table.needed(request)] or table.columns
-    rows = [row for row in table.shown(request).trained if row.measure == "score"]
-    return {row.name: table.cell_runs(row, wanted[0], request)[0] for row in rows}
+    matrix = table.matrix(request)
+    rows = [row for row in matrix.artefact.trained if row.measure == "score"]
+    return {row.name: matrix.of(row.name, wanted[0].name)[0] for row in rows}
 
 
 def choices(request: Request) -> list[Choice]:
@@ -110,10 +111,11 @@ def _runs(request: Request) -> dict[str, RunSpec]:
         models = {row.name for row in artefact.rows if not row.reference}
         found = first_runs(artefact, request)
         return {row: spec for row, spec in found.items() if row in models}
+    matrix = artefact.matrix(request)
     if isinstance(artefact, Embeddings):
-        return {"": artefact.behind(request)}
-    drawn = artefact.wanted(request) if isinstance(artefact, Curves) else artefact.runs(request)
-    return {"": drawn[0]} if drawn else {}
+        return {"": matrix.of("")[0]}
+    drawn = matrix.wanted if isinstance(artefact, Curves) else matrix.runs
+    return {"": next(iter(drawn.values()))} if drawn else {}
 
 
 def protocol_table(request: Request) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.papers.tables import Mean, Row, Score, Table
 from repro.report.cells import Cell, Place, delta_cell, derived_cell, score_cell
@@ -36,12 +37,17 @@ class RowView:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A whole table at one scale. `lead` is its first run, for what all share."""
+    """A whole table at one scale, as it is shown. `lead` is its first run, for what all share."""
 
     table: Table
-    request: Request
+    matrix: Matrix[Table]
     rows: tuple[RowView, ...]
     lead: RunSpec
+
+    @property
+    def request(self) -> Request:
+        """What was asked for."""
+        return self.matrix.request
 
     @property
     def _wanted(self) -> list[Cell]:
@@ -75,18 +81,19 @@ class TableView:
 
 def view_table(table: Table, request: Request, store: Store) -> TableView:
     """Lays the store's results into the table."""
-    table, lookup = table.shown(request), Lookup(store)
+    matrix, lookup = table.matrix(request), Lookup(store)
+    table = matrix.artefact
     rows: dict[str, RowView] = {}
     for row in table.rows:
-        place = Place(table, row, request, lookup)
+        place = Place(matrix, row, lookup)
         own = row.delta is None or row.only_printed
         rows[row.name] = _row(place) if own else _difference(place, rows)
     wanted = [column for column in table.scores if not table.gap(column, request)]
     first = (wanted or table.scores or table.columns)[0]
-    lead = table.cell_runs(table.trained[0], first, request)[0]
+    lead = matrix.of(table.trained[0].name, first.name)[0]
     judged = with_verdicts(table, {name: row.cells for name, row in rows.items()})
     views = (replace(row, cells=judged[name]) for name, row in rows.items())
-    return TableView(table, request, tuple(views), lead)
+    return TableView(table, matrix, tuple(views), lead)
 
 
 def _difference(at: Place, rows: dict[str, RowView]) -> RowView:

@@ -66,8 +66,9 @@ def check_seed(row: Row, request: Request, seed: int | None) -> int:
 def pick_runs(table: Table, row: Row, request: Request, store: Store, seed: int) -> list[Pick]:
     """For every file of a submission the run of that row; `seed` where a cell is a mean."""
     request = replace(request, server=False)
-    shown = {one.name: one for one in table.shown(request).rows}
-    place = Place(table, shown.get(row.name, row), request, Lookup(store))
+    matrix = table.matrix(request)
+    shown = {one.name: one for one in matrix.artefact.rows}
+    place = Place(matrix, shown.get(row.name, row), Lookup(store))
     columns = {(column.task, column.split): column for column in table.scores}
     return [_pick(file, columns.get(file.column), place, seed) for file in FILES]
 

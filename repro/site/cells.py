@@ -199,7 +199,7 @@ def _behind(
     values = cell.reproduced.values if cell.reproduced else ()
     own = isinstance(cell.column, Score) and of.row.delta is None and len(values) == len(cell.runs)
     told = dict(zip(cell.runs, values, strict=True)) if own else {}
-    place = Place(view.table, of.row, view.request, Lookup(runs.store))
+    place = Place(view.matrix, of.row, Lookup(runs.store))
     found: dict[str, Behind] = {}
     for key in dict.fromkeys((*cell.runs, *cell.behind)):
         run = runs.read(key)
@@ -233,7 +233,7 @@ def _missing(view: TableView, of: RowView, cell: Cell, runs: Runs, use: Use) -> 
     if not isinstance(column, Score) or not of.row.trained or view.table.gap(column, view.request):
         return ()
     reasons: dict[str, list[tuple[str, RunSpec]]] = {}
-    for spec in view.table.cell_runs(of.row, column, view.request):
+    for spec in view.matrix.of(of.row.name, column.name):
         key = run_key(spec)
         if runs.read(key) is None:
             reasons.setdefault(runs.why(spec), []).append((key, spec))

@@ -169,7 +169,7 @@ def _losses(run: StoredRun) -> tuple[plots.Curves | None, str]:
     if HISTORY not in run.files:
         return None, "This store holds no losses of the run: only scores were copied here."
     try:
-        lines = [parse_json(line) for line in (run.path / HISTORY).read_bytes().splitlines()]
+        lines = [parse_json(line) for line in run.source.read(HISTORY).splitlines()]
         points = [(float(e["step"]), float(e["loss"])) for e in lines if "loss" in e]
     except (OSError, ValueError, TypeError, KeyError):
         return None, "The history of the run's losses cannot be read."

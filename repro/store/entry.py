@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -41,7 +41,7 @@ class Manifest(Stored):
 
     format: int = FORMAT
     key: str = Field(pattern=Hex)
-    partial: bool = Field(description="only spec, result and environment were copied")
+    partial: bool = Field(description="a copy in a bundle: spec, result and environment only")
     files: dict[str, FileEntry]
 
     @field_validator("files")
@@ -53,17 +53,56 @@ class Manifest(Stored):
         return files
 
 
+class Files(Protocol):
+    """The files of an entry by name. All but `exists` raise OSError where there is no such file."""
+
+    def exists(self) -> bool:
+        """Whether there is an entry."""
+
+    def read(self, name: str) -> bytes:
+        """The content of a file."""
+
+    def size(self, name: str) -> int:
+        """Bytes of a file."""
+
+    def digest(self, name: str) -> str:
+        """SHA-256 of a file's content."""
+
+
+@dataclass(frozen=True)
+class FolderFiles:
+    """The files of an entry in a folder."""
+
+    path: Path
+
+    def exists(self) -> bool:
+        """See `Files`."""
+        return self.path.exists()
+
+    def read(self, name: str) -> bytes:
+        """See `Files`."""
+        return (self.path / name).read_bytes()
+
+    def size(self, name: str) -> int:
+        """See `Files`."""
+        return (self.path / name).stat().st_size
+
+    def digest(self, name: str) -> str:
+        """See `Files`."""
+        return file_digest(self.path / name)
+
+
 @dataclass(frozen=True)
 class StoredRun:
     """A verified entry."""
 
     key: str
-    path: Path
+    source: Files = field(repr=False)
     spec: RunSpec
     identity: Mapping[str, Any] = field(repr=False)  # the document that the key is the hash of
     result: Result = field(repr=False)
     digest: str  # SHA-256 of result.json; what a child stores of its parent
-    partial: bool  # an exported copy: spec, result and environment only
+    partial: bool  # a copy in a bundle: spec, result and environment only
     files: Mapping[str, FileEntry] = field(repr=False)
 
     @cached_property
@@ -74,6 +113,13 @@ class StoredRun:
     def tasks(self) -> tuple[str, ...]:
         """The names of the tasks that were scored, sorted."""
         return tuple(sorted({score.task for score in self.result.scores}))
+
+    @property
+    def path(self) -> Path:
+        """The entry's folder. Raises ValueError for a run in a bundle, which has none."""
+        if not isinstance(self.source, FolderFiles):
+            raise ValueError(f"the run {self.key} lies in a bundle")
+        return self.source.path
 
     @property
     def last_epoch(self) -> int:
@@ -109,7 +155,7 @@ class StoredRun:
         """`environment.json`: versions, hardware, timings; empty where the entry has none."""
         if ENVIRONMENT not in self.files:
             return {}
-        document: dict[str, Any] = parse_json((self.path / ENVIRONMENT).read_bytes())
+        document: dict[str, Any] = parse_json(self.source.read(ENVIRONMENT))
         return document
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,10 +17,10 @@ from repro.store.entry import (
     MANIFEST,
     RESULT,
     SPEC,
+    Files,
     Manifest,
     StoredRun,
     digest_of,
-    file_digest,
     first_problem,
     with_checksum,
     written_later,
@@ -46,49 +47,82 @@ class Newer(Foreign):
     """An entry with what only a newer version of this program knows."""
 
 
-def read_entry(path: Path, key: str, *, verify: bool) -> StoredRun | None:
-    """The entry in folder `path`; None where there is none.
+class Entries(ABC):
+    """The finished runs of `place`, a folder or a bundle; `say` gets one line about each that is
+    not trusted.
+    """
+
+    def __init__(self, place: Path, say: Callable[[str], None]) -> None:
+        self.place = place
+        self.say = say
+
+    @abstractmethod
+    def files(self, key: str) -> Files:
+        """The files of a run. Raises ValueError where `key` is no run key."""
+
+    @abstractmethod
+    def keys(self) -> set[str]:
+        """The keys of all entries, unchecked."""
+
+    def peek(self, key: str, *, verify: bool = False) -> StoredRun | None:
+        """The entry of `key`, None where there is no good one; moves nothing."""
+        return self._trusted(key, lambda: read_entry(self.files(key), key, verify=verify))
+
+    def spec(self, key: str) -> RunSpec | None:
+        """The spec alone of an entry, without reading its result; None where it is not good."""
+        return self._trusted(key, lambda: read_spec(self.files(key), key))
+
+    def _trusted(self, key: str, look: Callable[[], Found | None]) -> Found | None:
+        try:
+            return look()
+        except (Corrupt, Foreign) as problem:
+            self.say(f"Run {key[:12]} in {self.place} is ignored: {problem}.")
+            return None
+
+
+def read_entry(files: Files, key: str, *, verify: bool) -> StoredRun | None:
+    """The entry that consists of `files`; None where there is none.
 
     `verify` checks the content of every file, not only of the small ones. Raises Corrupt for
     anything that cannot be trusted, Foreign for what another version wrote or what this user may
     not read.
     """
-    return _looked_at(path, lambda: _read(path, key, verify))
+    return _looked_at(files, lambda: _read(files, key, verify))
 
 
-def read_spec(path: Path, key: str) -> RunSpec | None:
-    """The spec alone of the entry in folder `path`, as `read_entry` would give it.
+def read_spec(files: Files, key: str) -> RunSpec | None:
+    """The spec alone of the entry, as `read_entry` would give it.
 
     Costs a tenth of a whole entry with hundreds of scores; says nothing about its other files.
     """
-    return _looked_at(path, lambda: _read_identity(path, key, _checked_manifest(path, key))[1])
+    return _looked_at(files, lambda: _read_identity(files, key, _checked_manifest(files, key))[1])
 
 
-def _looked_at(path: Path, look: Callable[[], Found]) -> Found | None:
+def _looked_at(files: Files, look: Callable[[], Found]) -> Found | None:
     try:
         return look()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        if not path.exists():  # absent, or moved away by another process in between
+        if not files.exists():  # absent, or moved away by another process in between
             return None
-        raise Corrupt(f"{Path(error.filename or path).name} is missing") from error
+        raise Corrupt(f"{Path(error.filename or MANIFEST).name} is missing") from error
     except OSError as error:
         raise Foreign(f"it cannot be read ({error.strerror})") from error
 
 
-def _read(path: Path, key: str, verify: bool) -> StoredRun:
-    manifest = _checked_manifest(path, key)
+def _read(files: Files, key: str, verify: bool) -> StoredRun:
+    manifest = _checked_manifest(files, key)
     for name in manifest.files:
         if verify and name not in ALWAYS_CHECKED:
-            _check(name, manifest, file_digest(path / name))
-        elif (path / name).stat().st_size != manifest.files[name].size:
+            _check(name, manifest, files.digest(name))
+        elif files.size(name) != manifest.files[name].size:
             raise Corrupt(f"{name} has another size than {MANIFEST} says")
     if ENVIRONMENT in manifest.files:
-        _checked(path, ENVIRONMENT, manifest)
-    result = _read_result(_checked(path, RESULT, manifest), key)
-    identity, spec = _read_identity(path, key, manifest)
+        _checked(files, ENVIRONMENT, manifest)
+    result = _read_result(_checked(files, RESULT, manifest), key)
+    identity, spec = _read_identity(files, key, manifest)
     return StoredRun(
         key=key,
-        path=path,
+        source=files,
         spec=spec,
         identity=identity,
         result=result,
@@ -98,9 +132,9 @@ def _read(path: Path, key: str, verify: bool) -> StoredRun:
     )
 
 
-def _checked(path: Path, name: str, manifest: Manifest) -> bytes:
+def _checked(files: Files, name: str, manifest: Manifest) -> bytes:
     """The content of a file that is what the manifest says."""
-    data = (path / name).read_bytes()
+    data = files.read(name)
     _check(name, manifest, digest_of(data))
     return data
 
@@ -110,8 +144,8 @@ def _check(name: str, manifest: Manifest, digest: str) -> None:
         raise Corrupt(f"{name} has another checksum than {MANIFEST} says")
 
 
-def _checked_manifest(path: Path, key: str) -> Manifest:
-    manifest = _read_manifest((path / MANIFEST).read_bytes(), key)
+def _checked_manifest(files: Files, key: str) -> Manifest:
+    manifest = _read_manifest(files.read(MANIFEST), key)
     for name in (SPEC, RESULT):
         if name not in manifest.files:
             raise Corrupt(f"{MANIFEST} does not list {name}")
@@ -150,9 +184,9 @@ def _read_result(data: bytes, key: str) -> Result:
     return result
 
 
-def _read_identity(path: Path, key: str, manifest: Manifest) -> tuple[dict[str, Any], RunSpec]:
+def _read_identity(files: Files, key: str, manifest: Manifest) -> tuple[dict[str, Any], RunSpec]:
     """The identity document, hashed as it was stored (older revisions included), and the spec."""
-    document = _read_object(_checked(path, SPEC, manifest), SPEC)
+    document = _read_object(_checked(files, SPEC, manifest), SPEC)
     identity = document.get("identity")
     if not isinstance(identity, dict) or digest_of(canonical_json(identity).encode()) != key:
         raise Corrupt(f"{SPEC} does not hash to the key")

@@ -45,6 +45,18 @@ def read_record(kind: type[Found], path: Path, root: Path, say: Say) -> Found | 
     data = read_small(path, say)
     if data is None:
         return None
+    return checked_record(
+        kind, data, path, say, lambda problem: move_damaged(path, root, problem, say)
+    )
+
+
+def checked_record(
+    kind: type[Found], data: bytes, path: Path, say: Say, damaged: Callable[[str], None]
+) -> Found | None:
+    """The record in `data`, which lies at `path`; `damaged` gets what is wrong with it.
+
+    One of a newer version is ignored, and `say` gets a line about it.
+    """
     try:
         record = kind.model_validate_json(data, strict=True)
         if record.key == path.stem:
@@ -56,7 +68,7 @@ def read_record(kind: type[Found], path: Path, root: Path, say: Say) -> Found | 
             say(f"{path} is ignored: a newer version of repro wrote it ({unknown} is not known).")
             return None
         problem = first_problem(error)
-    move_damaged(path, root, problem, say)
+    damaged(problem)
     return None
 
 

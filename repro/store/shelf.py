@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from repro.errors import StoreError
-from repro.spec import RunSpec
 from repro.store import claims
 from repro.store.atomic import (
     move_aside,
@@ -17,8 +16,8 @@ from repro.store.atomic import (
     rename_folder,
     store_errors,
 )
-from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, StoredRun
-from repro.store.reading import Corrupt, Foreign, Newer, read_entry, read_spec
+from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, FolderFiles, StoredRun
+from repro.store.reading import Corrupt, Entries, Foreign, Newer, read_entry
 from repro.store.staging import Staged, discard
 
 KEY = re.compile(r"[0-9a-f]{64}")
@@ -33,54 +32,40 @@ def entry_path(root: Path, key: str) -> Path:
     return root / key[:2] / key
 
 
-def entry_keys(root: Path) -> set[str]:
-    """The keys of all entries under `root`, unchecked."""
-    names = {path.parent.name for path in root.glob(f"??/*/{MANIFEST}")}
-    return {name for name in names if KEY.fullmatch(name)}
-
-
-class Shelf:
-    """The entries under `root`. `say` gets one line about each that is not trusted."""
+class Shelf(Entries):
+    """The entries under `root`, which change."""
 
     def __init__(self, root: Path, say: Callable[[str], None]) -> None:
-        self.root = root
+        super().__init__(root, say)
         self.quarantine = root / "quarantine"
-        self._say = say
 
-    def peek(self, key: str, *, verify: bool = False) -> StoredRun | None:
-        """The entry of `key`, None where there is no good one; moves nothing."""
-        try:
-            return read_entry(entry_path(self.root, key), key, verify=verify)
-        except (Corrupt, Foreign) as problem:
-            self._say(f"Run {key[:12]} in {self.root} is ignored: {problem}.")
-            return None
+    def files(self, key: str) -> FolderFiles:
+        """The files of the run `key`. Raises ValueError where that is no run key."""
+        return FolderFiles(entry_path(self.place, key))
+
+    def keys(self) -> set[str]:
+        """The keys of all entries, unchecked."""
+        names = {path.parent.name for path in self.place.glob(f"??/*/{MANIFEST}")}
+        return {name for name in names if KEY.fullmatch(name)}
 
     def read(self, key: str, *, verify: bool = False) -> StoredRun | None:
         """Like `peek`, but an entry that cannot be trusted is moved to quarantine."""
         try:
-            return read_entry(entry_path(self.root, key), key, verify=verify)
+            return read_entry(self.files(key), key, verify=verify)
         except Foreign as problem:
-            self._say(f"Run {key[:12]} in {self.root} is ignored: {problem}.")
+            self.say(f"Run {key[:12]} in {self.place} is ignored: {problem}.")
             return None
         except Corrupt as damage:
             try:
                 return self._quarantine(key, verify=verify)
             except StoreError as refusal:
-                self._say(f"Run {key[:12]} counts as missing: {damage}. {refusal}")
+                self.say(f"Run {key[:12]} counts as missing: {damage}. {refusal}")
                 return None
-
-    def spec(self, key: str) -> RunSpec | None:
-        """The spec alone of an entry, without reading its result; None where it is not good."""
-        try:
-            return read_spec(entry_path(self.root, key), key)
-        except (Corrupt, Foreign) as problem:
-            self._say(f"Run {key[:12]} in {self.root} is ignored: {problem}.")
-            return None
 
     def is_newer(self, key: str) -> bool:
         """Whether the entry of `key` is undamaged and only a newer version can read it."""
         try:
-            read_entry(entry_path(self.root, key), key, verify=False)
+            read_entry(self.files(key), key, verify=False)
         except Newer:
             return True
         except (Corrupt, Foreign):
@@ -93,7 +78,7 @@ class Shelf:
         An entry that another process stored before stays; another result than its own is kept in
         quarantine. Raises StoreError; what was stored is then intact and the staging is gone.
         """
-        target = entry_path(self.root, key)
+        target = entry_path(self.place, key)
         less = None
         try:
             less = self._make_room(key, target, staged)
@@ -108,7 +93,7 @@ class Shelf:
                     rename_folder(less, target)
             raise
         if published.kept is not None:
-            self._say(
+            self.say(
                 f"Run {key[:12]} was stored before with other content, which stays; "
                 f"the new one is kept in {published.kept}."
             )
@@ -118,19 +103,14 @@ class Shelf:
 
     def set_aside(self, key: str, why: str) -> None:
         """Moves an entry that holds no longer to quarantine; where it cannot be moved, says so."""
-        path = entry_path(self.root, key)
+        path = entry_path(self.place, key)
         try:
             with self._moving():
                 if path.exists():
                     place = move_aside(path, self.quarantine, key)
-                    self._say(f"Run {key[:12]} counts as missing: {why}; moved to {place}.")
+                    self.say(f"Run {key[:12]} counts as missing: {why}; moved to {place}.")
         except StoreError as refusal:
-            self._say(f"Run {key[:12]} counts as missing: {why}. {refusal}")
-
-    def discard(self, key: str) -> None:
-        """Removes an entry that is only a copy. Raises StoreError."""
-        with store_errors(self.root):
-            remove_tree(entry_path(self.root, key))
+            self.say(f"Run {key[:12]} counts as missing: {why}. {refusal}")
 
     def _moving(self) -> AbstractContextManager[None]:
         """Held while an entry is moved away, so that nobody moves away its good successor."""
@@ -138,15 +118,15 @@ class Shelf:
 
     def _quarantine(self, key: str, *, verify: bool) -> StoredRun | None:
         """Moves a corrupt entry away, unless another process did and a good one stands there."""
-        path = entry_path(self.root, key)
+        path = entry_path(self.place, key)
         with self._moving():
             try:
-                return read_entry(path, key, verify=verify)
+                return read_entry(self.files(key), key, verify=verify)
             except Corrupt as damage:
                 place = move_aside(path, self.quarantine, key)
-                self._say(f"Run {key[:12]} counts as missing: {damage}; moved to {place}.")
+                self.say(f"Run {key[:12]} counts as missing: {damage}; moved to {place}.")
             except Foreign as problem:
-                self._say(f"Run {key[:12]} in {self.root} is ignored: {problem}.")
+                self.say(f"Run {key[:12]} in {self.place} is ignored: {problem}.")
         return None
 
     def _make_room(self, key: str, target: Path, staged: Staged) -> Path | None:
@@ -164,11 +144,11 @@ class Shelf:
             place = move_aside(target, self.quarantine, key)
         if readable:
             return place
-        self._say(f"Run {key[:12]} is replaced; the old entry is kept in {place}.")
+        self.say(f"Run {key[:12]} is replaced; the old entry is kept in {place}.")
         return None
 
     def _is_replaced(self, key: str, staged: Staged) -> bool:
-        """Whether the entry of `key` gives way: not readable, or with fewer files (an export)."""
+        """Whether the entry of `key` gives way: not readable, or with fewer files (no weights)."""
         run = self.peek(key)
         return run is None or set(run.files) < set(staged.manifest.files)
 
@@ -178,4 +158,4 @@ class Shelf:
             if (less / RESULT).read_bytes() == (target / RESULT).read_bytes():
                 remove_tree(less)
             else:
-                self._say(f"Run {key[:12]} has another result than before, kept in {less}.")
+                self.say(f"Run {key[:12]} has another result than before, kept in {less}.")

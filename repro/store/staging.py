@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from repro.errors import StoreError
 from repro.store.atomic import make_directory, store_errors, write_all
 from repro.store.entry import MANIFEST, FileEntry, Manifest, manifest_bytes
 from repro.store.temporary import unfinished_name
@@ -30,14 +29,11 @@ def stage(
     root: Path,
     key: str,
     files: Mapping[str, bytes | Path],
-    *,
-    partial: bool,
-    expected: Mapping[str, FileEntry] | None = None,
 ) -> Staged:
     """Writes `files` (name -> content, or a file to copy) to a new folder under `root`.
 
-    `expected` is what copied files must turn out to be. Raises StoreError where the system refuses
-    or a copy is not as expected; nothing is left then. Not synced: publishing does that.
+    Raises StoreError where the system refuses; nothing is left then. Not synced: publishing does
+    that.
     """
     folder = root / unfinished_name(".staging")
     try:
@@ -45,10 +41,7 @@ def stage(
             make_directory(root)
             folder.mkdir()
         entries = {name: _put(folder / name, content) for name, content in sorted(files.items())}
-        for name, entry in (expected or {}).items():
-            if name in entries and entries[name] != entry:
-                raise StoreError(f"{name} of run {key} is damaged: run it again or leave it out.")
-        manifest = Manifest(key=key, partial=partial, files=entries)
+        manifest = Manifest(key=key, partial=False, files=entries)
         _put(folder / MANIFEST, manifest_bytes(manifest))
     except BaseException:
         discard(folder)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,28 +14,32 @@ from repro.errors import StoreError
 from repro.spec import RunSpec, run_key
 from repro.store import claims, records
 from repro.store.atomic import make_directory, remove_tree, store_errors
+from repro.store.bundle import SUFFIX, Bundle, pack
 from repro.store.entry import (
     ADAPTER,
     ENVIRONMENT,
     MANIFEST,
     RESULT,
     SPEC,
+    Manifest,
     StoredRun,
     file_stamp,
     is_plain,
+    manifest_bytes,
     spec_bytes,
 )
 from repro.store.result import Failure, FailureKind, parse
 from repro.store.served import FOLDER as SERVED
 from repro.store.served import ServedRun, read_served, write_served
-from repro.store.shelf import Shelf, entry_keys, entry_path
+from repro.store.shelf import Shelf, entry_path
 from repro.store.staging import stage
-from repro.store.strict_json import parse_json
+from repro.store.strict_json import json_bytes, parse_json
 from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
 from repro.words import counted
 
-EXPORTED = (SPEC, RESULT, ENVIRONMENT)
-"""What a reference store holds of a run: enough for every table, small enough to commit."""
+PACKED = (SPEC, RESULT, ENVIRONMENT)
+"""What a bundle holds of a run: enough for every table, small enough to commit."""
+REQUESTS = "requests"
 
 State = Literal["done", "failed", "running", "missing"]
 
@@ -45,7 +50,10 @@ def to_stderr(line: str) -> None:
 
 
 class Store:
-    """A folder of results, made when first written to, with read-only `fallbacks` behind it.
+    """A folder of results, made when first written to.
+
+    Behind its own runs it shows those of the bundles (`*.jsonl.xz`) that lie in the folder, in the
+    order of their names, and never writes to them. They are looked for once, when first needed.
 
     Reading never raises for what lies on disk: an entry that cannot be trusted is moved to
     `quarantine/`, `warn` gets one line, and the run counts as missing. Writing raises StoreError.
@@ -54,15 +62,13 @@ class Store:
     def __init__(
         self,
         root: Path | str,
-        fallbacks: Iterable[Path | str] = (),
         warn: Callable[[str], None] = to_stderr,
     ) -> None:
         self.root = Path(root)
         self._warn = warn
         self._warned: set[str] = set()
         self._shelf = Shelf(self.root, self._say)
-        self._fallbacks = [Shelf(Path(folder), self._say) for folder in fallbacks]
-        self._digests: dict[str, tuple[list[int], str | None]] = {}
+        self._digests: dict[str, tuple[int, str | None]] = {}
 
     def _say(self, line: str) -> None:
         """One line, once: a table reads the same run for many cells."""
@@ -75,10 +81,9 @@ class Store:
         """Warns of something that lies in this store, once."""
         self._say(line)
 
-    @property
-    def roots(self) -> list[Path]:
-        """Its folder and those behind it, for small records beside the results."""
-        return [self.root, *(shelf.root for shelf in self._fallbacks)]
+    @cached_property
+    def _bundles(self) -> list[Bundle]:
+        return [Bundle(path, self._say) for path in sorted(self.root.glob(f"[!.]*{SUFFIX}"))]
 
     # Reading
 
@@ -92,10 +97,10 @@ class Store:
         if run is not None and self._outlived(run):
             self._shelf.set_aside(key, "the run that it was made from has another result now")
             run = None
-        for shelf in self._fallbacks:
-            older = None if run is not None else shelf.peek(key, verify=verify)
-            if older is not None and not self._outlived(older):
-                run = older
+        for bundle in self._bundles if run is None else ():
+            packed = bundle.peek(key, verify=verify)
+            if packed is not None and not self._outlived(packed):
+                return packed
         return run
 
     def is_whole(self, key: str, *, weights: bool = False) -> bool:
@@ -115,10 +120,9 @@ class Store:
 
     def _digest(self, key: str) -> str | None:
         """Of the run's result; many children ask for one parent's, so it is remembered as long as
-        its manifests are the same files.
+        its manifest is the same file.
         """
-        manifests = [entry_path(root, key) / MANIFEST for root in self.roots]
-        stamp = [file_stamp(path) for path in manifests]
+        stamp = file_stamp(entry_path(self.root, key) / MANIFEST)
         known = self._digests.get(key)
         if known is None or known[0] != stamp:
             run = self.read(key)
@@ -126,9 +130,8 @@ class Store:
         return known[1]
 
     def keys(self) -> list[str]:
-        """The keys of all finished runs, fallbacks included, unchecked and sorted."""
-        shelves = (self._shelf, *self._fallbacks)
-        return sorted(set().union(*(entry_keys(shelf.root) for shelf in shelves)))
+        """The keys of all finished runs, those in bundles included, unchecked and sorted."""
+        return sorted(self._shelf.keys().union(*(bundle.keys() for bundle in self._bundles)))
 
     def specs(self) -> dict[str, RunSpec]:
         """Key -> spec of every finished run whose spec reads well; results are not read."""
@@ -136,10 +139,8 @@ class Store:
         return {key: spec for key, spec in specs.items() if spec is not None}
 
     def _spec(self, key: str) -> RunSpec | None:
-        spec = self._shelf.spec(key)
-        for shelf in self._fallbacks:
-            spec = spec or shelf.spec(key)
-        return spec
+        found = (entries.spec(key) for entries in (self._shelf, *self._bundles))
+        return next((spec for spec in found if spec is not None), None)
 
     def state(self, key: str) -> State:
         """Derived from what lies on disk, so that a process that dies has nothing to write."""
@@ -192,52 +193,52 @@ class Store:
         if run_key(spec) != key:
             raise ValueError(f"the spec is not of the run {key}")
         check_files(key, files)
-        staged = stage(self.root, key, {**files, SPEC: spec_bytes(spec)}, partial=False)
+        staged = stage(self.root, key, {**files, SPEC: spec_bytes(spec)})
         path = self._shelf.publish(key, staged)
         self.clear_failure(key)
         return path
 
-    def adopt(self, run: StoredRun) -> Path:
-        """Copies a run of another store as it is, older revisions included; else like `write`."""
-        return self._copy(run, list(run.files), partial=run.partial)
+    def pack(self, keys: Iterable[str], path: Path, files: Mapping[str, bytes]) -> int:
+        """Writes the bundle `path`: spec, result, environment and server scores of the runs `keys`
+        and of their parents as far as those are stored, and `files` (requests and counts by name).
 
-    def export(self, keys: Iterable[str], destination: Path | str) -> None:
-        """Copies spec, result and environment of `keys` to another store, over older copies, and
-        what a test server said of them.
-
-        Raises StoreError; where a run is missing before anything is copied.
+        Returns the number of runs; equal content gives equal bytes. Raises StoreError; where a run
+        is missing, before anything is written.
         """
-        runs = {key: self.read(key) for key in keys}
-        missing = [key[:12] for key, run in runs.items() if run is None]
+        runs: dict[str, StoredRun] = {}
+        wanted = list(keys)
+        asked = set(wanted)
+        while wanted:
+            key = wanted.pop()
+            run = None if key in runs else self.read(key)
+            if run is not None:
+                runs[key] = run
+                wanted += run.spec.parents.values()
+        missing = sorted(asked - runs.keys())
         if missing:
-            names = ", ".join(missing[:3]) + (", ..." if missing[3:] else "")
+            names = ", ".join(key[:12] for key in missing[:3]) + (", ..." if missing[3:] else "")
             raise StoreError(
-                f"{len(missing)} of {len(runs)} runs are not in {self.root} ({names}): "
+                f"{len(missing)} of {len(asked)} runs are not in {self.root} ({names}): "
                 "run them first or leave them out."
             )
-        target = Store(destination, warn=self._warn)
+        packed = dict(files)
         for key, run in runs.items():
-            if run is not None:
-                files = [name for name in EXPORTED if name in run.files]
-                old = target.read(key)
-                if old is not None and old.partial and old.files != only(run, files):
-                    target._shelf.discard(key)
-                target._copy(run, files, partial=True)
-                served = self.served(key)
-                if served is not None and served != target.served(key):
-                    target.save_served(served)
-
-    def _copy(self, run: StoredRun, names: Iterable[str], *, partial: bool) -> Path:
-        files = {name: run.path / name for name in names}
-        staged = stage(self.root, run.key, files, partial=partial, expected=run.files)
-        return self._shelf.publish(run.key, staged)
+            kept = {name: run.files[name] for name in PACKED if name in run.files}
+            manifest = Manifest(key=key, partial=True, files=kept)
+            packed |= {f"{key[:2]}/{key}/{name}": run.source.read(name) for name in kept}
+            packed[f"{key[:2]}/{key}/{MANIFEST}"] = manifest_bytes(manifest)
+            served = self.served(key)
+            if served is not None:
+                packed[f"{SERVED}/{key}.json"] = json_bytes(served.model_dump(mode="json"))
+        pack(path, packed)
+        return len(runs)
 
     def sweep(self) -> int:
         """Removes what dead processes left unfinished; a live one's is never touched.
 
         Returns the number of files and folders removed. Raises StoreError.
         """
-        names = ("failures", "requests", "quarantine", SERVED)
+        names = ("failures", REQUESTS, "quarantine", SERVED)
         places = [self.root, *(self.root / name for name in names)]
         places += (self.root / "work").glob("*")
         found = [item for place in places if place.is_dir() for item in place.iterdir()]
@@ -277,9 +278,16 @@ class Store:
         records.clear_failure(self.root, plain(key))
 
     def served(self, key: str) -> ServedRun | None:
-        """What a test server said of the run, here before in a fallback; None: nothing."""
-        found = (read_served(root, plain(key), self._say) for root in self.roots)
-        return next((served for served in found if served is not None), None)
+        """What a test server said of the run, here before in a bundle; None: nothing."""
+        found = read_served(self.root, plain(key), self._say)
+        for bundle in self._bundles if found is None else ():
+            data = bundle.content(f"{SERVED}/{key}.json")
+            if found is None and data is not None:
+                place = bundle.place / SERVED / f"{key}.json"
+                found = records.checked_record(
+                    ServedRun, data, place, self._say, partial(self._ignore, place)
+                )
+        return found
 
     def save_served(self, served: ServedRun) -> None:
         """Replaces what a test server said of a run. Raises StoreError."""
@@ -290,14 +298,34 @@ class Store:
         records.save_request(self.root, plain(name), document)
 
     def requests(self) -> dict[str, Any]:
-        """Name -> document of everything that was asked for, here before in a fallback.
+        """Name -> document of everything that was asked for, here before in a bundle.
 
         A damaged one is left out.
         """
         found: dict[str, Any] = {}
-        for root in (*(shelf.root for shelf in reversed(self._fallbacks)), self.root):
-            found |= records.read_requests(root, self._say)
-        return found
+        for bundle in reversed(self._bundles):
+            for name in bundle.names(REQUESTS):
+                try:
+                    found[Path(name).stem] = parse_json(bundle.content(name) or b"")
+                except (ValueError, RecursionError):
+                    self._ignore(bundle.place / name, "it is not JSON")
+        return found | records.read_requests(self.root, self._say)
+
+    def request_path(self, name: str) -> Path:
+        """Where the request `name` lies, in a bundle perhaps, for a message about it."""
+        file = f"{REQUESTS}/{name}.json"
+        places = [bundle.place for bundle in self._bundles if bundle.content(file) is not None]
+        own = self.root / file
+        return own if own.exists() or not places else places[0] / file
+
+    def contents(self, name: str) -> Iterator[bytes]:
+        """The content of a small file of this name: in the store's folder, then in each bundle."""
+        own = records.read_small(self.root / name, self._say)
+        found = (own, *(bundle.content(name) for bundle in self._bundles))
+        return (content for content in found if content is not None)
+
+    def _ignore(self, path: Path, problem: str) -> None:
+        self._say(f"{path} is ignored: it is damaged ({problem}).")
 
 
 def plain(name: str) -> str:
@@ -305,11 +333,6 @@ def plain(name: str) -> str:
     if not is_plain(name) or name.startswith("."):
         raise ValueError(f"'{name}' cannot be the name of a file in a store")
     return name
-
-
-def only(run: StoredRun, names: Iterable[str]) -> dict[str, object]:
-    """The manifest's lines for some of a run's files."""
-    return {name: run.files[name] for name in names}
 
 
 def check_files(key: str, files: Mapping[str, bytes | Path]) -> None:

@@ -27,7 +27,7 @@ WORDS = ("ablation-heatmap", "--scale", "smoke")
 @pytest.fixture
 def chain(store: Store) -> tuple[RunSpec, RunSpec]:
     """A run that diverged, and the one that is made from it."""
-    parent, child = FIGURE.runs(REQUEST)
+    parent, child = [*FIGURE.matrix(REQUEST).runs.values()]
     store.record_failure(run_key(parent), parent, "diverged", "Not finite\nat step 2.", "log")
     save_request(store, REQUEST)
     return parent, child
@@ -89,7 +89,7 @@ def test_a_cell_says_so_until_the_parent_is_stored(
 def test_the_commands_end_says_once_what_blocks_many_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    child = FIGURE.runs(REQUEST)[1]
+    child = [*FIGURE.matrix(REQUEST).runs.values()][1]
     jobs = [make_job([child.model_copy(update={"seed": seed})]) for seed in (1, 2, 3)]
     tell_failures([Outcome(job, "blocked", "its parent x failed (error): y") for job in jobs])
     assert capsys.readouterr().err == "repro: 3 runs blocked: its parent x failed (error): y\n"

@@ -19,7 +19,7 @@ import pytest
 from repro.store import Store
 
 Run = Callable[..., Any]
-ONE, TWO = (f"ResAdapters-{n}.smoke.tiny.epochs-2" for n in (1, 2))
+ONE, TWO = (f"ResAdapters-{n}.smoke.tiny.train-rows-24" for n in (1, 2))
 SMALL = [
     "--scale", "smoke", "--train-rows", "24", "--evaluation-rows", "12", "--epochs", "2",
     "--backbone", "tiny", "--threads", "1",

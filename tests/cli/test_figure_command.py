@@ -66,7 +66,7 @@ def test_a_figure_without_runs_is_drawn_incomplete(cli: Call) -> None:
 
 
 def test_a_failed_run_is_told_by_the_exit_code(cli: Call, store: Store) -> None:
-    trained, _ = FIGURE.chains(smoke(tasks="mnli"))[0]
+    trained, _ = [*FIGURE.matrix(smoke(tasks="mnli")).runs.values()][:2]
     store.record_failure(run_key(trained), trained, "diverged", "Not finite at step 3.", "log")
     assert cli(*DRAW, "--task", "mnli").code == 1
 
@@ -183,7 +183,7 @@ def test_stored_curves_are_drawn_and_remembered(cli: Call, store: Store, tmp_pat
 def test_curves_with_missing_runs_are_incomplete_and_a_failed_run_is_told(
     cli: Call, store: Store
 ) -> None:
-    first, second, *_ = INIT.runs(asked := make_request(INIT, "smoke"))
+    first, second, *_ = [*INIT.matrix(asked := make_request(INIT, "smoke")).runs.values()]
     store_curve_run(store, INIT, asked, first, 70.0)
     answer = cli(*CURVES, "--no-run", "--json")
     document = json.loads(answer.out)
@@ -222,7 +222,7 @@ def test_show_of_the_heat_map_prints_its_one_chain(cli: Call) -> None:
 
 def test_plan_counts_the_runs_of_curves(cli: Call) -> None:
     plan = json.loads(cli("plan", "tradeoff-glue", "--scale", "smoke", "--json").out)
-    assert len(plan["runs"]) == len(GLUE.runs(make_request(GLUE, "smoke"))) == 14
+    assert len(plan["runs"]) == len([*GLUE.matrix(make_request(GLUE, "smoke")).runs.values()]) == 14
 
 
 DRAWING = "architecture-resadapters"

@@ -74,12 +74,13 @@ def test_help_names_every_field(app: typer.Typer) -> None:
 
 
 def test_verbs_that_train_have_the_same_options() -> None:
-    from repro.cli.main import VERBS
+    from repro.cli.main import command_of
 
     def options(verb: Callable[..., None]) -> set[str]:
         return set(inspect.signature(verb).parameters)
 
-    both = options(VERBS["table"]) & options(VERBS["run"]) & options(VERBS["figure"])
+    both = options(command_of("table")) & options(command_of("run"))
+    both &= options(command_of("figure"))
     asked = {"scale", "seeds", "backbone", "tasks", "train_rows", "bottleneck", "as_released"}
     assert asked | {"device", "threads", "micro_batch", "retry", "store"} <= both
-    assert asked <= options(VERBS["plan"])
+    assert asked <= options(command_of("plan"))

@@ -90,11 +90,11 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     save_request(store, asked)
     store_chain(store, make_request(FIGURE, "smoke"))
     waiting = make_request(FIGURE, "smoke", epochs=1)
-    parent, _ = FIGURE.runs(waiting)
+    parent, _ = [*FIGURE.matrix(waiting).runs.values()]
     store.record_failure(run_key(parent), parent, "error", "it broke", "log")
     save_request(store, waiting)
     store_curves(store, GLUE, make_request(GLUE, "smoke"), lambda *_: 50.0)
-    for spec in ACTIVATIONS.runs(make_request(ACTIVATIONS, "smoke")):
+    for spec in ACTIVATIONS.matrix(make_request(ACTIVATIONS, "smoke")).runs.values():
         store_run(store, spec)
     store_figure(store, make_request(EMBEDDINGS, "smoke"))
     swept = make_request(TABLES["Houlsby-1"], "smoke")
@@ -162,9 +162,9 @@ def test_claims_print_the_documented_keys(cli: Call) -> None:
 
 
 def test_every_verb_with_json_is_documented() -> None:
-    from repro.cli.main import VERBS as ALL
+    from repro.cli import main
 
-    with_json = {name for name, verb in ALL.items() if "json" in verb.__annotations__}
+    with_json = {name for name in main.VERBS if "json" in main.command_of(name).__annotations__}
     assert set(sections()) == with_json
 
 

@@ -33,12 +33,12 @@ def test_a_table_of_low_data_divides_validation_rows() -> None:
     assert request.pools == {"qnli": "validation"}
     assert request.unavailable == {}
     assert request.data_revisions["qnli"] == data_revision("reduced", "qnli", "validation")
-    drawn = {run.task.name: run.task for run in TABLES["AA-4"].runs(request)}
+    drawn = {run.task.name: run.task for run in TABLES["AA-4"].matrix(request).runs.values()}
     assert {name: getattr(task, "drawn_from", "") for name, task in drawn.items()} == {
         "qnli": "validation",
         "cola": "train",
     }
-    tasks = [run.task for run in TABLES["AA-4"].runs(request)]
+    tasks = [run.task for run in [*TABLES["AA-4"].matrix(request).runs.values()]]
     assert all(isinstance(task, GlueTask) and task.revision is not None for task in tasks)
 
 
@@ -52,6 +52,10 @@ def test_the_data_of_a_tasks_parents_are_looked_up_too() -> None:
     """AA-focused^uni takes the layers that AA selects on QQP, whatever task is asked for."""
     request = asked("AA-2", "cola")
     assert request.data_revisions["qqp"] == data_revision("reduced", "qqp")
-    tasks = [run.task for run in TABLES["AA-2"].runs(request) if run.task.name == "qqp"]
+    tasks = [
+        run.task
+        for run in [*TABLES["AA-2"].matrix(request).runs.values()]
+        if run.task.name == "qqp"
+    ]
     found = {task.revision for task in tasks if isinstance(task, GlueTask)}
     assert found == {request.data_revisions["qqp"]}

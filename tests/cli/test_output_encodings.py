@@ -29,7 +29,9 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> Any:
         stream = TextIOWrapper(raw, encoding=encoding)
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(sys, "argv", ["repro", "list"])
-        monkeypatch.setattr("repro.cli.main.app", lambda standalone_mode: stream.write(text))
+        monkeypatch.setattr(
+            "repro.cli.main.application", lambda asked: lambda standalone_mode: stream.write(text)
+        )
         main()
         stream.flush()
         return raw.getvalue()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from committed import committed
 
 from repro.cli import options as o
 from repro.cli.requests import make_request
@@ -23,11 +24,13 @@ PROJECT = Path(__file__).parents[2]
 RUN = re.compile(r"python -m repro (?:why|freeze) ([0-9a-f]{6,64})\b")
 
 
-def test_every_run_that_readme_and_help_name_is_in_the_store_that_a_clone_reads() -> None:
+def test_every_run_that_readme_and_help_name_is_in_the_store_that_a_clone_reads(
+    tmp_path: Path,
+) -> None:
     texts = [PROJECT / "README.md", *(PROJECT / "repro" / "cli").glob("*.py")]
     named = {key for path in texts for key in RUN.findall(path.read_text(encoding="utf-8"))}
     assert named
-    keys = Store(PROJECT / "runs" / "reference").keys()
+    keys = committed(tmp_path).keys()
     for prefix in named:
         assert sum(key.startswith(prefix) for key in keys) == 1, prefix
 
@@ -76,18 +79,16 @@ def test_a_printed_command_asks_for_the_same_again(
     assert asked == [request]
 
 
-@pytest.mark.parametrize("name", ["reference", "smoke"])
 def test_the_commands_of_a_report_ask_for_what_is_stored(
-    cli: Call, asked: list[Request], name: str
+    cli: Call, asked: list[Request], tmp_path: Path
 ) -> None:
     """On a machine without data and model folders, where nothing could be trained."""
-    folder = PROJECT / "runs" / name
-    store = Store(folder)
+    store = committed(tmp_path)
     for request in saved_requests(store):
         words = shlex.split(command_line(request))
         assert words[:3] == ["python", "-m", "repro"]
         with pytest.raises(Reached):
-            cli(*words[3:], "--no-run", "--store", folder)
+            cli(*words[3:], "--no-run", "--store", tmp_path)
         wanted, found = (make_plan([r], store, o.any_speed()) for r in (request, asked[-1]))
         if not wanted.missing:
             assert asked[-1] == request

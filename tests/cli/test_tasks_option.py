@@ -174,7 +174,7 @@ def test_at_reduced_scale_a_task_without_all_its_files_is_a_gap(data: Path) -> N
     assert revision.startswith("sha256:")
     assert list(asked.unavailable) == ["rte"]
     assert "glue_rte/validation" in asked.unavailable["rte"]
-    assert {spec.task.name for spec in TABLE.runs(asked)} == {"cola"}
+    assert {spec.task.name for spec in TABLE.matrix(asked).runs.values()} == {"cola"}
 
 
 def test_plan_and_run_say_which_tasks_are_gaps(cli: Call, data: Path, store: Store) -> None:
@@ -223,15 +223,13 @@ def test_a_table_of_counts_needs_no_data(cli: Call, tmp_path: Path) -> None:
     assert answer.out.strip() in text
 
 
-def test_counts_are_kept_for_the_next_table_and_copied_to_a_reference_store(
-    cli: Call, tmp_path: Path
-) -> None:
+def test_counts_are_kept_for_the_next_table_and_packed(cli: Call, tmp_path: Path) -> None:
     first = cli("table", "3-shared-1", *SMOKE).out
     assert cli("table", "3-shared-1", *SMOKE, "--no-run").out == first
-    assert cli("report", "--reference", "runs/reference").code == 0
+    assert cli("pack", "runs/one.jsonl.xz").code == 0
     for path in (tmp_path / "runs" / "counts").iterdir():
         path.unlink()
-    assert cli("table", "3-shared-1", *SMOKE, "--no-run").out == first  # from the reference
+    assert cli("table", "3-shared-1", *SMOKE, "--no-run").out == first  # from the bundle
     other = cli("table", "3-shared-1", *SMOKE, "--no-run", "--store", "empty")
     assert other.code == 3
     assert "gap, not counted" in other.out

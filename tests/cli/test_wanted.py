@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from committed import committed
 from fake_spans import FIGURE, store_chain
 
 from repro.cli.options import any_speed
@@ -21,19 +23,18 @@ from repro.spec import run_key
 from repro.store import Store
 
 Call = Callable[..., Any]
-COMMITTED = Path(__file__).parents[2] / "runs"
 WORDS = ["ablation-heatmap", "--scale", "smoke"]
 
 
 @pytest.fixture
-def parent(store: Store, tmp_path: Path) -> str:
+def parent(store: Store) -> str:
     """A store with the figure's ablated run alone; the key of the run that it was made from."""
     asked = make_request(FIGURE, "smoke")
-    both = Store(tmp_path / "both")
-    key = store_chain(both, asked)
-    both.export([key], store.root)
+    store_chain(store, asked)
     save_request(store, asked)
-    return run_key(FIGURE.chains(asked)[0][0])
+    key = next(iter(FIGURE.matrix(asked).runs))
+    shutil.rmtree(store.root / key[:2] / key)
+    return key
 
 
 def test_plan_and_status_count_the_figure_as_complete(cli: Call, parent: str) -> None:
@@ -64,13 +65,14 @@ def test_why_says_that_nothing_needs_the_parent(cli: Call, parent: str) -> None:
 def test_why_says_what_a_missing_child_makes_of_its_parent(cli: Call, store: Store) -> None:
     asked = make_request(FIGURE, "smoke")
     save_request(store, asked)
-    document = json.loads(cli("why", run_key(FIGURE.chains(asked)[0][0]), "--json").out)
+    document = json.loads(
+        cli("why", run_key([*FIGURE.matrix(asked).runs.values()][:2][0]), "--json").out
+    )
     assert (document["state"], document["tables"]) == ("missing", ["ablation-heatmap"])
 
 
-@pytest.mark.parametrize("name", ["reference", "smoke"])
-def test_the_committed_tables_lack_runs_only_where_they_lack_cells(name: str) -> None:
-    store = Store(COMMITTED / name)
+def test_the_committed_tables_lack_runs_only_where_they_lack_cells(tmp_path: Path) -> None:
+    store = committed(tmp_path)
     for request in saved_requests(store):
         if request.id in TABLES:
             complete = view_table(TABLES[request.id], request, store).complete

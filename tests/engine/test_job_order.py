@@ -193,7 +193,8 @@ def test_a_child_is_missing_once_any_of_its_parents_has_another_result(store: St
             store_result(fresh, parent)
         with_parent(fresh, both, trained, architecture)
         assert fresh.state(run_key(both)) == "done"
-        anew = Store(fresh.root / "anew", fallbacks=[fresh.root])
+        fresh.pack([run_key(both)], fresh.root / "anew" / "one.jsonl.xz", {})
+        anew = Store(fresh.root / "anew")
         store_result(anew, changed, lambda spec, epoch, metric, group: 7.0)
         assert anew.state(run_key(both)) == "missing"
 

@@ -24,7 +24,7 @@ def states(store: Store) -> list[str]:
 
 def both_stored(store: Store) -> tuple[RunSpec, RunSpec]:
     """The trained run and its child, with results in `store`."""
-    parent, child = find_artefact("ablation-heatmap").runs(REQUEST)
+    parent, child = [*find_artefact("ablation-heatmap").matrix(REQUEST).runs.values()]
     store.write(run_key(parent), parent, files_of(run_key(parent)))
     found = store.read(run_key(parent))
     assert found is not None
@@ -36,12 +36,12 @@ def both_stored(store: Store) -> tuple[RunSpec, RunSpec]:
 def test_a_parent_of_which_only_scores_are_stored_is_trained_for_a_missing_child(
     tmp_path: Path,
 ) -> None:
-    parent, _ = find_artefact("ablation-heatmap").runs(REQUEST)
+    parent, _ = [*find_artefact("ablation-heatmap").matrix(REQUEST).runs.values()]
     whole = Store(tmp_path / "whole")
     whole.write(run_key(parent), parent, files_of(run_key(parent)))
     assert states(whole) == ["done", "missing"]
-    whole.export([run_key(parent)], tmp_path / "reference")
-    copied = Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])
+    whole.pack([run_key(parent)], tmp_path / "new" / "one.jsonl.xz", {})
+    copied = Store(tmp_path / "new")
     assert copied.state(run_key(parent)) == "done"
     assert states(copied) == ["missing", "missing"]
     assert not is_stored(copied, make_job([parent]))
@@ -49,21 +49,23 @@ def test_a_parent_of_which_only_scores_are_stored_is_trained_for_a_missing_child
 
 def test_scores_alone_will_do_once_the_child_is_stored(tmp_path: Path) -> None:
     whole = Store(tmp_path / "whole")
-    parent, child = both_stored(whole)
-    whole.export([run_key(parent), run_key(child)], tmp_path / "reference")
-    assert states(Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])) == ["done", "done"]
+    child = both_stored(whole)[1]
+    whole.pack([run_key(child)], tmp_path / "new" / "one.jsonl.xz", {})
+    assert states(Store(tmp_path / "new")) == ["done", "done"]
 
 
 def test_a_child_behind_is_not_read_once_its_parent_was_trained_anew(tmp_path: Path) -> None:
-    parent, _ = both_stored(Store(tmp_path / "reference"))
-    store = Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])
+    whole = Store(tmp_path / "whole")
+    parent, child = both_stored(whole)
+    whole.pack([run_key(child)], tmp_path / "new" / "one.jsonl.xz", {})
+    store = Store(tmp_path / "new")
     assert states(store) == ["done", "done"]
     store.write(run_key(parent), parent, files_of(run_key(parent), value=60.0))
     assert states(store) == ["done", "missing"]
 
 
 def test_weights_that_were_damaged_are_trained_again(tmp_path: Path) -> None:
-    parent, _ = find_artefact("ablation-heatmap").runs(REQUEST)
+    parent, _ = [*find_artefact("ablation-heatmap").matrix(REQUEST).runs.values()]
     store = Store(tmp_path, warn=lambda line: None)
     folder = store.write(run_key(parent), parent, files_of(run_key(parent)))
     weights = folder / "adapter.safetensors"

@@ -159,7 +159,7 @@ def test_a_process_runs_its_own_code_whatever_lies_in_the_current_folder(
     folder = tmp_path / "work" / "0123"
     folder.mkdir(parents=True)
     monkeypatch.chdir(foreign_folder(tmp_path / "current"))
-    with Worker([tmp_path]) as worker:
+    with Worker(tmp_path) as worker:
         code, failed = worker.train("0123", folder, lambda event: None)
     assert (code, failed["message"]) == (Exit.ERROR, f"{folder} holds no job.")
 
@@ -171,7 +171,7 @@ def test_bytes_that_are_no_text_in_a_librarys_output_go_to_the_log(
     program.write_text("#!/bin/sh\nprintf '\\377 of 3\\n'\nexit 7\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    with Worker([tmp_path]) as worker:
+    with Worker(tmp_path) as worker:
         assert worker.train("0123", tmp_path, lambda event: None) == (7, {})
     assert (tmp_path / LOG).read_bytes() == b"\\xff of 3\n"
 
@@ -187,7 +187,7 @@ def test_a_log_on_a_full_disk_is_an_error_with_the_mend(
     (tmp_path / LOG).symlink_to("/dev/full")
     with (
         pytest.raises(StoreError, match=r"log.txt: the disk is full\. Free some space"),
-        Worker([tmp_path]) as worker,
+        Worker(tmp_path) as worker,
     ):
         worker.train("0123", tmp_path, lambda event: None)
 
@@ -266,7 +266,7 @@ def test_a_process_that_was_killed_between_two_jobs_is_started_again(
     scenario()
     one, other = (make_job([spec]) for spec in runs(2))
     folders = [write_job(store, job, Execution()) for job in (one, other)]
-    with Worker(store.roots) as worker:
+    with Worker(store.root) as worker:
         assert worker.train(one.id, folders[0], lambda event: None) == (0, {})
         process = worker._process
         assert process is not None

@@ -46,7 +46,7 @@ def method_of(chain: Sequence[RunSpec]) -> AdaptableAdapters:
 
 
 def runs(table: Table = TWO, **changes: Any) -> list[RunSpec]:
-    return table.runs(asked(table, **changes))
+    return [*table.matrix(asked(table, **changes)).runs.values()]
 
 
 def test_the_block_of_100_rows_is_355_runs() -> None:

@@ -11,11 +11,10 @@ import pytest
 
 from repro.errors import ReproError
 from repro.papers.adaptable_adapters.claims import BASELINE, UNI, average, gain
-from repro.papers.all_claims import CLAIMS
 from repro.papers.claims import KINDS, Claim, Ours, Printed, Quantity, printed_cell
 from repro.papers.curves import Curves
 from repro.papers.names import PAPERS
-from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
+from repro.papers.registry import ARTEFACTS, CLAIMS, FIGURES, TABLES
 from repro.papers.request import Request
 from repro.papers.tables import Fact
 

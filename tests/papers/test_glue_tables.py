@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from request_samples import made
 
-from repro.papers.houlsby.runs import runs_behind, sweep_of
+from repro.papers.houlsby.runs import chains, sweep_of
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -84,11 +84,11 @@ def test_every_cells_runs_are_of_its_task_and_in_the_tables_plan(
     table: Table, scale: Scale
 ) -> None:
     asked = request(table, scale)
-    planned = keys(table.runs(asked))
+    planned = keys([*table.matrix(asked).runs.values()])
     behind: set[str] = set()
     for row in table.rows:
         for found in table.scores:
-            specs = table.cell_runs(row, found, asked)
+            specs = table.matrix(asked).of(row.name, found.name)
             assert {spec.task.name for spec in specs} == {found.task}
             assert {spec.scale for spec in specs} == {scale}
             behind |= keys(specs)
@@ -97,19 +97,21 @@ def test_every_cells_runs_are_of_its_task_and_in_the_tables_plan(
 
 def test_a_table_of_counts_trains_nothing() -> None:
     for scale in SCALES:
-        assert COUNTS.runs(request(COUNTS, scale)) == []
+        assert [*COUNTS.matrix(request(COUNTS, scale)).runs.values()] == []
 
 
 def test_the_plan_takes_one_seed_of_all_rows_before_the_next() -> None:
     for table in (HOULSBY, GLUE_TABLE):
-        seeds = [spec.seed for spec in table.runs(request(table, "smoke", seeds=3))]
+        seeds = [
+            spec.seed for spec in [*table.matrix(request(table, "smoke", seeds=3)).runs.values()]
+        ]
         assert seeds == sorted(seeds)
         assert set(seeds) == {0, 1, 2}
 
 
 def test_three_shareds_table_has_a_run_for_each_model_task_and_seed() -> None:
     # 4 rows x 8 trainings (MNLI once) x 3 seeds
-    assert len(GLUE_TABLE.runs(request(GLUE_TABLE))) == 4 * 8 * 3
+    assert len([*GLUE_TABLE.matrix(request(GLUE_TABLE)).runs.values()]) == 4 * 8 * 3
 
 
 def test_houlsbys_sweep_counted_by_hand() -> None:
@@ -117,7 +119,7 @@ def test_houlsbys_sweep_counted_by_hand() -> None:
     rates x 5 restarts; the row of size 64 is a third of the sweep and adds nothing.
     """
     asked = request(HOULSBY)
-    specs = HOULSBY.runs(asked)
+    specs = [*HOULSBY.matrix(asked).runs.values()]
     adapters = [spec for spec in specs if isinstance(spec.method, BottleneckAdapters)]
     tuned = [spec for spec in specs if isinstance(spec.method, FullFineTuning)]
     assert len(adapters) == 8 * 90
@@ -125,7 +127,7 @@ def test_houlsbys_sweep_counted_by_hand() -> None:
     assert len(specs) == 880
     cola = column(HOULSBY, "CoLA")
     whole, small = (
-        HOULSBY.cell_runs(row_of(HOULSBY, name), cola, asked)
+        HOULSBY.matrix(asked).of(row_of(HOULSBY, name).name, cola.name)
         for name in ("Adapters (8-256)", "Adapters (64)")
     )
     assert (len(whole), len(small)) == (90, 30)
@@ -151,7 +153,7 @@ def test_houlsbys_sweep_is_that_of_the_papers_text() -> None:
 def test_houlsbys_setting_is_the_papers() -> None:
     # houlsby.md: paper where it speaks, else the released code
     asked = request(HOULSBY)
-    spec = HOULSBY.cell_runs(HOULSBY.rows[1], HOULSBY.scores[0], asked)[0]
+    spec = HOULSBY.matrix(asked).of(HOULSBY.rows[1].name, HOULSBY.scores[0].name)[0]
     method, recipe = spec.method, spec.recipe
     assert isinstance(method, BottleneckAdapters)
     assert (method.init, method.init_std) == ("truncated-normal", 1e-2)
@@ -160,20 +162,20 @@ def test_houlsbys_setting_is_the_papers() -> None:
     assert (recipe.weight_decay, recipe.decayed, recipe.keep) == (0.01, "matrices", "last")
     assert (recipe.batch_size, recipe.warmup, recipe.schedule) == (32, 0.1, "linear")
     assert (spec.backbone.layers, spec.backbone.hidden_size) == (24, 1024)
-    released = HOULSBY.cell_runs(
-        HOULSBY.rows[1], HOULSBY.scores[0], request(HOULSBY, as_released=True)
+    released = HOULSBY.matrix(request(HOULSBY, as_released=True)).of(
+        HOULSBY.rows[1].name, HOULSBY.scores[0].name
     )[0]
     assert released.method == method.model_copy(update={"init_std": 1e-3})
     # optimization.py: the rate is not rescaled after the warm-up; BERT's own rows always have it
     assert released.recipe == recipe.model_copy(update={"schedule": "bert"})
-    tuned = HOULSBY.cell_runs(HOULSBY.rows[0], HOULSBY.scores[0], asked)[0]
+    tuned = HOULSBY.matrix(asked).of(HOULSBY.rows[0].name, HOULSBY.scores[0].name)[0]
     assert (tuned.method.kind, tuned.recipe.schedule) == ("full-fine-tuning", "bert")
 
 
 def test_every_field_of_a_swept_run_has_a_source() -> None:
     for scale in SCALES:
         for row in HOULSBY.rows:
-            for spec in runs_behind(row, HOULSBY.scores[0], request(HOULSBY, scale, seeds=1)):
+            for (spec,) in chains(row, HOULSBY.scores[0], request(HOULSBY, scale, seeds=1)):
                 parts = {"task": spec.task, "method": spec.method, "recipe": spec.recipe}
                 wanted = {f"{n}.{f}" for n, part in parts.items() for f in identity_fields(part)}
                 assert wanted | {"backbone"} <= spec.sources.keys()
@@ -182,7 +184,7 @@ def test_every_field_of_a_swept_run_has_a_source() -> None:
 def test_what_is_set_by_hand_leaves_nothing_to_sweep() -> None:
     asked = request(HOULSBY, bottleneck=16, learning_rate=1e-3, epochs=2, seeds=1)
     for row in HOULSBY.rows:
-        (spec,) = HOULSBY.cell_runs(row, HOULSBY.scores[0], asked)
+        (spec,) = HOULSBY.matrix(asked).of(row.name, HOULSBY.scores[0].name)
         assert (spec.recipe.learning_rate, spec.recipe.epochs) == (1e-3, 2)
         if isinstance(spec.method, BottleneckAdapters):
             assert spec.method.size == 16
@@ -190,7 +192,7 @@ def test_what_is_set_by_hand_leaves_nothing_to_sweep() -> None:
 
 def test_tasks_that_are_not_asked_for_are_not_run() -> None:
     asked = request(GLUE_TABLE, "smoke", tasks=("cola", "mnli"))
-    assert {spec.task.name for spec in GLUE_TABLE.runs(asked)} == {"cola", "mnli"}
+    assert {spec.task.name for spec in GLUE_TABLE.matrix(asked).runs.values()} == {"cola", "mnli"}
     assert GLUE_TABLE.needed(asked) == ("cola", "mnli")
     gaps = {c.name: GLUE_TABLE.gap(c, asked) for c in GLUE_TABLE.scores}
     assert {name for name, gap in gaps.items() if not gap} == {"CoLA", "MNLI(m)", "MNLI(mm)"}
@@ -199,12 +201,14 @@ def test_tasks_that_are_not_asked_for_are_not_run() -> None:
 
 def test_a_task_without_data_is_a_gap_and_not_run() -> None:
     asked = request(GLUE_TABLE, "reduced", unavailable={"qqp": "no such folder"})
-    assert "qqp" not in {spec.task.name for spec in GLUE_TABLE.runs(asked)}
+    assert "qqp" not in {spec.task.name for spec in GLUE_TABLE.matrix(asked).runs.values()}
     assert GLUE_TABLE.gap(column(GLUE_TABLE, "QQP"), asked) == "no such folder"
 
 
 def test_each_task_is_trained_on_the_data_found_for_it() -> None:
     found = {name: f"revision of {name}" for name in GLUE}
-    for spec in GLUE_TABLE.runs(request(GLUE_TABLE, "reduced", data_revisions=found)):
+    for spec in GLUE_TABLE.matrix(
+        request(GLUE_TABLE, "reduced", data_revisions=found)
+    ).runs.values():
         assert isinstance(spec.task, GlueTask)
         assert spec.task.revision == f"revision of {spec.task.name}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from pathlib import Path
 
 import pytest
+from committed import RUNS
 
 from repro.papers.hyperformer.claims import DAGGER, HYPER, MULTI, PLUS
 from repro.papers.hyperformer.runs import BASE_T5, few_shot_chain, first_seed, table_run
@@ -15,11 +15,11 @@ from repro.papers.request import Request
 from repro.spec import RunSpec, TextToText, run_key
 from repro.spec.t5 import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, MIXTURE
-from repro.store import Store
+from repro.store.bundle import Bundle
 from repro.tasks.text_to_text.division import divided
 from repro.tasks.text_to_text.generated import generate
 
-STORE = Store(Path(__file__).parents[2] / "runs" / "smoke")
+SMOKE = Bundle(RUNS / "smoke.jsonl.xz", print)
 ONE, TWO = Request("Hyperformer-1", "smoke", 1), Request("Hyperformer-2", "smoke", 1)
 TASKS = [name for name in MIXTURE if name != "stsb"]
 
@@ -34,7 +34,7 @@ def majority(name: WrittenName) -> float:
 
 def scored(spec: RunSpec, name: WrittenName, metric: str = "accuracy") -> float:
     """What the stored run has on a task's test rows."""
-    run = STORE.read(run_key(spec))
+    run = SMOKE.peek(run_key(spec))
     assert run is not None, "the smoke runs are of another setting: train and commit them again"
     place = name, "test", metric
     (found,) = (s.value for s in run.result.scores if (s.task, s.split, s.metric) == place)

@@ -25,6 +25,7 @@ from repro.papers.request import Request
 from repro.papers.tables import Table
 from repro.spec import HyperFormer, RunSpec, Scale, T5FineTuning, TextToText, run_key
 from repro.spec.backbones import KNOWN, T5_SMALL, TINY_T5
+from repro.spec.t5 import WrittenName
 from repro.spec.text_to_text import MIXTURE
 from repro.store import Store
 
@@ -33,7 +34,7 @@ SINGLE_RUNS, MULTI_RUNS = 2 * 2 * 8, 4 * 2
 
 
 def runs(table: str, scale: Scale = "paper", **asked: Any) -> list[RunSpec]:
-    return ARTEFACTS[table].runs(request(table, scale, **asked))
+    return [*ARTEFACTS[table].matrix(request(table, scale, **asked)).runs.values()]
 
 
 def keys(table: str, scale: Scale = "paper", **asked: Any) -> set[str]:
@@ -84,9 +85,11 @@ def test_samples_of_the_figure_are_the_papers() -> None:
 
 @pytest.mark.parametrize("model", [MULTI, DAGGER, PLUS])
 def test_a_few_shot_run_goes_on_from_the_models_multi_task_run(model: str) -> None:
+    tasks: tuple[tuple[WrittenName, str], ...]
+    tasks = ("scitail", "mnli"), ("cb", "mnli"), ("imdb", "sst2")
     asked = request("Hyperformer-2", seeds=5)
     parent = table_run(model, "BASE", "cola", asked, 42)
-    for task, like in (("scitail", "mnli"), ("cb", "mnli"), ("imdb", "sst2")):
+    for task, like in tasks:
         before, run = few_shot_chain(model, task, 16, asked, 45)
         assert before == parent
         assert run.parents == {"multi-task": run_key(parent)}
@@ -215,7 +218,7 @@ def test_the_margin_of_the_average_is_that_of_the_whole_table_in_every_section()
     """0.45 between HyperFormer++ (82.51) and T5 on single tasks (82.06), whose half it is."""
     average = ONE.columns[-1]
     for section in (None, *((name,) for name in ONE.sections)):
-        shown = ONE.shown(replace(request(), sections=section))
+        shown = ONE.matrix(replace(request(), sections=section)).artefact
         assert shown.margin_of(average) == pytest.approx(0.225, abs=0.01), section
 
 

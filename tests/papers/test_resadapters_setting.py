@@ -190,7 +190,7 @@ def test_every_field_says_where_its_value_comes_from(
 
 def test_runs_come_seed_by_seed_and_each_once() -> None:
     asked = Request(id=TWO.id, scale="smoke", seeds=2)
-    runs = TWO.runs(asked)
+    runs = [*TWO.matrix(asked).runs.values()]
     kinds = ["pipelined-cells", "linear-probe", "full-fine-tuning", "always-null"]
     assert [(run.seed, run.method.kind) for run in runs] == [
         (seed, kind) for seed in (0, 1) for kind in kinds
@@ -201,7 +201,7 @@ def test_runs_come_seed_by_seed_and_each_once() -> None:
 def test_the_tables_share_the_runs_they_have_in_common_at_small_scales() -> None:
     for scale in ("reduced", "smoke"):
         one, two = (
-            {run_key(run) for run in table.runs(Request(table.id, scale, seeds=1))}
+            {run_key(run) for run in table.matrix(Request(table.id, scale, seeds=1)).runs.values()}
             for table in (ONE, TWO)
         )
         assert len(one & two) == 2  # Attention ResNeXt and the reference
@@ -259,7 +259,7 @@ def test_what_a_user_asks_for_wins_and_is_said_to_be_asked_for() -> None:
 def test_an_encoder_whose_depth_does_not_fit_is_refused_when_planned() -> None:
     backbone = changed(TINY, ("layers",), 4)
     with pytest.raises(ReproError, match="no multiple of 3"):
-        ONE.runs(request(ONE, "smoke", backbone=backbone))
+        [*ONE.matrix(request(ONE, "smoke", backbone=backbone)).runs.values()]
     run_of(TWO, "linear-probe", "smoke", backbone=backbone)
 
 

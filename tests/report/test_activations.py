@@ -53,7 +53,7 @@ def asked(scale: str = "paper", **changes: Any) -> Request:
 
 
 def stored(store: Store, request: Request) -> ActivationsView:
-    for spec in ACTIVATIONS.runs(request):
+    for spec in ACTIVATIONS.matrix(request).runs.values():
         store_run(store, spec)
     return view_of(ACTIVATIONS, request, store)
 
@@ -111,22 +111,26 @@ def test_which_layer_stands_for_a_published_one(own: range, places: list[int]) -
 def test_nothing_is_trained_that_the_tables_do_not_train(scale: Any) -> None:
     blocks = (ACTIVATIONS.block[scale],)
     table = Request(TWO.id, scale, 1, data_revisions=asked(scale).data_revisions, sections=blocks)
-    known = {run_key(spec) for spec in TWO.runs(table)}
+    known = {run_key(spec) for spec in TWO.matrix(table).runs.values()}
     for method in (AA, SIM):
-        own = {run_key(spec) for spec in ACTIVATIONS.runs(asked(scale, method=method))}
+        own = {
+            run_key(spec) for spec in ACTIVATIONS.matrix(asked(scale, method=method)).runs.values()
+        }
         assert len(own) == 5
         assert own <= known
-    four = {run_key(spec) for spec in FOUR.runs(replace(table, id=FOUR.id))}
-    assert {run_key(s) for s in ACTIVATIONS.runs(asked(scale, method=RATIONAL_ONLY))} <= four
+    four = {run_key(spec) for spec in FOUR.matrix(replace(table, id=FOUR.id)).runs.values()}
+    assert {
+        run_key(s) for s in ACTIVATIONS.matrix(asked(scale, method=RATIONAL_ONLY)).runs.values()
+    } <= four
 
 
 def test_the_run_is_that_of_the_first_seed_and_of_the_rows_asked_for() -> None:
     request = asked("reduced")
     (spec,) = chain_of(AA, "qnli", request, "Low-data-100", 42)
-    assert ACTIVATIONS.behind("qnli", request) == spec
+    assert ACTIVATIONS.matrix(request).of("", "qnli") == [spec]
     (other,) = chain_of(SIM, "qnli", request, "Low-data-300", 42)
     more = asked("reduced", method="aa-focused^SIM", sections=("Low-data-300",))
-    assert ACTIVATIONS.behind("qnli", more) == other
+    assert ACTIVATIONS.matrix(more).of("", "qnli") == [other]
 
 
 def test_tasks_are_those_of_the_right_panel() -> None:
@@ -137,9 +141,9 @@ def test_tasks_are_those_of_the_right_panel() -> None:
 
 def test_what_it_cannot_draw_is_named() -> None:
     with pytest.raises(UnknownName, match="Rational-only"):
-        ACTIVATIONS.runs(asked(method="Baseline"))
+        [*ACTIVATIONS.matrix(asked(method="Baseline")).runs.values()]
     with pytest.raises(ReproError, match="one section"):
-        ACTIVATIONS.runs(asked(sections=("Low-data-100", "Low-data-300")))
+        [*ACTIVATIONS.matrix(asked(sections=("Low-data-100", "Low-data-300"))).runs.values()]
 
 
 def test_a_curve_is_that_of_the_stored_coefficients(store: Store, monkeypatch: Any) -> None:
@@ -179,7 +183,7 @@ def test_runs_of_other_settings_are_not_comparable_with_the_published_curves(sto
 
 def test_what_is_missing_is_said_and_not_drawn(store: Store) -> None:
     request = asked("reduced", unavailable={"wnli": "glue_wnli/train is not in $REPRO_DATA"})
-    for spec in ACTIVATIONS.runs(request):
+    for spec in ACTIVATIONS.matrix(request).runs.values():
         if spec.task.name != "stsb":
             store_run(store, spec)
     view = view_of(ACTIVATIONS, request, store)

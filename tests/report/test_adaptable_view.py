@@ -39,7 +39,7 @@ def test_rows_of_layers_count_what_runs_use(store: Store) -> None:
     fake_glue.store_table(store, request, by_key)
     view = shown(store, seeds=2, tasks=("cola",))
     aa = cell(view, f"{AA}, layers", "CoLA")
-    specs = view.table.cell_runs(view.rows[3].row, aa.column, request)
+    specs = view.matrix.of(view.rows[3].row.name, aa.column.name)
     counts = [float(len(fake_glue.layers_of(spec) or [])) for spec in specs]
     assert aa.reproduced is not None
     assert list(aa.reproduced.values) == counts
@@ -62,7 +62,7 @@ def test_a_number_of_layers_is_one_value_of_the_run_that_selected_them(store: St
         assert len(aa.runs) == aa.reproduced.n == 3
         for model in (SPEC, DROP_AA):
             found = cell(view, f"{model}, layers", column)
-            specs = view.table.cell_runs(rows[f"{BLOCK} / {model}, layers"], found.column, request)
+            specs = view.matrix.of(rows[f"{BLOCK} / {model}, layers"].name, found.column.name)
             assert found.reproduced is not None
             assert found.reproduced.n == 1
             assert found.reproduced.sd is None
@@ -145,7 +145,7 @@ def test_the_caption_says_how_many_rows_are_drawn_and_which_reading_is_shown(sto
 
 def test_the_mean_of_the_other_runs_is_said_once_a_row(store: Store) -> None:
     request = fake_glue.request("AA-2", sections=(BLOCK,), seeds=2, tasks=("cola", "rte"))
-    for spec in TABLES["AA-2"].runs(request):
+    for spec in TABLES["AA-2"].matrix(request).runs.values():
         fake_glue.store_run(store, spec, by_key, collapsed=spec.seed == 92)
     found = notes(shown(store, seeds=2, tasks=("cola", "rte")))
     said = [note for note in found if "the mean of the other" in note]

@@ -58,7 +58,7 @@ def view(backbone: str = BERT_BASE, **more: Any) -> ArchitectureView:
 
 def on_meta(panel: Panel, found: ArchitectureView) -> Pipelined:
     """The learner that is trained, without memory for its numbers."""
-    spec = ARCHITECTURE.models(found.request)[panel.sketch.name]
+    (spec,) = ARCHITECTURE.matrix(found.request).of(panel.sketch.name)
     with torch.device("meta"):
         learner = build(spec, 1, Encoder(nn.Identity(), None))
     assert isinstance(learner, Pipelined)
@@ -92,7 +92,7 @@ def test_the_counts_on_the_boxes_are_the_modules(backbone: str, as_released: boo
 @pytest.mark.parametrize("backbone", [MINILM, BERT_BASE, BERT_LARGE])
 def test_all_boxes_of_a_chain_are_the_whole_model(backbone: str) -> None:
     found = view(backbone)
-    models = ARCHITECTURE.models(found.request)
+    models = {one.row: one.spec for one in ARCHITECTURE.matrix(found.request).entries}
     for panel in found.panels[:3]:
         spec, frozen = models[panel.sketch.name], [b for b in panel.boxes if not b.trained]
         assert 2 * panel.stack == trained_parameters(spec)
@@ -190,7 +190,7 @@ class Watch(TorchFunctionMode):
 @pytest.mark.parametrize("nonlinearity", ["relu", "gelu", "attention"])
 def test_the_steps_of_a_cell_are_those_that_it_takes(nonlinearity: str) -> None:
     found = view_of(ARCHITECTURE, asked(MINILM))
-    spec = ARCHITECTURE.models(found.request)["cell"]
+    (spec,) = ARCHITECTURE.matrix(found.request).of("cell")
     method = PipelinedCells(wiring="plain", nonlinearity=nonlinearity, bottleneck=8)
     tiny = spec.model_copy(update={
         "method": method,

@@ -111,7 +111,7 @@ def test_a_tasks_own_panel_has_scores_and_the_standard_error_over_seeds(store: S
 def places(figure: Curves, asked: Request) -> dict[str, float | None]:
     task = figure.needed(asked)[0]
     return {
-        p.name: place_of(figure, p, figure.run(p, task, asked, 0)) for p in figure.points(asked)
+        p.name: place_of(figure, p, *figure.chain(p, task, asked, 0)) for p in figure.points(asked)
     }
 
 
@@ -139,11 +139,11 @@ def test_the_papers_scale_plans_every_published_point(
     """Figure 4: 2^0..2^9, top 1..12; section 3.3: six sizes, eight k; three seeds."""
     asked = request(figure, "paper", seeds=figure.default_seeds["paper"])
     assert len(figure.points(asked)) == points
-    assert len(figure.runs(asked)) == points * tasks * 3
+    assert len([*figure.matrix(asked).runs.values()]) == points * tasks * 3
 
 
 def test_every_standard_deviation_from_1e_7_to_1_is_planned() -> None:
-    runs = INIT.runs(request(INIT, "paper", seeds=3))
+    runs = [*INIT.matrix(request(INIT, "paper", seeds=3)).runs.values()]
     assert {run.task.name for run in runs} == {"cola", "mnli"}
     deviations = sorted({getattr(run.method, "init_std", 0.0) for run in runs})
     assert deviations == pytest.approx([10.0**-n for n in range(7, -1, -1)])
@@ -156,22 +156,22 @@ def test_the_runs_of_a_small_scale_are_those_of_the_glue_table() -> None:
     """So a store that holds Houlsby-1 has some of the points."""
     asked = request(GLUE, "reduced", tasks=("mrpc",))
     table = Request("Houlsby-1", "reduced", 1, tasks=("mrpc",))
-    keys = {run_key(run) for run in TABLES["Houlsby-1"].runs(table)}
+    keys = {run_key(run) for run in TABLES["Houlsby-1"].matrix(table).runs.values()}
     shared = [
         point.name
         for point in GLUE.points(asked)
-        if run_key(GLUE.run(point, "mrpc", asked, 0)) in keys
+        if run_key(*GLUE.chain(point, "mrpc", asked, 0)) in keys
     ]
     assert shared == ["Adapters, size 8", "Adapters, size 64", FULL]
-    at_default = INIT.run(Point(SIZED, "", 1e-2), "cola", request(INIT, "paper"), 0)
-    size = GLUE.run(Point(SIZED, "", 64), "cola", request(GLUE, "paper"), 0)
-    assert run_key(at_default) == run_key(size)
+    at_default = INIT.chain(Point(SIZED, "", 1e-2), "cola", request(INIT, "paper"), 0)
+    size = GLUE.chain(Point(SIZED, "", 64), "cola", request(GLUE, "paper"), 0)
+    assert run_key(*at_default) == run_key(*size)
 
 
 def test_the_17_tasks_have_the_epochs_of_table_4() -> None:
     asked = request(EXTRA, "paper")
     epochs = {
-        (task, series): EXTRA.run(Point(series, "", value), task, asked, 0).recipe.epochs
+        (task, series): EXTRA.chain(Point(series, "", value), task, asked, 0)[0].recipe.epochs
         for task in ("us-economic", "sms-spam")
         for series, value in ((SIZED, 8), (FULL, None))
     }
@@ -182,13 +182,21 @@ def test_the_17_tasks_have_the_epochs_of_table_4() -> None:
 
 
 def test_squad_is_read_as_berts_code_reads_it_and_scored_by_the_best_span() -> None:
-    run = SQUAD.runs(request(SQUAD, "paper", data_revisions={"squad1": None}))[0]
+    run = next(
+        iter(SQUAD.matrix(request(SQUAD, "paper", data_revisions={"squad1": None})).runs.values())
+    )
     document = run.task.model_dump()
     assert (document["name"], document["source"], document["train"]) == (
         "squad1", "squad", "train",
     )  # fmt: skip
     assert (document["max_length"], document["stride"]) == (384, 128)
-    small = SQUAD.runs(request(SQUAD, "reduced", data_revisions={"squad1": "sha256:0"}))[0].task
+    small = next(
+        iter(
+            SQUAD.matrix(
+                request(SQUAD, "reduced", data_revisions={"squad1": "sha256:0"})
+            ).runs.values()
+        )
+    ).task
     assert isinstance(small, SquadTask)
     assert (small.train_rows, small.evaluation_rows, small.revision) == (2_000, 500, "sha256:0")
     assert SQUAD.scored("squad1", request(SQUAD, "reduced")).protocol == "legacy/best-span"
@@ -199,7 +207,7 @@ def test_what_the_user_sets_by_hand_reaches_every_run() -> None:
         GLUE, "reduced", seeds=2, tasks=("rte",), bottleneck=5, epochs=7, learning_rate=0.25,
         train_rows=9, as_released=True, backbone=bert("b", "B", None, layers=2, hidden=8),
     )  # fmt: skip
-    points, runs = GLUE.points(asked), GLUE.runs(asked)
+    points, runs = GLUE.points(asked), [*GLUE.matrix(asked).runs.values()]
     assert [p.name for p in points] == [
         "Adapters, size 5", "Top layers, top layer", "Top layers, top 2 layers", NORMS, FULL,
     ]  # fmt: skip
@@ -212,7 +220,7 @@ def test_what_the_user_sets_by_hand_reaches_every_run() -> None:
 
 def test_a_method_is_no_choice_of_these_figures() -> None:
     with pytest.raises(ReproError, match="leave --method out"):
-        GLUE.runs(request(GLUE, method="houlsby"))
+        [*GLUE.matrix(request(GLUE, method="houlsby")).runs.values()]
 
 
 def test_accuracy_is_scored_but_for_the_regression() -> None:

@@ -15,7 +15,7 @@ from repro.papers.adaptable_adapters.data import ONE, SHOWN
 from repro.papers.adaptable_adapters.tables import TASKS
 from repro.papers.request import Request
 from repro.report.captions import caption
-from repro.report.counted import copy_counts, count_missing, read_count, to_count
+from repro.report.counted import count_files, count_missing, read_count, to_count
 from repro.report.view import TableView, view_table
 from repro.store import Store
 
@@ -43,7 +43,7 @@ def counts(view: TableView, task: str) -> list[Any]:
 def test_generated_rows_are_counted_and_nothing_is_trained(store: Store) -> None:
     """100 rows, of which a quarter is set aside, and 40 to score, as the setting says."""
     request = asked()
-    assert ONE.runs(request) == []
+    assert [*ONE.matrix(request).runs.values()] == []
     assert count_missing(ONE, request, store) == []
     view = view_table(ONE, request, store)
     assert view.complete
@@ -78,14 +78,14 @@ def test_without_counting_there_are_gaps_and_no_data_is_read(
     assert not view.complete
 
 
-def test_counts_are_kept_and_copied(
+def test_counts_are_kept_and_packed(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = asked()
     count_missing(ONE, request, store)
     monkeypatch.setattr("repro.tasks.glue.sources.task_rows", lambda task: pytest.fail("read"))
     assert count_missing(ONE, request, store) == []
-    copy_counts(ONE, request, store, tmp_path / "copy")
+    store.pack([], tmp_path / "copy" / "one.jsonl.xz", count_files(ONE, request, store))
     copied = view_table(ONE, request, Store(tmp_path / "copy"))
     assert counts(copied, "QQP") == [75, 25, 40]
 

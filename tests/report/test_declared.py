@@ -18,12 +18,13 @@ from request_samples import made
 from run_samples import changed
 
 from repro.cli.requests import make_request
+from repro.papers.matrix import Behind, Chain
 from repro.papers.registry import TABLES
 from repro.papers.request import OPTIONS, Request
 from repro.papers.tables import Row, Score, Table
 from repro.report.captions import caption
 from repro.report.cells import Cell
-from repro.report.declared import Behind, settings_differ
+from repro.report.declared import settings_differ
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec, run_key
 from repro.spec.backbones import KNOWN, MINILM
@@ -52,7 +53,7 @@ def as_printed(spec: RunSpec, epoch: int, metric: str, group: str) -> float:
 
 def store_as_printed(store: Store, table: Table, asked: Request) -> TableView:
     """Every run of the row, scored as printed, and the table of them."""
-    for spec in table.runs(asked):
+    for spec in table.matrix(asked).runs.values():
         fake_results.store_result(store, spec, as_printed)
     return view_table(table, asked, store)
 
@@ -103,7 +104,7 @@ def test_the_artefacts_own_runs_match(store: Store) -> None:
 def test_an_option_that_changes_runs_leaves_nothing_to_compare(store: Store, option: str) -> None:
     value, said = CHANGES[option]
     asked = make_request(ONE_ROW, "paper", seeds=SEEDS, **{option: value})
-    declared = ONE_ROW.runs(asked.declared())
+    declared = [*ONE_ROW.matrix(asked.declared()).runs.values()]
     if option == "precision" and declared[0].recipe.precision == "fp32":
         pytest.fail("name the other precision")
     table = store_as_printed(store, ONE_ROW, asked)
@@ -117,7 +118,7 @@ def test_printed_layers_are_a_reading_that_the_caption_names(store: Store) -> No
     (row,) = [row for row in TABLES["AA-2"].rows if row.name == "Low-data-100 / AA-focused^uni"]
     table = replace(TABLES["AA-2"], rows=(row,))
     asked = fake_glue.request("AA-2", "paper", tasks=("rte",), published_layers=True)
-    for spec in table.runs(asked):
+    for spec in table.matrix(asked).runs.values():
         fake_glue.store_run(store, spec)
     found = view_table(table, asked, store)
     assert cell(found, row.name, "RTE").verdict == "SINGLE"
@@ -188,7 +189,7 @@ def first_of_each_method(table: Table) -> list[RunSpec]:
     found: dict[str, RunSpec] = {}
     for row in table.trained:
         column = (table.scores or table.columns)[0]
-        for spec in table.cell_runs(row, column, asked)[:1]:
+        for spec in table.matrix(asked).of(row.name, column.name)[:1]:
             found.setdefault(spec.method.kind, spec)
     return list(found.values())
 
@@ -220,7 +221,7 @@ def test_another_kind_of_method_or_task_is_named_without_its_fields() -> None:
 
 
 def test_another_seed_is_the_same_run() -> None:
-    spec = ONE_ROW.runs(Request("ResAdapters-1", "paper", 1))[0]
+    spec = next(iter(ONE_ROW.matrix(Request("ResAdapters-1", "paper", 1)).runs.values()))
     assert settings_differ(Behind([changed(spec, ("seed",), 99)]), Behind([spec])) == ""
 
 
@@ -231,18 +232,22 @@ def test_each_field_turns_a_match_into_a_number_that_is_not_compared(store: Stor
     one = Request("ResAdapters-1", "paper", 1, data_revisions={"squad2": None})
 
     def judged(change: Callable[[RunSpec], RunSpec], asked: Request = one) -> Cell:
-        def cell_runs(row: Row, column: Any, request: Request) -> list[RunSpec]:
-            specs = ONE_ROW.cell_runs(row, column, request)
-            return [change(spec) for spec in specs] if request == asked else specs
+        def chains(row: Row, column: Any, request: Request) -> list[Chain]:
+            specs = ONE_ROW.matrix(request).of(row.name, column.name)
+            return [(change(spec) if request == asked else spec,) for spec in specs]
 
-        table = replace(ONE_ROW, columns=(column,), cell_runs=cell_runs)
+        table = replace(ONE_ROW, columns=(column,), chains=chains)
         return store_as_printed(store, table, asked).rows[0].cells[0]
 
     five = replace(one, seeds=SEEDS)
     assert judged(lambda spec: spec, five).verdict == "MATCH"
     assert judged(lambda spec: changed(spec, ("seed",), spec.seed + 50), five).verdict == "MATCH"
     assert judged(lambda spec: spec).verdict == "SINGLE"
-    tried = [(path, values) for path, values in leaves(ONE_ROW.runs(one)[0]) if path != "seed"]
+    tried = [
+        (path, values)
+        for path, values in leaves(next(iter(ONE_ROW.matrix(one).runs.values())))
+        if path != "seed"
+    ]
     assert len(tried) > 40
     for path, values in tried:
         if path in ("scale", "parents", *KINDS):
@@ -281,7 +286,7 @@ def test_a_mean_over_columns_is_of_the_runs_of_all(store: Store) -> None:
     table = replace(TABLES["AA-2"], rows=(row,))
     for epochs, verdict in ((None, "SINGLE"), (1, "NOT COMPARABLE")):
         asked = fake_glue.request("AA-2", "paper", epochs=epochs)
-        for spec in table.runs(asked):
+        for spec in table.matrix(asked).runs.values():
             fake_glue.store_run(store, spec)
         found = cell(view_table(table, asked, store), row.name, "Avg")
         assert found.verdict == verdict
@@ -302,17 +307,16 @@ def test_a_word_about_a_model_set_by_hand_is_not_compared(store: Store) -> None:
 
 def test_a_parent_of_other_settings_is_named() -> None:
     table = TABLES["Hyperformer-2"]
-    row, column = table.rows[-1], table.scores[0]
-    plain = Request(table.id, "paper", 1)
+    plain = table.matrix(Request(table.id, "paper", 1))
+    of_cell = plain.behind((table.rows[-1].name, table.scores[0].name))
 
     def behind(change: Callable[[RunSpec], RunSpec]) -> Behind:
-        assert table.parents is not None
-        parents = {run_key(run): change(run) for run in table.parents(row, column, plain)}
+        parents = {run_key(run): change(run) for run in of_cell.needed}
         runs = [
             run.model_copy(
                 update={"parents": {r: run_key(parents[k]) for r, k in run.parents.items()}}
             )
-            for run in table.cell_runs(row, column, plain)
+            for run in of_cell.runs
         ]
         return Behind(runs, list(parents.values()))
 
@@ -344,7 +348,7 @@ def lock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Contents], None]:
 def judged(store: Store, read: Contents) -> Cell:
     """The first cell of five runs that say that they have read this."""
     made = fake_results.request(scale="paper", seeds=SEEDS)
-    for spec in ONE_ROW.runs(made):
+    for spec in ONE_ROW.matrix(made).runs.values():
         fake_results.store_result(store, spec, as_printed, read=read)
     return view_table(ONE_ROW, made, store).rows[0].cells[0]
 
@@ -404,8 +408,8 @@ def test_the_parents_of_a_run_are_verified_too(store: Store) -> None:
     row, column = table.rows[-1], table.scores[0]
     assert isinstance(column, Score)
     asked = fake_written.request("Hyperformer-2")
-    assert table.parents is not None
-    parents, runs = table.parents(row, column, asked), table.cell_runs(row, column, asked)
+    behind = table.matrix(asked).behind((row.name, column.name))
+    parents, runs = behind.needed, behind.runs
     one = replace(table, rows=(row,), columns=(column,))
     for spec in [*parents, *runs]:
         fake_written.store_run(store, spec, lambda *_: 80.0)

@@ -157,7 +157,7 @@ def test_without_runs_the_panels_name_the_command(store: Store) -> None:
 
 def test_a_failed_parent_is_the_reason(store: Store) -> None:
     asked = request()
-    trained, _ = FIGURE.chains(asked)[0]
+    trained, _ = [*FIGURE.matrix(asked).runs.values()][:2]
     key = run_key(trained)
     store.record_failure(key, trained, "diverged", "The loss was not finite at step 3.", "log")
     absent = view_of(FIGURE, asked, store).panels[1].absent
@@ -290,30 +290,30 @@ def test_the_alternative_text_names_the_extremes(store: Store) -> None:
 
 
 def test_the_child_is_its_parent_but_for_the_method() -> None:
-    trained, ablated = FIGURE.chains(request())[0]
+    trained, ablated = [*FIGURE.matrix(request()).runs.values()][:2]
     assert isinstance(ablated.method, AblatedSpans)
     assert ablated.parents == {"trained": run_key(trained)}
     same = {"method": trained.method, "parents": {}, "sources": trained.sources}
     assert ablated.model_copy(update=same) == trained
-    assert FIGURE.runs(request(seeds=2))[:2] == [trained, ablated]
+    assert [*FIGURE.matrix(request(seeds=2)).runs.values()][:2] == [trained, ablated]
 
 
 def test_the_model_that_is_assumed_says_so_and_another_can_be_asked_for() -> None:
     asked, chosen = request(), request(method="3-shared", layers=6)
     assert FIGURE.method(asked) == "not-shared"
-    assert "not stated" in FIGURE.chains(asked)[0][1].sources["parents"].citation
-    assert "--method" in FIGURE.chains(chosen)[0][1].sources["parents"].citation
-    keys = [run_key(spec) for a in (asked, chosen) for spec in FIGURE.runs(a)]
+    assert "not stated" in [*FIGURE.matrix(asked).runs.values()][:2][1].sources["parents"].citation
+    assert "--method" in [*FIGURE.matrix(chosen).runs.values()][:2][1].sources["parents"].citation
+    keys = [run_key(spec) for a in (asked, chosen) for spec in [*FIGURE.matrix(a).runs.values()]]
     assert all(a != b for a, b in itertools.combinations(keys, 2))
 
 
 @pytest.mark.parametrize("asked", [{"method": "full-fine-tuning"}, {"tasks": ("sst2",)}])
 def test_what_the_figure_cannot_draw_is_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(UnknownName, match="of this figure called"):
-        FIGURE.runs(request(**asked))
+        [*FIGURE.matrix(request(**asked)).runs.values()]
 
 
 def test_every_adapter_model_can_be_drawn_at_twelve_layers() -> None:
     for method in FIGURE.methods:
         for task in FIGURE.tasks:
-            assert len(FIGURE.runs(request(12, task, method=method))) == 2
+            assert len([*FIGURE.matrix(request(12, task, method=method)).runs.values()]) == 2

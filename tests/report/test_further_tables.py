@@ -36,7 +36,7 @@ def cell(table: TableView, row: str, column: str) -> Cell:
 
 
 def adapters(asked: Request, task: str) -> list[RunSpec]:
-    specs = TABLES["Houlsby-2"].runs(asked)
+    specs = [*TABLES["Houlsby-2"].matrix(asked).runs.values()]
     return [s for s in specs if isinstance(s.method, BottleneckAdapters) and s.task.name == task]
 
 
@@ -90,7 +90,7 @@ def test_an_average_that_is_cut_is_told(store: Store) -> None:
 
 def test_an_average_waits_for_all_tasks(store: Store) -> None:
     asked = request("3-shared-3")
-    specs = TABLES["3-shared-3"].runs(asked)
+    specs = [*TABLES["3-shared-3"].matrix(asked).runs.values()]
     for spec in specs:
         if spec.task.name != "airline":
             store_run(store, spec, lambda *_: 70.0)
@@ -189,7 +189,7 @@ def test_whole_layers_give_the_printed_share_of_variable_fine_tuning(store: Stor
     asked = request("Houlsby-2", "paper", learning_rate=1e-4)
     # of the numbers tried, e.g. 12 + 8 x 5 + 8 x 7 = 108 of 17 x 12 layers
     chosen: dict[str, int] = dict(zip(HOULSBY, [12, *[5] * 8, *[7] * 8], strict=True))
-    for spec in TABLES["Houlsby-2"].runs(asked):
+    for spec in TABLES["Houlsby-2"].matrix(asked).runs.values():
         if isinstance(spec.method, TopLayers):
             best = spec.method.layers == chosen[spec.task.name]
             store_run(store, spec, lambda *_, best=best: 90.0 if best else 60.0)
@@ -214,7 +214,7 @@ def test_whole_layers_give_the_printed_share_of_variable_fine_tuning(store: Stor
 
 
 def test_the_paper_scale_is_the_whole_sweep() -> None:
-    specs = TABLES["Houlsby-2"].runs(request("Houlsby-2", "paper", seeds=3))
+    specs = [*TABLES["Houlsby-2"].matrix(request("Houlsby-2", "paper", seeds=3)).runs.values()]
     # rates x (fine-tuning + top layers + sizes) x seeds x tasks, section 3.3
     assert len(specs) == 4 * (1 + 8 + 6) * 3 * 17
     tops = {s.method.layers for s in specs if isinstance(s.method, TopLayers)}
@@ -229,7 +229,7 @@ def test_epochs_are_those_of_table_4(name: str) -> None:
     asked = request("Houlsby-2", "paper", tasks=(name,))
     title = next(facts.title for known, facts in TEXTS.items() if known == name)
     printed = load_published("houlsby", "H19-T4")
-    for spec in TABLES["Houlsby-2"].runs(asked):
+    for spec in TABLES["Houlsby-2"].matrix(asked).runs.values():
         adapted = isinstance(spec.method, BottleneckAdapters)
         column = "Epochs (Adapters)" if adapted else "Epochs (Fine-tune)"
         assert spec.recipe.epochs == printed[title, column, "epochs"].value
@@ -238,7 +238,11 @@ def test_epochs_are_those_of_table_4(name: str) -> None:
 
 
 def test_more_layers_than_the_encoder_has_are_left_out() -> None:
-    specs = TABLES["Houlsby-2"].runs(request("Houlsby-2", "reduced", tasks=("airline",)))
+    specs = [
+        *TABLES["Houlsby-2"]
+        .matrix(request("Houlsby-2", "reduced", tasks=("airline",)))
+        .runs.values()
+    ]
     assert all(s.method.layers <= 6 for s in specs if isinstance(s.method, TopLayers))
 
 
@@ -248,7 +252,9 @@ def test_a_task_that_is_not_here_is_a_gap_with_its_reason(store: Store) -> None:
     table = view(store, asked)
     assert cell(table, "Adapters", "Crowdflower political message").reason == why
     assert f"Crowdflower political message: gap, {why}." in notes(table)
-    assert "political-message" not in {s.task.name for s in TABLES["Houlsby-2"].runs(asked)}
+    assert "political-message" not in {
+        s.task.name for s in TABLES["Houlsby-2"].matrix(asked).runs.values()
+    }
 
 
 def test_what_is_printed_only_is_neither_wanted_nor_a_gap(store: Store) -> None:
@@ -264,7 +270,7 @@ def test_what_is_printed_only_is_neither_wanted_nor_a_gap(store: Store) -> None:
 @pytest.mark.parametrize("name", ["Houlsby-2", "3-shared-3"])
 @pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
 def test_every_value_of_a_run_has_a_source(name: str, scale: Scale) -> None:
-    for spec in TABLES[name].runs(request(name, scale, tasks=("airline",))):
+    for spec in TABLES[name].matrix(request(name, scale, tasks=("airline",))).runs.values():
         parts = {"task": spec.task, "method": spec.method, "recipe": spec.recipe}
         wanted = {f"{n}.{f}" for n, part in parts.items() for f in identity_fields(part)}
         assert wanted | {"backbone"} <= spec.sources.keys()
@@ -275,7 +281,7 @@ def test_every_value_of_a_run_has_a_source(name: str, scale: Scale) -> None:
 def test_what_is_set_by_hand_leaves_nothing_to_sweep() -> None:
     by_hand = {"epochs": 2, "learning_rate": 1e-3, "bottleneck": 16, "train_rows": 100}
     asked = request("Houlsby-2", "paper", tasks=("airline",), as_released=True, **by_hand)
-    specs = TABLES["Houlsby-2"].runs(asked)
+    specs = [*TABLES["Houlsby-2"].matrix(asked).runs.values()]
     assert {(s.recipe.epochs, s.recipe.learning_rate) for s in specs} == {(2, 1e-3)}
     assert {task_of(s).train_rows for s in specs} == {100}
     (adapted,) = (s.method for s in specs if isinstance(s.method, BottleneckAdapters))
@@ -378,7 +384,7 @@ def test_the_difference_is_fine_tuning_minus_features(store: Store) -> None:
 
 def test_the_difference_waits_for_both_rows(store: Store) -> None:
     asked = request("Peters-1", tasks=PETERS)
-    for spec in TABLES["Peters-1"].runs(asked):
+    for spec in TABLES["Peters-1"].matrix(asked).runs.values():
         if spec.method.kind == "frozen-features":
             store_run(store, spec, tuned_better)
     found = cell(view(store, asked), "BERT-base, delta", "MRPC")
@@ -396,7 +402,7 @@ def test_every_published_difference_follows_from_the_printed_scores_but_one(stor
 
 def test_the_columns_are_of_their_own_tasks_and_splits() -> None:
     asked = request("Peters-1", tasks=("sick-r", "stsb"))
-    specs = TABLES["Peters-1"].runs(asked)
+    specs = [*TABLES["Peters-1"].matrix(asked).runs.values()]
     assert {task_of(spec).name for spec in specs} == {"sick-r", "stsb"}
     columns = {c.name: (c.task, c.split, c.metric) for c in TABLES["Peters-1"].scores}
     assert columns["SICK-R"] == ("sick-r", "test", "pearson")
@@ -418,7 +424,7 @@ def test_a_validation_score_is_not_compared_with_a_printed_test_score(store: Sto
     """The 93.5 of BERT on SST-2's test rows is printed in two tables; neither is judged here."""
     peters, shared = request("Peters-1", "paper"), request("3-shared-2", "paper", tasks=("sst2",))
     for asked in (peters, shared):
-        for spec in TABLES[asked.id].runs(asked):
+        for spec in TABLES[asked.id].matrix(asked).runs.values():
             if spec.task.name in ("sst2", "sick-e"):
                 store_run(store, spec)
     tables = view(store, peters), view(store, shared)

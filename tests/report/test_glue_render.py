@@ -79,7 +79,7 @@ def test_a_printed_mean_may_be_rounded_or_cut(printed: float, mean: float, expec
 
 def test_a_row_without_all_its_columns_says_how_many_it_has(store: Store) -> None:
     asked = request()
-    for spec in TABLE.runs(asked):
+    for spec in TABLE.matrix(asked).runs.values():
         if task_of(spec).name not in ("qqp", "mnli"):
             store_run(store, spec)
     table = view(store, asked)
@@ -135,7 +135,7 @@ def test_the_caption_of_a_sweep_names_all_that_it_is_over(store: Store) -> None:
 
 def test_collapsed_cells_are_marked_and_counted(store: Store) -> None:
     asked = request(seeds=2)
-    for spec in TABLE.runs(asked):
+    for spec in TABLE.matrix(asked).runs.values():
         row = spec.method.kind == "full-fine-tuning" and spec.seed == 1
         store_run(store, spec, collapsed=row and task_of(spec).name in ("cola", "rte"))
     table = view(store, asked)

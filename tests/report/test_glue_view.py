@@ -34,7 +34,9 @@ def cell(table: TableView, row: str, column: str) -> Cell:
 def cell_runs(asked: Request, row: str, column: str) -> list[RunSpec]:
     table = TABLES[asked.id]
     found = next(found for found in table.rows if found.name == row)
-    return table.cell_runs(found, next(c for c in table.columns if c.name == column), asked)
+    return table.matrix(asked).of(
+        found.name, next(c for c in table.columns if c.name == column).name
+    )
 
 
 def size(spec: RunSpec) -> int:
@@ -82,7 +84,7 @@ def test_a_row_that_lacks_a_run_has_no_mean(store: Store, seeds: int) -> None:
     """Not even where another seed of that task is stored."""
     asked = request(seeds=seeds)
     missing = cell_runs(asked, "Ours (3-shared)", "QQP")[-1]
-    for spec in TABLE.runs(asked):
+    for spec in TABLE.matrix(asked).runs.values():
         if run_key(spec) != run_key(missing):
             store_run(store, spec)
     table = view(store, asked)
@@ -161,7 +163,7 @@ def test_an_undefined_seed_is_left_out_and_said(store: Store) -> None:
 def test_collapsed_runs_are_counted_a_row_each_once(store: Store) -> None:
     """MNLI's two columns show one run."""
     asked = request()
-    for spec in TABLE.runs(asked):
+    for spec in TABLE.matrix(asked).runs.values():
         store_run(store, spec, collapsed=task_of(spec).name == "mnli")
     for row in view(store, asked).rows:
         assert row.collapsed == 1
@@ -305,7 +307,7 @@ def test_the_share_of_size_64_is_the_printed_one_without_any_run(store: Store) -
 
 def test_a_share_that_depends_on_the_choice_waits_for_all_choices(store: Store) -> None:
     asked = request("Houlsby-1", "smoke")
-    specs = TABLES["Houlsby-1"].runs(asked)
+    specs = [*TABLES["Houlsby-1"].matrix(asked).runs.values()]
     for spec in specs:
         if task_of(spec).name != "rte":
             store_run(store, spec, by_size)

@@ -182,7 +182,7 @@ def test_captions_name_both_models_steps_and_metrics(store: Store) -> None:
 
 
 def test_runs_are_named_by_what_they_train_on_and_what_they_lack() -> None:
-    whole, *ablated = TABLES["Hyperformer-4"].runs(request("Hyperformer-4"))
+    whole, *ablated = [*TABLES["Hyperformer-4"].matrix(request("Hyperformer-4")).runs.values()]
     assert run_name(whole) == (
         "HyperFormer r32 on 8 tasks, T5-small, rate 0.0003, 65,536 steps, seed 42"
     )
@@ -194,7 +194,9 @@ def test_runs_are_named_by_what_they_train_on_and_what_they_lack() -> None:
         "HyperFormer r32 without T5's norms",
         "HyperFormer r32 without generated norm and T5's norms",
     ]
-    few = TABLES["Hyperformer-2"].runs(request("Hyperformer-2", tasks=("cb",)))[-1]
+    few = [*TABLES["Hyperformer-2"].matrix(request("Hyperformer-2", tasks=("cb",))).runs.values()][
+        -1
+    ]
     assert run_name(few).startswith("HyperFormer++ r32 on cb (250 rows), T5-base")
 
 
@@ -261,7 +263,7 @@ def test_the_share_that_is_printed_is_judged_without_a_run(
 
 def test_collapsed_runs_are_marked_in_every_cell(store: Store) -> None:
     asked = request("Hyperformer-4")
-    for spec in TABLES[asked.id].runs(asked):
+    for spec in TABLES[asked.id].matrix(asked).runs.values():
         store_run(store, spec, by_task, collapsed=isinstance(spec.task, TextToText))
     text = markdown(view(store, asked))
     assert "collapsed, writes one answer for all rows" in text

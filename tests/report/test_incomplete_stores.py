@@ -81,7 +81,7 @@ def asked(table: Table, scale: Scale) -> Request:
 def test_what_is_missing_is_a_gap(store: Store, id: str, seed: int, scale: Scale) -> None:
     table = TABLES[id]
     request = asked(table, scale)
-    specs = table.runs(request)
+    specs = [*table.matrix(request).runs.values()]
     stored = store_some(store, specs, seed)
     found = view_table(table, request, store)
     for row in found.rows:
@@ -102,9 +102,7 @@ def check(cell: Cell, row: Row, view: TableView, stored: set[str]) -> None:
     assert math.isfinite(cell.reproduced.mean)
     if isinstance(cell.column, Score) and row.select == "mean" and row.trained:
         there = [
-            spec
-            for spec in view.table.cell_runs(row, cell.column, view.request)
-            if run_key(spec) in stored
+            spec for spec in view.matrix.of(row.name, cell.column.name) if run_key(spec) in stored
         ]
         values = [value_of(spec) for spec in there]
         if row.measure == "layers":

@@ -14,11 +14,12 @@ from typing import Any
 import fake_glue
 import fake_spans
 import pytest
+from committed import committed
 from fake_results import request, runs_of, store_all, store_result
 
 from repro.errors import UnknownName
-from repro.papers.all_claims import CLAIMS
 from repro.papers.claims import Claim, Ours, Printed, Quantity, Statement
+from repro.papers.registry import CLAIMS
 from repro.papers.request import Request
 from repro.report.claim_cells import Known, Source
 from repro.report.claim_statements import on_ours
@@ -337,8 +338,8 @@ def test_a_claim_of_ones_own(store: Store) -> None:
     assert found[1].statements[0].says == "Houlsby > Ours (3-shared) + 700000"
 
 
-def test_the_committed_runs_are_judged_the_same_every_time() -> None:
-    results = Store(Path(__file__).parents[2] / "runs" / "reference")
+def test_the_committed_runs_are_judged_the_same_every_time(tmp_path: Path) -> None:
+    results = committed(tmp_path, "reference")
     first, second = judge_all(results), judge_all(results)
     assert first == second
     third = next(one for one in first if one.claim.id == "3-shared-third")

@@ -176,12 +176,9 @@ def test_tables_and_their_document_compile(store: Store, tmp_path: Path) -> None
         replace(row, row=replace(row.row, name=f"[{HOSTILE} {UNICODE}", note=HOSTILE))
         for row in shown.rows
     )
-    hostile = replace(
-        shown,
-        table=table,
-        rows=rows,
-        request=replace(shown.request, settings={"recipe.learning_rate": 0.5}),
-    )
+    asked = replace(shown.request, settings={"recipe.learning_rate": 0.5})
+    matrix = shown.table.matrix(asked)
+    hostile = replace(shown, table=table, rows=rows, matrix=matrix)
     for one in (*views, hostile):
         write_table(one, tmp_path)
     write_tex([*views, hostile], tmp_path)

@@ -34,7 +34,8 @@ def view(store: Store, scale: str, shift: float) -> TableView:
     }
     other = {"Adapter": "Attention", "Attention": "Adapter"}
     rows = {
-        run_key(table.cell_runs(row, table.columns[0], asked)[0]): row.name for row in table.rows
+        run_key(table.matrix(asked).of(row.name, table.columns[0].name)[0]): row.name
+        for row in table.rows
     }
 
     def value(spec: RunSpec, epoch: int, metric: str, group: str) -> float:

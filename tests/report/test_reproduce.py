@@ -12,8 +12,7 @@ import pytest
 from fake_results import request, runs_of, store_all, store_result
 from typer.testing import CliRunner
 
-from repro.cli.main import app
-from repro.cli.report import save_reference
+from repro.cli.main import application
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
 from repro.report.claims import judge_all
@@ -254,16 +253,6 @@ def test_a_collapsed_intact_model_stands_among_the_collapsed_rows(store: Store) 
     assert re.search(r"\| 6/6 +\| +\| intact model +\|", reproduce(store))
 
 
-def test_a_reference_store_brings_back_the_figure(store: Store, tmp_path: Path) -> None:
-    asked = fake_spans.request(layers=3)
-    fake_spans.store_chain(store, asked)
-    view = view_of(asked, store)
-    save_reference([view], store, tmp_path / "reference")
-    copy = Store(tmp_path / "reference")
-    assert saved_requests(copy) == [asked]
-    assert view_of(asked, copy) == view
-
-
 def test_the_first_screen_says_what_holds(store: Store) -> None:
     """The claims that fail on the papers' own numbers, by their arithmetic."""
     save_request(store, request())
@@ -317,22 +306,6 @@ def test_each_artefact_with_runs_shows_its_protocol(store: Store) -> None:
     ]  # fmt: skip
 
 
-def test_another_store_is_laid_out_with_the_first(tmp_path: Path) -> None:
-    first, second = Store(tmp_path / "first"), Store(tmp_path / "second")
-    save_request(first, request())
-    asked = request("ResAdapters-2", epochs=1)
-    store_all(second, asked)
-    save_request(second, asked)
-    words = ["report", "--out", str(tmp_path), "--store", str(first.root)]
-    done = CliRunner().invoke(app, [*words, "--also", str(second.root)])
-    assert done.exit_code == 0, done.output
-    text = (tmp_path / "REPRODUCE.md").read_text()
-    assert re.search(r"\| ResAdapters-1 +\| smoke +\| MiniLM-L6 \| 0/36 ", text)
-    assert re.search(r"\| ResAdapters-2 +\| smoke +\| MiniLM-L6 \| [1-9]\d*/66 ", text)
-    missing = CliRunner().invoke(app, [*words, "--also", str(tmp_path / "nowhere")])
-    assert "There is no store" in str(missing.exception)
-
-
 def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
     """What stands there of another store, or of other data, is fuller than what is found."""
     asked = request(epochs=1)
@@ -342,9 +315,9 @@ def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:
     before = {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()}
     words = ["table", "ResAdapters-1", "--scale", "smoke", "--epochs", "1", "--no-run"]
     where = ["--out", str(tmp_path), "--store", str(tmp_path / "empty")]
-    done = CliRunner().invoke(app, [*words, *where])
+    done = CliRunner().invoke(application(), [*words, *where])
     assert "keeps this table as it is" in done.stderr
     assert {path.name: path.read_text() for path in (tmp_path / "tables").iterdir()} == before
     (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").write_text("[]")
-    CliRunner().invoke(app, [*words, *where])
+    CliRunner().invoke(application(), [*words, *where])
     assert "0/36" in (tmp_path / "tables" / "ResAdapters-1.smoke.epochs-1.json").read_text()

@@ -50,19 +50,19 @@ def test_a_depth_that_one_row_cannot_have_leaves_the_other_rows(store: Store, la
 
 @pytest.mark.parametrize("layers", [6, 12])
 def test_a_depth_that_every_row_can_have_leaves_no_gap(layers: int) -> None:
-    assert THREE.shown(of_depth(layers)) is THREE
+    assert THREE.matrix(of_depth(layers)).artefact is THREE
 
 
 def test_a_table_none_of_whose_models_fits_is_refused() -> None:
     """Always null fits any encoder, and is no model of the paper's."""
     asked = squad_request(backbone=of_depth(4).backbone)
     with pytest.raises(ReproError, match="stages of 3, and this encoder has 4 layers"):
-        TABLES["ResAdapters-1"].runs(asked)
+        [*TABLES["ResAdapters-1"].matrix(asked).runs.values()]
 
 
 def test_a_value_set_by_hand_that_no_encoder_can_have_is_refused() -> None:
     with pytest.raises(ReproError, match="cannot be cut into spans of 5"):
-        THREE.runs(of_depth(12, settings={"method.span": 5}))
+        [*THREE.matrix(of_depth(12, settings={"method.span": 5})).runs.values()]
 
 
 UNI = "Low-data-100 / AA-focused^uni"
@@ -75,13 +75,13 @@ def low_data(**asked: Any) -> Request:
 def test_rows_made_from_a_task_without_data_are_gaps(store: Store) -> None:
     asked = low_data(unavailable={"qqp": "glue_qqp holds no train.jsonl.gz"})
     table = TABLES["AA-2"]
-    rows = {row.name: row for row in table.shown(asked).rows}
+    rows = {row.name: row for row in table.matrix(asked).artefact.rows}
     gaps = {name: row.gap for name, row in rows.items() if row.gap is not None}
     assert set(gaps) == {UNI, f"{UNI}, layers"}
     for gap in gaps.values():
         assert gap.reason == "it needs a run on qqp: glue_qqp holds no train.jsonl.gz"
         assert gap.wanted
-    assert all(spec.task.name == "rte" for spec in table.runs(asked))
+    assert all(spec.task.name == "rte" for spec in table.matrix(asked).runs.values())
     view = view_table(table, asked, store)
     assert not view.settled
     assert row_of(view, UNI).cells[7].reason == gaps[UNI].reason
@@ -89,19 +89,19 @@ def test_rows_made_from_a_task_without_data_are_gaps(store: Store) -> None:
 
 def test_published_layers_need_no_run_on_another_task() -> None:
     asked = low_data(unavailable={"qqp": "not here"}, published_layers=True)
-    assert TABLES["AA-2"].shown(asked).rows[4].gap is None
+    assert TABLES["AA-2"].matrix(asked).artefact.rows[4].gap is None
 
 
 def test_a_table_whose_rows_all_lack_a_parents_data_is_refused() -> None:
     asked = request("Hyperformer-2", "paper", tasks=("cb",), unavailable={"cola": "not here"})
     with pytest.raises(MissingData, match="it needs a run on cola: not here"):
-        TABLES["Hyperformer-2"].runs(asked)
+        [*TABLES["Hyperformer-2"].matrix(asked).runs.values()]
 
 
 def test_an_undefined_score_leaves_nothing_to_train(store: Store) -> None:
     """Of a model that gives every row one number, STS-B's correlations do not exist."""
     asked = request(tasks=("stsb", "cola"))
-    for spec in THREE.runs(asked):
+    for spec in THREE.matrix(asked).runs.values():
         store_run(store, spec, without_spearman, collapsed=spec.task.name == "stsb")
     view = view_table(THREE, asked, store)
     assert (view.complete, view.settled, exit_code(view, store)) == (False, True, 0)

@@ -49,8 +49,9 @@ def stored(store: Store, asked: Request, likeness: float = 1.0) -> EmbeddingsVie
 
 
 def vectors(asked: Request) -> np.ndarray[Any, Any]:
-    found = fake.drawn(FIGURE.behind(asked))
-    return np.array([found[task] for task in FIGURE.shown(asked)])
+    (spec,) = FIGURE.matrix(asked).of("")
+    found = fake.drawn(spec)
+    return np.array([found[task] for task in FIGURE.shown(spec, asked)])
 
 
 def rows_of(view: EmbeddingsView, part: str) -> list[dict[str, str]]:
@@ -77,8 +78,8 @@ def test_nothing_is_trained_that_the_table_does_not_train(
     scale: Any, method: str, width: int
 ) -> None:
     asked = request(scale, method=method)
-    known = {run_key(s) for s in TABLES[TABLE].runs(request(scale, id=TABLE))}
-    *parents, spec = FIGURE.runs(asked)
+    known = {run_key(s) for s in TABLES[TABLE].matrix(request(scale, id=TABLE)).runs.values()}
+    *parents, spec = [*FIGURE.matrix(asked).runs.values()]
     assert {run_key(one) for one in [*parents, spec]} <= known
     assert set(spec.parents.values()) == {run_key(parent) for parent in parents}
     assert method_of(spec).task_embedding == width
@@ -89,14 +90,16 @@ def test_nothing_is_trained_that_the_table_does_not_train(
 
 def test_several_seeds_are_one_run_and_the_first_is_drawn(store: Store) -> None:
     view = stored(store, request(seeds=3))
-    assert FIGURE.runs(request(seeds=3)) == FIGURE.runs(request())
+    assert [*FIGURE.matrix(request(seeds=3)).runs.values()] == [
+        *FIGURE.matrix(request()).runs.values()
+    ]
     assert "Of several seeds the first one is drawn." in notes(view)
     assert "Of several seeds the first one is drawn." not in notes(stored(store, request()))
 
 
 def test_a_method_without_embeddings_is_refused_by_name() -> None:
     with pytest.raises(UnknownName, match=r"hyperformer\+\+"):
-        FIGURE.runs(request(method="adapters"))
+        [*FIGURE.matrix(request(method="adapters")).runs.values()]
 
 
 def test_the_left_map_is_that_of_scikit_learn_with_shares_in_the_labels(store: Store) -> None:
@@ -166,7 +169,7 @@ def test_the_protocol_is_that_of_the_run_that_is_drawn() -> None:
 
 
 def test_a_failed_run_says_how_it_failed(store: Store) -> None:
-    spec = FIGURE.behind(request())
+    (spec,) = FIGURE.matrix(request()).of("")
     store.record_failure(run_key(spec), spec, "diverged", "The loss was not finite.", "log")
     (said,) = [n for n in notes(view_of(FIGURE, request(), store)) if "Not drawn" in n]
     assert said == "Not drawn: failed (diverged): The loss was not finite."
@@ -174,7 +177,7 @@ def test_a_failed_run_says_how_it_failed(store: Store) -> None:
 
 @pytest.mark.parametrize("held", [None, {"rte": [1.0] * 64}])
 def test_a_result_without_the_embeddings_is_no_figure(store: Store, held: Any) -> None:
-    store_run(store, FIGURE.behind(request()), held)
+    store_run(store, FIGURE.matrix(request()).of("")[0], held)
     view = view_of(FIGURE, request(), store)
     assert view.done == 0
     assert view.absent.startswith("no embedding is stored of sst2, cola, mrpc")
@@ -183,7 +186,7 @@ def test_a_result_without_the_embeddings_is_no_figure(store: Store, held: Any) -
 
 def test_at_the_papers_scale_a_task_without_data_is_a_gap(store: Store) -> None:
     asked = request(unavailable={"qqp": "glue_qqp/train is not in $REPRO_DATA"})
-    assert FIGURE.runs(asked) == []
+    assert [*FIGURE.matrix(asked).runs.values()] == []
     view = view_of(FIGURE, asked, store)
     assert (view.done, view.cells) == (0, 0)
     assert "no data of qqp: glue_qqp/train is not in $REPRO_DATA" in view.absent
@@ -191,14 +194,14 @@ def test_at_the_papers_scale_a_task_without_data_is_a_gap(store: Store) -> None:
 
 def test_below_it_the_others_are_trained_on_and_drawn(store: Store) -> None:
     asked = request("reduced", unavailable={"qqp": "no rows", "wnli": "never needed"})
-    (spec,) = FIGURE.runs(asked)
+    (spec,) = [*FIGURE.matrix(asked).runs.values()]
     assert isinstance(spec.task, TextToText)
     assert "qqp" not in spec.task.tasks
     view = stored(store, asked)
     assert (view.done, view.cells) == (7, 7)
     nothing = dict.fromkeys(FIGURE.tasks, "no rows")
     with pytest.raises(MissingData):
-        FIGURE.runs(request("reduced", unavailable=nothing))
+        [*FIGURE.matrix(request("reduced", unavailable=nothing)).runs.values()]
 
 
 def test_only_tasks_asked_for_are_drawn_and_three_are_too_few_for_a_map(store: Store) -> None:
@@ -211,11 +214,11 @@ def test_only_tasks_asked_for_are_drawn_and_three_are_too_few_for_a_map(store: S
 
 
 def test_equal_embeddings_have_distances_but_no_map(store: Store) -> None:
-    store_run(store, FIGURE.behind(request()), fake.alike(0.5))
+    store_run(store, FIGURE.matrix(request()).of("")[0], fake.alike(0.5))
     view = view_of(FIGURE, request(), store)
     assert {one.absent for one in view.maps} == {"all embeddings are the same"}
     assert set(view.distances.values()) == {0.0}
-    store_run(store, FIGURE.behind(request("reduced")), fake.alike(0.0))
+    store_run(store, FIGURE.matrix(request("reduced")).of("")[0], fake.alike(0.0))
     none = view_of(FIGURE, request("reduced"), store)
     assert none.distances == {}
     assert none.nearest("rte") is None
@@ -223,7 +226,7 @@ def test_equal_embeddings_have_distances_but_no_map(store: Store) -> None:
 
 
 def test_a_run_that_gives_constant_answers_is_marked(store: Store) -> None:
-    spec = FIGURE.behind(request())
+    (spec,) = FIGURE.matrix(request()).of("")
     store_run(store, spec, fake.drawn(spec), collapsed=True)
     found = view_figure(FIGURE, request(), store)
     assert found.collapsed == "HyperFormer++"

@@ -160,7 +160,7 @@ def near_published(asked: Request, below: float) -> Value:
     variants = {
         run_key(spec): found.variant
         for found in table.trained
-        for spec in table.cell_runs(found, table.columns[0], asked)
+        for spec in table.matrix(asked).of(found.name, table.columns[0].name)
     }
     printed = {
         (found.variant, column.name): cell.value
@@ -228,7 +228,7 @@ def test_nothing_is_decided_while_a_seed_is_missing(
     asked = request(scale="paper", seeds=5)
     table = TABLES[asked.id]
     lacking = next(found for found in table.trained if found.variant == variant)
-    specs = table.cell_runs(lacking, table.columns[0], asked)
+    specs = table.matrix(asked).of(lacking.name, table.columns[0].name)
     lost = {run_key(spec): kind for spec, kind in zip(specs, kinds, strict=False)}
     value = near_published(asked, 20)
     for spec in runs_of(asked):

@@ -39,7 +39,9 @@ PAGE = [
 def runs_of(asked: Request, row: str, column: str) -> list[RunSpec]:
     table = TABLES[asked.id]
     found = next(one for one in table.rows if one.name == row)
-    return table.cell_runs(found, next(c for c in table.scores if c.name == column), asked)
+    return table.matrix(asked).of(
+        found.name, next(c for c in table.scores if c.name == column).name
+    )
 
 
 def write_manifest(store: Store, asked: Request, row: str, runs: dict[str, RunSpec]) -> Path:
@@ -303,8 +305,8 @@ def test_server_scores_travel_with_the_runs(
 ) -> None:
     cli("import-scores", page(tmp_path, *PAGE), "--manifest", manifest)
     view = view_table(TABLES["3-shared-2"], request(server=True), store)
-    store.export(view.runs, tmp_path / "reference")
-    behind = Store(tmp_path / "new", fallbacks=[tmp_path / "reference"])
+    store.pack(view.runs, tmp_path / "new" / "one.jsonl.xz", {})
+    behind = Store(tmp_path / "new")
     assert cells(behind, request(server=True), ROW) == cells(store, request(server=True), ROW)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fake_glue
 import pytest
+from committed import committed
 
 from repro.report.figures.view import FigureView
 from repro.report.files import save_request, saved_requests, table_name
@@ -16,7 +17,6 @@ from repro.site.folder import write_site
 from repro.site.pages import site_files
 from repro.store import Store
 
-PROJECT = Path(__file__).parents[2]
 PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300"/>'
 Build = Callable[[Store], dict[str, bytes]]
 
@@ -50,7 +50,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 @pytest.fixture(scope="session")
 def reference(build: Build, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The site of the committed store of real runs, and of a made-up table of three seeds."""
-    store = Store(tmp_path_factory.mktemp("more"), fallbacks=[PROJECT / "runs" / "reference"])
+    store = committed(tmp_path_factory.mktemp("more"), "reference")
     asked = fake_glue.request(scale="reduced", seeds=3, tasks=("cola", "sst2"))
     fake_glue.store_table(store, asked)
     save_request(store, asked)

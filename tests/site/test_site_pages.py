@@ -145,7 +145,7 @@ def test_losses_are_drawn_where_they_are_stored(store: Store, build: Build) -> N
     key = run_key(spec)
     words = read(build(store)[f"runs/{key}.html"]).words
     assert "fewer than two steps" in words  # the made-up history has one
-    store.export([key], store.root / "copy")
+    store.pack([key], store.root / "copy" / "one.jsonl.xz", {})
     copy = Store(store.root / "copy")
     save_request(copy, request())
     assert "only scores were copied" in read(build(copy)[f"runs/{key}.html"]).words

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from repro.papers.all_claims import CLAIMS
+from repro.papers.registry import CLAIMS
 from repro.stats.claims import conclude, gap_between, judge
 
 STATEMENTS = 1, 4, 8, 26

@@ -301,23 +301,14 @@ def test_file_names_that_leave_the_folder_are_not_followed(tmp_path: Path) -> No
 def test_specs_leave_out_a_damaged_one_and_fall_back(
     tmp_path: Path, name: str, damage: Damage
 ) -> None:
-    store, lines = listening(tmp_path / "runs", tmp_path / "reference")
+    store, lines = listening(tmp_path / "runs")
     keys = [write_run(store, seed) for seed in range(3)]
-    store.export(keys[:1], tmp_path / "reference")
+    store.pack(keys[:1], tmp_path / "runs" / "one.jsonl.xz", {})
+    store, lines = listening(tmp_path / "runs")
     for key in keys[:2]:
         damage(store.root / key[:2] / key / name)
     assert store.specs() == {keys[0]: spec_of(0), keys[2]: spec_of(2)}
     assert all("is ignored" in line for line in lines)
-
-
-def test_damage_in_a_fallback_is_reported_and_left(tmp_path: Path) -> None:
-    key = write_run(Store(tmp_path / "reference"), 0)
-    flip(tmp_path / "reference" / key[:2] / key / "result.json")
-    before = tree(tmp_path)
-    store, lines = listening(tmp_path / "runs", tmp_path / "reference")
-    assert [store.read(key), store.read(key)] == [None, None]
-    assert len(lines) == 1
-    assert tree(tmp_path) == before
 
 
 def test_damage_in_a_store_that_is_read_only_is_one_line(small_disk: Path) -> None:

@@ -14,7 +14,17 @@ from typing import Any
 
 import pytest
 from store_child import STEPS
-from store_samples import FULL, Child, files_of, listening, spec_of, tree, unfinished, write_run
+from store_samples import (
+    FULL,
+    Child,
+    files_of,
+    listening,
+    spec_of,
+    tree,
+    unfinished,
+    write_run,
+    write_scores,
+)
 
 from repro.errors import StoreError
 from repro.spec import run_key
@@ -144,18 +154,15 @@ def test_kill_at_every_single_step_of_overwriting_leaves_old_or_new(tmp_path: Pa
     assert lines == []
 
 
-def test_kill_while_a_whole_run_replaces_an_export_loses_nothing(tmp_path: Path) -> None:
-    source = Store(tmp_path / "source")
-    key = write_run(source, 0)
-
-    def exported(name: str) -> Path:
-        source.export([key], tmp_path / name)
-        return tmp_path / name
-
-    names = steps_of(lambda store: write_run(store, 0), exported("whole"))
-    result = (tmp_path / "source" / key[:2] / key / "result.json").read_bytes()
+def test_kill_while_a_whole_run_replaces_one_with_fewer_files_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    key = write_scores(Store(tmp_path / "whole"), 0)
+    result = (tmp_path / "whole" / key[:2] / key / "result.json").read_bytes()
+    names = steps_of(lambda store: write_run(store, 0), tmp_path / "whole")
     for step in range(names.index("rename") - 3, len(names)):
-        root = exported(str(step))
+        root = tmp_path / str(step)
+        write_scores(Store(root), 0)
         killed_in_a_fork(partial(write_run, Store(root), 0), step)
         Store(root).sweep()
         assert result in tree(root).values(), step
@@ -193,12 +200,10 @@ def test_error_at_every_single_step_leaves_what_was_stored(tmp_path: Path, code:
 
 
 @pytest.mark.parametrize("call", ["write", "fsync"])
-def test_disk_that_fills_up_while_an_export_is_replaced_keeps_it(
+def test_disk_that_fills_up_while_a_run_with_fewer_files_is_replaced_keeps_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    source = Store(tmp_path / "source")
-    key = write_run(source, 0)
-    source.export([key], tmp_path / "runs")
+    write_scores(Store(tmp_path / "runs"), 0)
     kept = tree(tmp_path / "runs")
 
     def refuse(*_: object) -> None:

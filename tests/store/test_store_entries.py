@@ -20,13 +20,12 @@ from store_samples import (
     result_of,
     spec_of,
     tree,
-    unfinished,
     write_run,
+    write_scores,
 )
 
 from repro.errors import StoreError
 from repro.spec import run_key
-from repro.spec.identity import REVISIONS
 from repro.store import Score, Store, render
 from repro.store.served import ServedRun
 
@@ -225,101 +224,26 @@ def test_request_is_strict_json_and_the_latest_counts(tmp_path: Path) -> None:
     assert store.requests() == {"T-1": {"seeds": 3}}
 
 
-def test_fallback_is_read_after_the_root_and_never_written(tmp_path: Path) -> None:
-    reference = Store(tmp_path / "reference")
-    both, only = write_run(reference, 0, 10.0), write_run(reference, 1)
-    before = tree(tmp_path / "reference")
-    store, _ = listening(tmp_path / "runs", tmp_path / "none", tmp_path / "reference")
-    assert store.state(both) == store.state(only) == "done"
-    write_run(store, 0, 20.0)
-    run = store.read(both)
-    assert run is not None
-    assert run.result == result_of(both, 20.0)
-    assert store.keys() == sorted([both, only])
-    assert tree(tmp_path / "reference") == before
-
-
-def test_reference_store_inside_the_root_is_not_taken_for_runs(tmp_path: Path) -> None:
-    write_run(Store(tmp_path / "reference"), 0)
-    assert Store(tmp_path).keys() == []
-
-
-def test_exported_run_reads_as_done(tmp_path: Path) -> None:
-    store, lines = listening(tmp_path / "runs")
-    keys = [write_run(store, seed) for seed in range(3)]
-    store.export(keys[:2], tmp_path / "reference")
-    store.export(keys[:2], tmp_path / "reference")
-    copy = Store(tmp_path / "reference")
-    run, whole = copy.read(keys[0], verify=True), store.read(keys[0])
-    assert run is not None
-    assert whole is not None
-    assert (run.spec, run.digest, run.partial) == (whole.spec, whole.digest, True)
-    assert run.environment() == whole.environment() != {}
-    assert {path.name for path in run.path.iterdir()} == {
-        "spec.json",
-        "result.json",
-        "environment.json",
-        "MANIFEST.json",
-    }
-    assert json.loads((run.path / "MANIFEST.json").read_bytes())["partial"] is True
-    assert [copy.state(key) for key in keys] == ["done", "done", "missing"]
-    assert {path.name for path in copy.root.iterdir()} == {key[:2] for key in keys[:2]}
-    assert lines == []
-
-
-def test_export_again_follows_a_changed_result(tmp_path: Path) -> None:
-    for value in (1.0, 2.0):
-        store, lines = listening(tmp_path / str(value))
-        key = write_run(store, 0, value)
-        store.export([key], tmp_path / "reference")
-        assert lines == []
-    run = Store(tmp_path / "reference").read(key)
-    assert run is not None
-    assert run.result == result_of(key, 2.0)
-    assert not unfinished(tmp_path)
-
-
-def test_export_never_replaces_a_whole_run(tmp_path: Path) -> None:
-    store, lines = listening(tmp_path / "runs")
-    key = write_run(store, 0, 1.0)
-    write_run(Store(tmp_path / "other"), 0, 2.0)
-    before = tree(tmp_path / "other" / key[:2])
-    store.export([key], tmp_path / "other")
-    assert tree(tmp_path / "other" / key[:2]) == before
-    assert len(lines) == 1
-
-
-def test_export_of_a_missing_run_copies_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path / "runs")
-    with pytest.raises(StoreError, match=r"1 of 2 runs are not in .*abababababab"):
-        store.export([write_run(store, 0), ABSENT], tmp_path / "reference")
-    assert not (tmp_path / "reference").exists()
-
-
-def test_whole_run_takes_the_place_of_an_exported_one(tmp_path: Path) -> None:
-    store, lines = listening(tmp_path / "runs")
-    key = write_run(store, 0)
-    store.export([key], tmp_path / "copy")
-    copy, copy_lines = listening(tmp_path / "copy")
-    write_run(copy, 0)
-    run = copy.read(key, verify=True)
+def test_whole_run_takes_the_place_of_one_with_fewer_files(tmp_path: Path) -> None:
+    store, lines = listening(tmp_path)
+    key = write_scores(store, 0)
+    write_run(store, 0)
+    run = store.read(key, verify=True)
     assert run is not None
     assert set(run.files) == FULL - {"MANIFEST.json"}
-    assert lines == copy_lines == []
-    assert not (tmp_path / "copy" / "quarantine" / f"{key}-1").exists()
+    assert lines == []
+    assert not (tmp_path / "quarantine" / f"{key}-1").exists()
 
 
-def test_exported_run_with_another_result_is_kept_in_quarantine(tmp_path: Path) -> None:
-    store = Store(tmp_path / "runs")
-    key = write_run(store, 0, 1.0)
-    store.export([key], tmp_path / "copy")
-    copy, lines = listening(tmp_path / "copy")
-    write_run(copy, 0, 2.0)
-    run = copy.read(key)
+def test_run_with_fewer_files_and_another_result_is_kept_in_quarantine(tmp_path: Path) -> None:
+    store, lines = listening(tmp_path)
+    key = write_scores(store, 0, 1.0)
+    write_run(store, 0, 2.0)
+    run = store.read(key)
     assert run is not None
     assert run.result == result_of(key, 2.0)
     assert len(lines) == 1
-    kept = tmp_path / "copy" / "quarantine" / f"{key}-1" / "result.json"
+    kept = tmp_path / "quarantine" / f"{key}-1" / "result.json"
     assert kept.read_bytes() == render(result_of(key, 1.0))
 
 
@@ -335,31 +259,6 @@ def test_second_result_of_a_run_is_kept_in_quarantine(tmp_path: Path) -> None:
     assert len(lines) == 1
     kept = tmp_path / "quarantine" / f"{key}-1" / "result.json"
     assert kept.read_bytes() == render(result_of(key, 2.0))
-
-
-def test_run_of_older_revisions_is_adopted_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, target = Store(tmp_path / "a"), Store(tmp_path / "b")
-    with monkeypatch.context() as patch:
-        patch.setitem(REVISIONS, "recipe", 0)
-        key = write_run(source, 0)
-    run = source.read(key)
-    assert run is not None
-    target.adopt(run)
-    target.adopt(run)
-    assert tree(tmp_path / "b") == tree(tmp_path / "a")
-
-
-def test_damaged_file_is_not_adopted(tmp_path: Path) -> None:
-    source = Store(tmp_path / "a")
-    run = source.read(write_run(source, 0))
-    assert run is not None
-    weights = run.path / "adapter.safetensors"
-    weights.write_bytes(b"x" * weights.stat().st_size)
-    with pytest.raises(StoreError, match=r"adapter\.safetensors of run .* is damaged"):
-        Store(tmp_path / "b").adopt(run)
-    assert tree(tmp_path / "b") == {}
 
 
 def test_work_of_a_job_lies_in_the_store(tmp_path: Path) -> None:

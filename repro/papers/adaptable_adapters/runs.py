@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from repro.errors import ReproError
 from repro.papers.adaptable_adapters.setting import (
@@ -26,6 +25,7 @@ from repro.papers.adaptable_adapters.setting import (
     SWITCH,
 )
 from repro.papers.glue import POOLER, encoder, sentence_run
+from repro.papers.matrix import Chain
 from repro.papers.published import load_published
 from repro.papers.request import Request
 from repro.papers.setting import Setting, assumed, code, paper
@@ -65,10 +65,9 @@ OWN_SETTING: dict[str, Setting] = {
 }
 
 
-@lru_cache(maxsize=50_000)
 def chain_of(
     variant: str, task: str, request: Request, block: str, seed: int, large: str = BERT_LARGE
-) -> tuple[RunSpec, ...]:
+) -> Chain:
     """The run of a model on a task and a block of rows, last; before it those that it needs.
 
     `variant` is a row of Table 2 or 4, or "last N" for rationals in the last N of 24 layers.
@@ -92,9 +91,7 @@ def chain_of(
     return parent, run
 
 
-def _dropped(
-    variant: str, task: str, request: Request, block: str, seed: int, large: str
-) -> tuple[RunSpec, ...]:
+def _dropped(variant: str, task: str, request: Request, block: str, seed: int, large: str) -> Chain:
     """AdapterDrop trained once, scored with as many of the last layers as another model has."""
     (trained,) = chain_of(DROP, task, request, block, seed, large)
     (selector,) = chain_of(AA, task, request, block, SEEDS[0], large)

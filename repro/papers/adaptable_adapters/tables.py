@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from repro.papers.adaptable_adapters.claims import METRICS
 from repro.papers.adaptable_adapters.runs import (
@@ -25,9 +25,10 @@ from repro.papers.adaptable_adapters.runs import (
 from repro.papers.adaptable_adapters.setting import BLOCKS, FULL, KEPT, LOW
 from repro.papers.glue import COLLAPSE
 from repro.papers.margins import for_rows
+from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.tables import Column, Mean, Row, Score, Table, not_stated
-from repro.spec import RunSpec, Scale
+from repro.spec import Scale
 from repro.spec.backbones import BERT_BASE, BERT_LARGE
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
@@ -91,25 +92,13 @@ def _gain(block: str) -> Row:
     return Row(name, "", printed, section=block, delta=names, metric=GAIN)
 
 
-def chains(row: Row, column: Column, request: Request, large: str) -> list[tuple[RunSpec, ...]]:
+def _chains(row: Row, column: Column, request: Request, large: str) -> list[Chain]:
     """The runs behind a cell, one chain a seed, where `large` is the paper's encoder."""
     assert isinstance(column, Score)
     return [
         chain_of(row.variant, column.task, request, row.section, seed, large)
         for seed in seeds_of(request, row.section)
     ]
-
-
-def behind(large: str) -> dict[str, Any]:
-    """How a table's cells get their runs, and what these need first."""
-
-    def cell_runs(row: Row, column: Column, request: Request) -> list[RunSpec]:
-        return [chain[-1] for chain in chains(row, column, request, large)]
-
-    def parents(row: Row, column: Column, request: Request) -> list[RunSpec]:
-        return [run for chain in chains(row, column, request, large) for run in chain[:-1]]
-
-    return {"cell_runs": cell_runs, "parents": parents}
 
 
 READING = (
@@ -146,7 +135,7 @@ TWO = Table(
     columns=columns(),
     protocol="glue",
     default_seeds=SEEDS,
-    **behind(BERT_LARGE),
+    chains=partial(_chains, large=BERT_LARGE),
     also=(CHOSEN,),
     low_data=True,
     collapse=COLLAPSE,
@@ -216,6 +205,6 @@ FIVE = replace(
     title="The same with BERT-base (Adaptable Adapters, appendix A)",
     published="",
     rows=block_rows(MODELS, tuple(BLOCKS), published=False),
-    **behind(BERT_BASE),
+    chains=partial(_chains, large=BERT_BASE),
     notes=("The appendix's numbers are not known to us.", *COMMON, FULL_ONCE),
 )

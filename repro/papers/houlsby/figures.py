@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from repro.papers.curves import Curves, Mark, Point, Scored
+from repro.papers.curves import Curves, Mark, Point, Scored, alone
 from repro.papers.glue import PRINTED, encoder
 from repro.papers.houlsby.curve_runs import (
     FULL,
@@ -155,7 +155,7 @@ GLUE_CURVES = Curves(
     reference=FULL,
     default_seeds=SEEDS,
     points=trade_off(GLUE_SIZES, GLUE_TOPS),
-    run=glue_run,
+    chain=alone(glue_run),
     scored=glue_scored,
     marks=glue_marks,
     said=norm_drops,
@@ -183,7 +183,7 @@ TEXT_CURVES = Curves(
     reference=FULL,
     default_seeds=SEEDS,
     points=trade_off(TEXT_SIZES, TEXT_TOPS),
-    run=text_run,
+    chain=alone(text_run),
     scored=text_scored,
     marks=nothing,
     said=adapters_behind,
@@ -201,7 +201,7 @@ SQUAD_CURVES = Curves(
     reference=FULL,
     default_seeds=SEEDS,
     points=trade_off(SQUAD_SIZES, None),
-    run=squad_run,
+    chain=alone(squad_run),
     scored=squad_scored,
     marks=squad_marks,
     notes=(
@@ -224,7 +224,7 @@ INIT_CURVES = Curves(
     reference="",
     default_seeds=SEEDS,
     points=deviations,
-    run=init_run,
+    chain=alone(init_run),
     scored=glue_scored,
     marks=threshold_marks,
     notes=(

@@ -19,6 +19,7 @@ from repro.papers.houlsby.further_setting import (
 from repro.papers.houlsby.setting import AS_RELEASED, RELEASED_RECIPE
 from repro.papers.houlsby.tables import mean, share, total
 from repro.papers.margins import for_rows
+from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.setting import Setting, assumed, paper, width_of
 from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
@@ -50,15 +51,16 @@ def points_of(variant: str, request: Request, layers: int) -> Points:
     return points
 
 
-def runs_behind(row: Row, column: Column, request: Request) -> list[RunSpec]:
+def chains(row: Row, column: Column, request: Request) -> list[Chain]:
     """Every run that a cell is selected from: widths, then rates, then seeds."""
-    if not row.trained or not isinstance(column, Score):
+    if not isinstance(column, Score):
         return []
     layers = encoder(request, BERT_BASE, paper("section 3.3"))[0].layers
     points = points_of(row.variant, request, layers)
     every = product(points.widths, points.learning_rates, range(request.seeds))
     return [
-        run_of(row.variant, column.task, request, seed, width, rate) for width, rate, seed in every
+        (run_of(row.variant, column.task, request, seed, width, rate),)
+        for width, rate, seed in every
     ]
 
 
@@ -120,7 +122,7 @@ TWO = Table(
     ),
     protocol="texts",
     default_seeds=SEEDS,
-    cell_runs=runs_behind,
+    chains=chains,
     collapse=COLLAPSE,
     transposed=True,
     spread="sem",

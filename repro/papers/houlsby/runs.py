@@ -16,6 +16,7 @@ from repro.papers.houlsby.setting import (
     SWEPT,
     Sweep,
 )
+from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.setting import Setting, assumed, paper, width_of
 from repro.papers.tables import Column, Row, Score
@@ -48,13 +49,14 @@ def sweep_of(variant: str, request: Request) -> Sweep:
     )
 
 
-def runs_behind(row: Row, column: Column, request: Request) -> list[RunSpec]:
+def chains(row: Row, column: Column, request: Request) -> list[Chain]:
     """Every run that a cell is selected from: sizes, then rates, then epochs, then restarts."""
-    assert isinstance(column, Score)
+    if not isinstance(column, Score):
+        return []
     sweep = sweep_of(row.variant, request)
     points = product(sweep.sizes, sweep.learning_rates, sweep.epochs, range(request.seeds))
     return [
-        swept_run(row.variant, column.task, request, seed, size, rate, epochs)
+        (swept_run(row.variant, column.task, request, seed, size, rate, epochs),)
         for size, rate, epochs, seed in points
     ]
 

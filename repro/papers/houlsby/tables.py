@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from repro.papers.glue import COLLAPSE, glue_columns
-from repro.papers.houlsby.runs import ONE_SIZE, runs_behind
+from repro.papers.houlsby.runs import ONE_SIZE, chains
 from repro.papers.tables import Fact, Printed, Row, Table, Value
 from repro.spec import BottleneckAdapters, RunSpec, Scale, TopLayers
 from repro.spec.counts import adapter_modules, adapter_parameters, layer_parameters
@@ -68,7 +68,7 @@ ONE = Table(
     ),
     protocol="glue",
     default_seeds=SEEDS,
-    cell_runs=runs_behind,
+    chains=chains,
     collapse=COLLAPSE,
     notes=(
         "A cell is the best run of its sweep by the cell's own metric on validation rows. A score "

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from repro.papers.embeddings import Embeddings
 from repro.papers.hyperformer.claims import HYPER, PLUS
-from repro.papers.hyperformer.runs import BASE_T5, first_seed, mixture, parents_of, table_run
+from repro.papers.hyperformer.runs import BASE_T5, chain_of, first_seed, mixture, table_run
+from repro.papers.matrix import Chain
 from repro.papers.request import Request
-from repro.spec import RunSpec
 
 MODELS = {"hyperformer++": PLUS, "hyperformer": HYPER}
 """What a user types -> the row of Table 1, of the base size."""
 
 
-def chain(method: str, request: Request) -> list[RunSpec]:
+def chain(method: str, request: Request) -> Chain:
     """The multi-task run of Table 1, first seed, and what it needs first; the same as the table's.
 
     Raises MissingData where no task has data.
     """
     tasks = mixture(request)
     run = table_run(MODELS[method], BASE_T5, tasks[0], request, first_seed(0))
-    return [*parents_of(run, request), run]
+    return chain_of(run, request=request)
 
 
 TASK_EMBEDDINGS = Embeddings(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from repro.papers.curves import Curves, Mark, Point, Scored
 from repro.papers.hyperformer.claims import DAGGER, MULTI, PLUS, row_of
-from repro.papers.hyperformer.runs import backbone_of, first_seed, low_resource_run, pretraining
+from repro.papers.hyperformer.runs import chain_of, first_seed, low_resource_run
 from repro.papers.hyperformer.scores import PAPER, PRINTED, PROTOCOL, TEST, written
 from repro.papers.hyperformer.small import LOW_SIZES
+from repro.papers.matrix import Chain
 from repro.papers.request import Request
-from repro.spec import RunSpec
 from repro.spec.text_to_text import TEXT_TO_TEXT
 
 MULTI_BASE, DAGGER_BASE, PLUS_BASE = (
@@ -34,17 +34,11 @@ def points(request: Request) -> tuple[Point, ...]:
     )
 
 
-def run(point: Point, task: str, request: Request, index: int) -> RunSpec:
+def chain(point: Point, task: str, request: Request, index: int) -> Chain:
     """The multi-task run of a point, which scores all tasks."""
     assert point.value is not None
     model, samples = MODELS[point.series], int(point.value)
-    return low_resource_run(model, samples, request, first_seed(index))
-
-
-def first(request: Request) -> tuple[RunSpec, ...]:
-    """The tiny T5's pre-training, at smoke scale."""
-    needed = pretraining(request, backbone_of(request, "BASE")[0])
-    return () if needed is None else (needed,)
+    return chain_of(low_resource_run(model, samples, request, first_seed(index)), request=request)
 
 
 def scored(task: str, request: Request) -> Scored:
@@ -72,11 +66,10 @@ LOW_RESOURCE = Curves(
     reference="",
     default_seeds={"paper": 5, "reduced": 2, "smoke": 1},
     points=points,
-    run=run,
+    chain=chain,
     scored=scored,
     marks=nothing,
     spread="sd",
-    first=first,
     notes=(
         "The paper shows its points in a picture only, and no table of them is known to us: "
         "nothing published is drawn.",

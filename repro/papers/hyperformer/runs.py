@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from repro.errors import MissingData, ReproError
 from repro.papers.hyperformer import setting as published
 from repro.papers.hyperformer import small
 from repro.papers.hyperformer.claims import ADAPTERS, DAGGER, HYPER, MULTI, PLUS, TUNED, WHOLE
+from repro.papers.matrix import Chain
 from repro.papers.request import BOTTLENECK, Request
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.spec import Backbone, RunSpec, Scale, Source
@@ -44,7 +44,6 @@ def first_seed(index: int) -> int:
     return published.SEED + index
 
 
-@lru_cache(maxsize=10_000)
 def table_run(model: str, size: str, task: WrittenName, request: Request, seed: int) -> RunSpec:
     """The run of a row of Table 1 that scores a task: of that task alone, or of all."""
     tasks = (task,) if model in SINGLE else mixture(request)
@@ -52,7 +51,6 @@ def table_run(model: str, size: str, task: WrittenName, request: Request, seed: 
     return _run(request, size, seed, tasks, _method(model, request) | alone)
 
 
-@lru_cache(maxsize=1_000)
 def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of Table 4: HyperFormer whole, or without some of its parts.
 
@@ -68,7 +66,6 @@ def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
     return _run(request, SMALL_T5, seed, mixture(request), _fitted(HYPER, request.scale) | changed)
 
 
-@lru_cache(maxsize=10_000)
 def few_shot_chain(
     model: str, task: WrittenName, samples: int, request: Request, seed: int
 ) -> tuple[RunSpec, RunSpec]:
@@ -104,7 +101,6 @@ def few_shot_chain(
     return parent, run
 
 
-@lru_cache(maxsize=1_000)
 def low_resource_run(model: str, samples: int, request: Request, seed: int) -> RunSpec:
     """The multi-task run of a model of base size on so many rows of each task."""
     few = min(samples, request.settings.get(TRAIN_ROWS) or samples)
@@ -126,7 +122,6 @@ def pretraining(request: Request, backbone: Backbone) -> RunSpec | None:
     return _pretraining(request.scale, backbone) if backbone.id == TINY_T5 else None
 
 
-@lru_cache(maxsize=100)
 def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
     why = assumed("smoke scale: stands for a published checkpoint")
     found: Setting = {
@@ -137,10 +132,10 @@ def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
     return make_run(Request("", scale, 1), (backbone, why), whole, published.SEED)
 
 
-def parents_of(spec: RunSpec, request: Request) -> list[RunSpec]:
-    """What a run needs first beside the multi-task run that it starts from."""
-    first = pretraining(request, spec.backbone)
-    return [] if first is None else [first]
+def chain_of(*runs: RunSpec, request: Request) -> Chain:
+    """The runs, each made from the one before, after what the first one needs."""
+    first = pretraining(request, runs[0].backbone)
+    return runs if first is None else (first, *runs)
 
 
 def mixture(request: Request) -> tuple[WrittenName, ...]:

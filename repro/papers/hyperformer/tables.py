@@ -22,9 +22,9 @@ from repro.papers.hyperformer.claims import (
 from repro.papers.hyperformer.runs import (
     SINGLE,
     ablated_run,
+    chain_of,
     few_shot_chain,
     first_seed,
-    parents_of,
     table_run,
 )
 from repro.papers.hyperformer.scores import (
@@ -40,6 +40,7 @@ from repro.papers.hyperformer.scores import (
 from repro.papers.hyperformer.setting import ABLATIONS
 from repro.papers.hyperformer.small import FEW_SIZES
 from repro.papers.margins import for_rows
+from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
 from repro.spec import RunSpec, Scale, T5FineTuning, TextToText
@@ -53,59 +54,39 @@ FEW_MODELS = {"T5_BASE": MULTI, "Adapters dagger_BASE": DAGGER, "HYPERFORMER++_B
 MEAN_OF = "mean of the 11 printed numbers"
 
 
-def glue_runs(row: Row, column: Column, request: Request) -> list[RunSpec]:
-    """The runs of a cell of Hyperformer-1."""
-    assert isinstance(column, Score)
+def glue_chains(row: Row, column: Column, request: Request) -> list[Chain]:
+    """The runs of a cell of Hyperformer-1; of its parameters the model."""
     model, size = row.variant.rsplit(", ", 1)
-    return [
-        table_run(model, size, written(column.task), request, first_seed(index))
-        for index in range(request.seeds)
-    ]
+    if not isinstance(column, Score):
+        return [(_counted(model, size, request),)]
+    task, seeds = written(column.task), map(first_seed, range(request.seeds))
+    runs = [table_run(model, size, task, request, seed) for seed in seeds]
+    return [chain_of(run, request=request) for run in runs]
 
 
-def ablation_runs(row: Row, column: Column, request: Request) -> list[RunSpec]:
-    """The runs of a cell of Hyperformer-4."""
-    return [ablated_run(row.variant, request, first_seed(index)) for index in range(request.seeds)]
-
-
-def few_shot_runs(row: Row, column: Column, request: Request) -> list[RunSpec]:
-    """The runs of a cell of Hyperformer-2."""
-    return [run for _, run in _few_shot(row, column, request)]
-
-
-def few_shot_parents(row: Row, column: Column, request: Request) -> list[RunSpec]:
-    """The multi-task run of the model, and what that needs."""
-    chains = _few_shot(row, column, request)
-    found = [parent for parent, _ in chains]
-    return [first for run in found[:1] for first in parents_of(run, request)] + found
-
-
-def _few_shot(row: Row, column: Column, request: Request) -> list[tuple[RunSpec, RunSpec]]:
-    assert isinstance(column, Score)
-    samples = int(column.name.split()[-2])
-    return [
-        few_shot_chain(row.variant, written(column.task), samples, request, first_seed(index))
-        for index in range(request.seeds)
-    ]
-
-
-def glue_parents(row: Row, column: Column, request: Request) -> list[RunSpec]:
-    """The tiny T5's pre-training, at smoke scale."""
-    return parents_of(glue_runs(row, column, request)[0], request)
-
-
-def ablation_parents(row: Row, column: Column, request: Request) -> list[RunSpec]:
-    """The same."""
-    return parents_of(ablation_runs(row, column, request)[0], request)
-
-
-def glue_models(row: Row, request: Request) -> list[RunSpec]:
+def _counted(model: str, size: str, request: Request) -> RunSpec:
     """The model that a row's parameters are of: of the paper's shape at every scale."""
-    model, size = row.variant.rsplit(", ", 1)
     whole = replace(request, scale="paper", backbone=None)
     if request.scale != "paper":  # what is set by hand is for the small model
         whole = replace(whole, settings={})
-    return [table_run(model, size, PRINTED[0], whole, first_seed(0))]
+    return table_run(model, size, PRINTED[0], whole, first_seed(0))
+
+
+def ablation_chains(row: Row, column: Column, request: Request) -> list[Chain]:
+    """The runs of a cell of Hyperformer-4."""
+    runs = [ablated_run(row.variant, request, first_seed(index)) for index in range(request.seeds)]
+    return [chain_of(run, request=request) for run in runs]
+
+
+def few_shot_chains(row: Row, column: Column, request: Request) -> list[Chain]:
+    """The runs of a cell of Hyperformer-2, each after the multi-task run of its model."""
+    assert isinstance(column, Score)
+    task, samples = written(column.task), int(column.name.split()[-2])
+    found = [
+        few_shot_chain(row.variant, task, samples, request, first_seed(index))
+        for index in range(request.seeds)
+    ]
+    return [chain_of(*runs, request=request) for runs in found]
 
 
 def tasks_of(spec: RunSpec) -> int:
@@ -188,9 +169,7 @@ ONE = Table(
     ),
     protocol=PROTOCOL,
     default_seeds=SEEDS,
-    cell_runs=glue_runs,
-    parents=glue_parents,
-    models=glue_models,
+    chains=glue_chains,
     collapse=COLLAPSE,
     notes=(
         "Avg is the plain mean of the row's eleven numbers: MRPC, QQP and STS-B count twice.",
@@ -230,8 +209,7 @@ TWO = Table(
     ),
     protocol=PROTOCOL,
     default_seeds={"paper": 5, "reduced": 2, "smoke": 1},
-    cell_runs=few_shot_runs,
-    parents=few_shot_parents,
+    chains=few_shot_chains,
     also=PRINTED,
     transposed=True,
     collapse=COLLAPSE,
@@ -264,8 +242,7 @@ FOUR = Table(
     ),
     protocol=PROTOCOL,
     default_seeds=SEEDS,
-    cell_runs=ablation_runs,
-    parents=ablation_parents,
+    chains=ablation_chains,
     collapse=COLLAPSE,
     notes=(
         f"{WHOLE} is the row of Hyperformer-1: the same run. Of the others the paper prints the "

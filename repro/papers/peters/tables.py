@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from repro.papers.glue import COLLAPSE, encoder, sentence_run, word_run
 from repro.papers.margins import for_rows
+from repro.papers.matrix import Chain
 from repro.papers.peters.setting import METHODS, SLOW, SMALL
 from repro.papers.request import Request
 from repro.papers.setting import paper
@@ -25,12 +26,10 @@ ELMO_TUNED = "ELMo, fine-tuned", "ELMo / fine-tuning"
 NOT_BUILT = "not rebuilt: the published numbers are shown only"
 
 
-def runs_behind(row: Row, column: Column, request: Request) -> list[RunSpec]:
-    """The runs of a cell, one a seed; none of a row that is only printed."""
+def chains(row: Row, column: Column, request: Request) -> list[Chain]:
+    """The runs of a cell, one a seed."""
     assert isinstance(column, Score)
-    if not row.trained:
-        return []
-    return [run_of(row.variant, column.task, request, seed) for seed in range(request.seeds)]
+    return [(run_of(row.variant, column.task, request, seed),) for seed in range(request.seeds)]
 
 
 def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
@@ -84,7 +83,7 @@ ONE = Table(
     ),
     protocol="glue",
     default_seeds=SEEDS,
-    cell_runs=runs_behind,
+    chains=chains,
     collapse=COLLAPSE,
     notes=(
         "The reprint says 'test score' and names no metric. Assumed: entity F1 for NER, accuracy "

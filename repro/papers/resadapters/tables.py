@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.resadapters.setting import (
     ALL_ROWS,
@@ -110,14 +111,14 @@ def _fine_tuning(request: Request) -> Setting:
     return FULL_FINE_TUNING | small
 
 
-def cells_of_one(row: Row, column: Column, request: Request) -> list[RunSpec]:
+def chains_of_one(row: Row, column: Column, request: Request) -> list[Chain]:
     """All columns of ResAdapters-1 show the same runs."""
-    return [run_one(row.variant, request, seed) for seed in range(request.seeds)]
+    return [(run_one(row.variant, request, seed),) for seed in range(request.seeds)]
 
 
-def cells_of_two(row: Row, column: Column, request: Request) -> list[RunSpec]:
+def chains_of_two(row: Row, column: Column, request: Request) -> list[Chain]:
     """All columns of ResAdapters-2 show the same runs."""
-    return [run_two(row.variant, request, seed) for seed in range(request.seeds)]
+    return [(run_two(row.variant, request, seed),) for seed in range(request.seeds)]
 
 
 SPLITS: dict[Scale, str] = {"smoke": "generated"}
@@ -150,7 +151,7 @@ ONE = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    cell_runs=cells_of_one,
+    chains=chains_of_one,
     notes=(
         "The paper prints about 3M trained parameters for the nonlinear rows and about 7M for "
         "those with attention; the only released configuration (two stacks, bottleneck 200) has "
@@ -191,6 +192,6 @@ TWO = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    cell_runs=cells_of_two,
+    chains=chains_of_two,
     notes=("An epoch's row is that epoch of one run's history.",),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from repro.papers.glue import COLLAPSE
 from repro.papers.houlsby.further import CUT, score
 from repro.papers.tables import Mean, Row, Table
-from repro.papers.three_shared.tables import SEEDS, runs_behind
+from repro.papers.three_shared.tables import SEEDS, chains
 from repro.spec.tasks import TextName
 
 METRIC = "test accuracy %"
@@ -40,7 +40,7 @@ THREE = Table(
     ),
     protocol="texts",
     default_seeds=SEEDS,
-    cell_runs=runs_behind,
+    chains=chains,
     collapse=COLLAPSE,
     transposed=True,
     notes=(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from repro.papers.glue import COLLAPSE, glue_columns
+from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
 from repro.papers.three_shared.runs import run_of
@@ -47,16 +48,16 @@ def without_classifier(spec: RunSpec, counted: Mapping[str, int]) -> float:
     return float(sum(n for part, n in counted.items() if part != "classifier"))
 
 
-def models(row: Row, column: Column, request: Request) -> list[RunSpec]:
+def models(row: Row, column: Column, request: Request) -> list[Chain]:
     """The model of a row of 3-shared-1: of BERT-base's shape at every scale."""
     whole = replace(request, scale="paper", backbone=None)
-    return [run_of(row.variant, "cola", whole, 0)]
+    return [(run_of(row.variant, "cola", whole, 0),)]
 
 
-def runs_behind(row: Row, column: Column, request: Request) -> list[RunSpec]:
+def chains(row: Row, column: Column, request: Request) -> list[Chain]:
     """The runs of a cell of 3-shared-2."""
     assert isinstance(column, Score)
-    return [run_of(row.variant, column.task, request, seed) for seed in range(request.seeds)]
+    return [(run_of(row.variant, column.task, request, seed),) for seed in range(request.seeds)]
 
 
 ONE = Table(
@@ -85,7 +86,7 @@ ONE = Table(
     ),
     protocol="counted",
     default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
-    cell_runs=models,
+    chains=models,
     notes=(
         "What the report calls Houlsby shares one adapter between the two places of a layer; "
         "Houlsby et al. have two, and train layer norms.",
@@ -117,7 +118,7 @@ TWO = Table(
     ),
     protocol="glue",
     default_seeds=SEEDS,
-    cell_runs=runs_behind,
+    chains=chains,
     collapse=COLLAPSE,
     notes=(
         "Total is as printed: the mean of the row cut to one decimal; Mean of 9 is recomputed "

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from repro.papers.figures import Figure
+from repro.papers.matrix import Matrix
 from repro.papers.published import Published
 from repro.papers.request import Request
 from repro.papers.three_shared.figures import (
@@ -26,7 +27,7 @@ from repro.papers.three_shared.figures import (
     published_intact,
 )
 from repro.report.captions import not_comparable
-from repro.report.declared import Behind, runs_differ
+from repro.report.declared import runs_differ
 from repro.report.figures.style import (
     GAIN,
     LOSS,
@@ -40,7 +41,7 @@ from repro.report.figures.style import (
 from repro.report.figures.view import csv_of, lacking
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, why_missing
-from repro.spec import BottleneckAdapters, RunSpec, run_key
+from repro.spec import BottleneckAdapters, RunSpec
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group
 from repro.spec.tasks import GlueName
@@ -168,11 +169,12 @@ class AblationView:
 def view_of(figure: Figure, request: Request, store: Store) -> AblationView:
     """Lays the store's results beside the published grid."""
     task = figure.task(request)
-    chains = figure.chains(request)
-    keys = [run_key(chain[-1]) for chain in chains]
+    matrix = figure.matrix(request)
+    keys = list(matrix.wanted)
     found = [run for key in keys if (run := store.read(key)) is not None]
-    missing = _missing(request, store, chains, found)
-    layers = chains[0][0].backbone.layers
+    trained, ablated = (matrix.entries[place].spec for place in (0, 1))
+    missing = _missing(matrix, store, found)
+    layers = trained.backbone.layers
     drops = mean_grid([lost(run, task) for run in found])
     changes = mean_grid([_grid(run, task, RELATIVE, relative_change) for run in found])
     undefined = _undefined(found, task)
@@ -182,9 +184,9 @@ def view_of(figure: Figure, request: Request, store: Store) -> AblationView:
     return AblationView(
         figure=figure,
         request=request,
-        trained=chains[0][0],
-        ablated=chains[0][-1],
-        runs=tuple(key for chain in chains for key in map(run_key, chain) if store.read(key)),
+        trained=trained,
+        ablated=ablated,
+        runs=tuple(entry.key for entry in matrix.entries if store.read(entry.key)),
         drawn=len(found),
         collapsed=_scores(found, task, MAJORITY, INTACT).count(100.0),
         intact=_intact(found, task),
@@ -202,15 +204,10 @@ def view_of(figure: Figure, request: Request, store: Store) -> AblationView:
 
 def grids_differ(figure: Figure, request: Request, store: Store) -> str:
     """Why the grids of a request cannot be compared with the published ones; "" where they can."""
-
-    def behind(asked: Request) -> Behind:
-        chains = figure.chains(asked)
-        return Behind([c[-1] for c in chains], [run for c in chains for run in c[:-1]])
-
     task = figure.task(request)
     published, here = figure.published_rows[task], GLUE[task].evaluation[0]
     other = f"published: {published}, reproduced: {here}" if published != here else ""
-    return runs_differ(request, behind, Lookup(store)) or other
+    return runs_differ(figure.matrix(request), Lookup(store), ("", task)) or other
 
 
 def lost(run: StoredRun, task: GlueName) -> Grid:
@@ -326,18 +323,19 @@ def _depths(published: int, here: int) -> str:
     return f"the published grid has {published} layers and this encoder {here}"
 
 
-def _missing(
-    request: Request,
-    store: Store,
-    chains: Sequence[tuple[RunSpec, ...]],
-    found: Sequence[StoredRun],
-) -> str:
+def _missing(matrix: Matrix[Figure], store: Store, found: Sequence[StoredRun]) -> str:
     """Why runs are missing; a child that waits for its parent has the parent's reason."""
     stored = {run.key for run in found}
-    waiting = [chain for chain in chains if run_key(chain[-1]) not in stored]
-    absent = [next(s for s in chain if store.read(run_key(s)) is None) for chain in waiting]
+    waiting = [spec for key, spec in matrix.wanted.items() if key not in stored]
+    absent = [_first_missing(matrix, store, spec) for spec in waiting]
     why = why_missing(store, absent) if absent else ""
-    return f"{why}: {command_line(request)}" if why == "not run" else why
+    return f"{why}: {command_line(matrix.request)}" if why == "not run" else why
+
+
+def _first_missing(matrix: Matrix[Figure], store: Store, spec: RunSpec) -> RunSpec:
+    """The trained run where it is missing, else the one that switches its adapters off."""
+    (key,) = spec.parents.values()
+    return matrix.runs[key] if store.read(key) is None else spec
 
 
 def _intact(found: Sequence[StoredRun], task: GlueName) -> dict[str, float]:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.papers.activations import Activations, Curve, Digitised, Panel
+from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.report.captions import not_comparable
-from repro.report.declared import Behind, runs_differ
+from repro.report.declared import runs_differ
 from repro.report.figures.style import BASE, INK, QUIET, SMALL, WIDTH, headed
 from repro.report.figures.view import csv_of, lacking
 from repro.report.runs_found import Found, Lookup
@@ -132,19 +133,15 @@ class ActivationsView:
 
 def view_of(figure: Activations, request: Request, store: Store) -> ActivationsView:
     """Raises UnknownName or ReproError for what the figure cannot show."""
-    lookup, published = Lookup(store), figure.published()
+    matrix, lookup, published = figure.matrix(request), Lookup(store), figure.published()
     lines = tuple(
-        _line(figure, request, lookup, curve, published.get(curve))
-        for curve in figure.curves(request)
+        _line(matrix, lookup, curve, published.get(curve)) for curve in figure.curves(request)
     )
     needed: tuple[str, ...] = figure.needed(request)
     left_out = {name: why for name, why in request.unavailable.items() if name in needed}
     tasks = [task for task in needed if task not in left_out]
-
-    def behind(asked: Request) -> Behind:
-        return Behind([figure.behind(task, asked) for task in tasks])
-
-    lead, differs = figure.behind(figure.task, request), runs_differ(request, behind, lookup)
+    (lead,) = matrix.of("", figure.task)
+    differs = runs_differ(matrix, lookup, *(("", task) for task in tasks))
     return ActivationsView(figure, request, lead, lines, left_out, differs)
 
 
@@ -155,15 +152,11 @@ def own_layers(spec: RunSpec) -> Sequence[int]:
 
 
 def _line(
-    figure: Activations,
-    request: Request,
-    lookup: Lookup,
-    curve: Curve,
-    published: Digitised | None,
+    matrix: Matrix[Activations], lookup: Lookup, curve: Curve, published: Digitised | None
 ) -> Line:
-    (found,) = lookup.find([figure.behind(curve.task, request)])
-    layer = figure.placed(own_layers(found.spec)).get(curve.layer)
-    absent = request.unavailable.get(curve.task, "")
+    (found,) = lookup.find(matrix.of("", curve.task))
+    layer = matrix.artefact.placed(own_layers(found.spec)).get(curve.layer)
+    absent = matrix.request.unavailable.get(curve.task, "")
     if not absent and layer is None:
         absent = f"{found.spec.backbone.name} has too few layers"
     learned = None

@@ -154,9 +154,9 @@ def view_of(figure: Architecture, request: Request, store: Store | None = None) 
 
     Raises ReproError where the encoder asked for cannot have the cells.
     """
-    models = figure.models(request)
-    panels = tuple(_panel(sketch, models[sketch.name]) for sketch in figure.sketches)
-    return ArchitectureView(figure, request, models[figure.sketches[0].name], panels)
+    matrix = figure.matrix(request)
+    panels = tuple(_panel(sketch, *matrix.of(sketch.name)) for sketch in figure.sketches)
+    return ArchitectureView(figure, request, matrix.entries[0].spec, panels)
 
 
 def _panel(sketch: Sketch, spec: RunSpec) -> Panel:

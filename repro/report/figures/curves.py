@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said, Scored
+from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.report.captions import not_comparable, setting
-from repro.report.declared import Behind, runs_differ
+from repro.report.declared import runs_differ
 from repro.report.figures.style import rounded
 from repro.report.figures.view import csv_of
 from repro.report.files import command_line
@@ -164,8 +165,7 @@ class CurvesView:
     because of it. `runs` are the stored ones behind it.
     """
 
-    figure: Curves
-    request: Request
+    matrix: Matrix[Curves]
     lead: RunSpec
     tasks: tuple[str, ...]
     measured: tuple[Measured, ...]
@@ -173,6 +173,16 @@ class CurvesView:
     gaps: Mapping[str, tuple[Measured, ...]]
     statements: tuple[Stated, ...]
     runs: tuple[str, ...]
+
+    @property
+    def figure(self) -> Curves:
+        """What is drawn."""
+        return self.matrix.artefact
+
+    @property
+    def request(self) -> Request:
+        """What was asked for."""
+        return self.matrix.request
 
     @property
     def differs(self) -> str:
@@ -192,25 +202,23 @@ class CurvesView:
         return sum(bool(one.values) for one in self.measured)
 
 
-# The runs behind the points: all that asks the paper's figure for a run.
+# The runs behind the points.
 
 
 def view_of(figure: Curves, request: Request, store: Store) -> CurvesView:
     """Lays the store's results out as curves."""
-    tasks, points, lookup = figure.available(request), figure.points(request), Lookup(store)
+    matrix, lookup = figure.matrix(request), Lookup(store)
+    tasks, points = figure.available(request), figure.points(request)
     measured = {
-        (point, task): measure(figure, point, task, request, lookup)
-        for task in tasks
-        for point in points
+        (point, task): measure(matrix, point, task, lookup) for task in tasks for point in points
     }
     gaps: dict[str, tuple[Measured, ...]] = {}
     for one in measured.values():
         if one.reason:
             gaps[one.reason] = (*gaps.get(one.reason, ()), one)
     return CurvesView(
-        figure=figure,
-        request=request,
-        lead=figure.behind(points[0], tasks[0], request)[0],
+        matrix=matrix,
+        lead=matrix.of(points[0].name, tasks[0])[0],
         tasks=tasks,
         measured=tuple(measured.values()),
         panels=tuple(_panels(figure, request, tasks, measured)),
@@ -220,9 +228,9 @@ def view_of(figure: Curves, request: Request, store: Store) -> CurvesView:
     )
 
 
-def measure(figure: Curves, point: Point, task: str, request: Request, lookup: Lookup) -> Measured:
+def measure(matrix: Matrix[Curves], point: Point, task: str, lookup: Lookup) -> Measured:
     """What the runs behind a point have on a task, and why others are absent."""
-    specs, scored = figure.behind(point, task, request), figure.scored(task, request)
+    specs, scored = matrix.of(point.name, task), matrix.artefact.scored(task, matrix.request)
     found = lookup.find(specs)
     values, rest = [], []
     for one in found:
@@ -233,7 +241,7 @@ def measure(figure: Curves, point: Point, task: str, request: Request, lookup: L
             values.append(value)
     why = lookup.why(rest, None, COLLAPSE)
     if why == "not run":
-        why = f"not run: {command_line(request)}"
+        why = f"not run: {command_line(matrix.request)}"
     if values and rest:
         why = f"{len(values)} of {len(found)} seeds; the rest: {why}"
     stored = [one.run for one in found if one.run is not None]
@@ -246,28 +254,22 @@ def measure(figure: Curves, point: Point, task: str, request: Request, lookup: L
         collapsed=sum(bool(run.result.collapsed) for run in stored),
         runs=tuple(run.key for run in stored),
         seeds=tuple(spec.seed for spec in specs),
-        differs=_differs(figure, point, task, request, lookup) if stored else "",
+        differs=_differs(matrix, point, task, lookup) if stored else "",
     )
 
 
-def _differs(figure: Curves, point: Point, task: str, request: Request, lookup: Lookup) -> str:
+def _differs(matrix: Matrix[Curves], point: Point, task: str, lookup: Lookup) -> str:
     """Why the runs of a point are not those that the figure declares for it."""
-    if request.scale == "paper" and point not in figure.points(request.declared()):
+    if matrix.request.scale == "paper" and not matrix.declared.of(point.name, task):
         return f"{point.name} is no point of the paper's figure"
-
-    def behind(asked: Request) -> Behind:
-        return Behind(figure.behind(point, task, asked), figure.first(asked))
-
-    return runs_differ(request, behind, lookup)
+    return runs_differ(matrix, lookup, (point.name, task))
 
 
 def trained_how(view: CurvesView) -> str:
     """How the series are trained: one sentence part for all that are trained alike."""
     alike: dict[str, list[str]] = {}
     for series, points in view.figure.leads(view.request).items():
-        specs = [
-            view.figure.behind(p, task, view.request)[0] for task in view.tasks for p in points
-        ]
+        specs = [view.matrix.of(point.name, task)[0] for task in view.tasks for point in points]
         sizes = {getattr(spec.method, "size", None) for spec in specs}
         size = "" if None in sizes or len(sizes) > 1 else f"size {sizes.pop()}, "
         unsized = [spec.model_copy(update={"method": specs[0].method}) for spec in specs]

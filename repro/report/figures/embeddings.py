@@ -94,7 +94,7 @@ class EmbeddingsView:
     @property
     def cells(self) -> int:
         """Embeddings asked for; none of a run that cannot be trained here."""
-        return 0 if self.figure.lacking(self.request) else len(self.tasks)
+        return 0 if self.figure.lacking(self.lead, self.request) else len(self.tasks)
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -116,10 +116,11 @@ class EmbeddingsView:
 
 def view_of(figure: Embeddings, request: Request, store: Store) -> EmbeddingsView:
     """Raises UnknownName for a method that the figure cannot show."""
-    spec, tasks, lookup = figure.behind(request), figure.shown(request), Lookup(store)
+    (spec,), lookup = figure.matrix(request).of(""), Lookup(store)
+    tasks = figure.shown(spec, request)
     assert isinstance(spec.method, HyperFormer)
     (found,) = lookup.find([spec])
-    gaps = [f"no data of {name}: {why}" for name, why in figure.lacking(request).items()]
+    gaps = [f"no data of {name}: {why}" for name, why in figure.lacking(spec, request).items()]
     absent = "; ".join(gaps) or _absent(found, tasks, lookup)
     learned = found.run.result.embeddings if found.run is not None else None
     vectors = np.array([(learned or {})[task] for task in tasks]) if not absent else np.empty((0,))

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from repro.errors import MissingData
 from repro.spec.t5 import TextToText, WrittenName
 from repro.spec.text_to_text import SET_ASIDE, TEXT_TO_TEXT
@@ -81,6 +79,8 @@ def permutation(rows: int, seed: int) -> list[int]:
     Computed here so that no release of torch can change which rows are scored: Fisher and Yates's
     shuffle from the front, by the remainders of the 32-bit numbers of a Mersenne twister.
     """
+    import numpy as np
+
     twister = np.random.RandomState(seed % 2**32)
     numbers = twister.randint(0, 2**32, size=rows, dtype=np.uint32).tolist()
     order = list(range(rows))

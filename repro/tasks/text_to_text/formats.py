@@ -10,8 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 from repro.spec.t5 import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 
@@ -48,7 +46,7 @@ def answer_text(name: WrittenName, label: int | float, grid: Literal["0.2", "0.1
     if TEXT_TO_TEXT[name].labels:
         return str(int(label))
     steps = STEPS[grid]
-    return f"{np.round(label * steps) / steps:.1f}"
+    return f"{round(label * steps) / steps:.1f}"
 
 
 def answer_texts(name: WrittenName, grid: Literal["0.2", "0.1"]) -> tuple[str, ...]:

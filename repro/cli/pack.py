@@ -1,0 +1,39 @@
+"""`pack`: one file with the results behind every table and figure asked for. Trains nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from repro.cli import options as o
+from repro.cli.report import asked_views
+from repro.errors import ReproError
+from repro.folders import expanded
+from repro.report.counted import count_files
+from repro.report.files import request_file
+from repro.report.view import TableView
+from repro.store.bundle import SUFFIX
+from repro.words import counted
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help=f"The bundle to write: NAME{SUFFIX}.")],
+    store: o.StoreOption = None,
+) -> None:
+    """Packs spec, scores and environment of the runs behind every table and figure asked for, and
+    of their parents, into one file. A store shows the bundles in its folder behind its own runs.
+
+    Example: python -m repro pack results.jsonl.xz
+    """
+    if not file.name.endswith(SUFFIX) or file.name.startswith("."):
+        raise ReproError(f"A store reads bundles named NAME{SUFFIX}: {file.name} is no such name.")
+    results = o.open_store(store)
+    views = asked_views(results)
+    files = dict(request_file(view.request) for view in views)
+    for view in views:
+        if isinstance(view, TableView):
+            files |= count_files(view.table, view.request, results)
+    packed = results.pack({key for view in views for key in view.runs}, expanded(file), files)
+    print(f"Packed {counted(packed, 'run')} and {counted(len(views), 'request')} into {file}.")

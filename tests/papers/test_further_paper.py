@@ -1,0 +1,68 @@
+"""A paper of one CSV and one Python file, as docs/extend.md makes it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    found = re.findall(rf"```{language}\n(.*?)```", DOCUMENT, re.DOTALL)
+    assert len(found) == 1
+    return str(found[0])
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    folder = tmp_path / "my-papers" / "made_up"
+    (folder / "published").mkdir(parents=True)
+    (folder / "__init__.py").write_text(block("python"), encoding="utf-8")
+    (folder / "published" / "MU-T1.csv").write_text(block("csv"), encoding="utf-8")
+    return folder.parent
+
+
+def repro(papers: Path | str, *words: str) -> subprocess.CompletedProcess[str]:
+    store = Path(papers).parent / "store"
+    variables = os.environ | {"REPRO_PAPERS": str(papers), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "repro", *words, *(["--store", str(store)] if words[1:] else [])],
+        env=variables, cwd=store.parent, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_made_up_table_is_listed_planned_trained_and_reported(papers: Path) -> None:
+    asked = "Made-up-1", "--scale", "smoke", "--train-rows", "32", "--epochs", "1"
+    assert re.search("Made-up-1 .*RTE with adapters", repro(papers, "list").stdout)
+    assert "2 runs: 0 stored, 2 missing" in repro(papers, "plan", *asked).stdout
+    shown = repro(papers, "table", *asked)
+    assert shown.returncode == 0, shown.stderr
+    assert "Made-up et al., Table 1" in shown.stdout
+    assert "2/2" in shown.stdout
+    report = repro(papers, "report", "--out", str(papers.parent / "out"))
+    assert report.returncode == 0, report.stderr
+    assert "Made-up-1" in (papers.parent / "out" / "REPRODUCE.md").read_text(encoding="utf-8")
+
+
+def test_two_tables_of_one_id_are_refused(papers: Path) -> None:
+    (papers / "copy").mkdir()
+    text = block("python").replace('paper="made_up"', 'paper="copy"')
+    (papers / "copy" / "__init__.py").write_text(text, encoding="utf-8")
+    found = repro(papers, "list")
+    assert found.returncode == 2
+    assert found.stderr == (
+        "repro: Two tables or figures are called Made-up-1: rename one of them.\n"
+    )
+
+
+def test_a_folder_of_papers_that_is_not_there_is_named(tmp_path: Path) -> None:
+    found = repro(absent := tmp_path / "none", "list")
+    said = f"repro: REPRO_PAPERS names {absent}, which is no folder: mend or unset it.\n"
+    assert (found.returncode, found.stderr) == (2, said)
