@@ -24,7 +24,7 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize(("table", "scale", "shown"), TABLES)
 def test_an_example_of_a_table_is_the_committed_one(table: str, scale: str, shown: str) -> None:
     committed = (PROJECT / "tables" / f"{table}.{scale}.md").read_text(encoding="utf-8")
-    caption, rows, *_ = committed.split("\n\n")
+    caption, rows, *_ = committed[committed.index(f"**{table}.**") :].split("\n\n")
     said, lines = shown.split("\n\n")
     assert " ".join(said.split()) == caption.replace("**", "")
     assert lines.splitlines() == rows.splitlines(), "copy the table's lines into README.md"
@@ -32,7 +32,8 @@ def test_an_example_of_a_table_is_the_committed_one(table: str, scale: str, show
 
 @pytest.mark.parametrize(("text", "picture"), FIGURES)
 def test_the_numbers_beside_a_figure_are_those_of_its_caption(text: str, picture: str) -> None:
-    caption = (PROJECT / f"{picture}.md").read_text(encoding="utf-8")
+    page = PROJECT / "tables" / f"{picture.removeprefix('figures/')}.md"
+    caption = page.read_text(encoding="utf-8")
     numbers = re.findall(r"\d+\.\d+|\b\d+(?= layers)", text)
     assert numbers
     assert [number for number in numbers if number not in caption] == []

@@ -20,6 +20,7 @@ from repro.report.figures.kinds import view_figure
 from repro.report.figures.view import FigureView
 from repro.report.files import check_writable
 from repro.report.render import json_text
+from repro.report.reproduce import write_page
 from repro.store.store import Store
 
 
@@ -44,7 +45,7 @@ def command(
     if trained and not no_run:
         train(request, results, how.execution(asked, request.backbone), retry=retry)
     view = view_figure(figure, request, results)
-    paths = write_figure(view, out)
+    paths = [*write_figure(view, out), write_page(view, results, out)]
     sys.stdout.write(json_text(as_json(view)) if json else as_text(view, paths))
     raise typer.Exit(exit_code(view, results))
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+from rich.console import Console
+from rich.progress import track
 
 from repro.cli import options as o
 from repro.errors import ReproError
 from repro.report.figures.files import FOLDER, write_figure
-from repro.report.files import saved_requests, write_artefact, write_table, write_tex
-from repro.report.reproduce import document, view_of
-from repro.report.summary import View
+from repro.report.files import saved_requests, write_table, write_tex
+from repro.report.reproduce import view_of, write_pages
+from repro.report.summary import View, summarise
 from repro.report.view import TableView
 from repro.site.folder import check_replaceable, write_site
 from repro.store.store import Store
+
+T = TypeVar("T")
 
 
 def command(
@@ -34,9 +40,11 @@ def command(
     views = asked_views(results)
     if site is not None:
         check_replaceable(site)
-    paths = [path for view in views for path in write(view, out)]
+    drawn = tracked(views, "Writing tables and figures")
+    paths = [path for view in drawn for path in write(view, out)]
     paths += write_tex([view for view in views if isinstance(view, TableView)], out)
-    write_artefact(out / "REPRODUCE.md", document(views, results))
+    summary = summarise(views, results)
+    paths += write_pages(summary, results, out)
     folders = dict.fromkeys(("tables", FOLDER), 0)
     for path in paths:
         folders[path.parent.name] += 1
@@ -44,10 +52,17 @@ def command(
     if site is not None:
         from repro.site.pages import site_files
 
-        pages = site_files(views, results, out / FOLDER)
+        making = partial(tracked, title="Making the site")
+        pages = site_files(summary, results, out / FOLDER, making)
         write_site(site, pages)
         said.append(f"{len(pages)} files in {site}: open {site / 'index.html'}")
     print(f"Wrote {' and '.join([str(out / 'REPRODUCE.md'), *said])}.")
+
+
+def tracked(what: Sequence[T], title: str) -> Iterable[T]:
+    """Passes these on one by one, with a line of progress on a terminal's stderr."""
+    console = Console(stderr=True)
+    return track(what, title, console=console, transient=True, disable=not console.is_terminal)
 
 
 def write(view: View, folder: Path) -> list[Path]:
@@ -59,7 +74,8 @@ def write(view: View, folder: Path) -> list[Path]:
 
 def asked_views(results: Store) -> list[View]:
     """Everything that was asked for. Raises ReproError where that is nothing."""
-    views = [view_of(request, results) for request in saved_requests(results)]
+    asked = tracked(saved_requests(results), "Reading results")
+    views = [view_of(request, results) for request in asked]
     if not views:
         raise ReproError(
             f"No table or figure was asked for in the store {results.root} yet: there is nothing "

@@ -26,6 +26,7 @@ from repro.report.files import (
 )
 from repro.report.latex import latex
 from repro.report.render import as_json, csv_text, json_text, markdown
+from repro.report.reproduce import write_page
 from repro.report.view import TableView, view_table
 from repro.store.store import Store
 
@@ -79,6 +80,7 @@ def command(
         )
     else:
         write_table(view, out)
+        write_page(view, results, out)
     raise typer.Exit(exit_code(view, results))
 
 

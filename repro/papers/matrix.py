@@ -25,6 +25,10 @@ class Artefact(Protocol):
         """What a user types."""
 
     @property
+    def title(self) -> str:
+        """What it shows, with its number in the paper."""
+
+    @property
     def default_seeds(self) -> dict[Scale, int]:
         """Seeds where the user asks for no number."""
 

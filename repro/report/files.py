@@ -25,7 +25,7 @@ from repro.papers.request import (
     short_name,
 )
 from repro.report import latex
-from repro.report.render import as_json, csv_text, json_text, markdown
+from repro.report.render import as_json, csv_text, json_text
 from repro.report.view import TableView
 from repro.spec import Backbone, canonical_json
 from repro.spec.backbones import KNOWN
@@ -124,15 +124,17 @@ def _digest(text: str) -> str:
 
 
 def write_table(view: TableView, folder: Path) -> list[Path]:
-    """Writes tables/NAME.{md,csv,json,tex} where their content changed; returns the four paths."""
+    """Writes tables/NAME.{csv,json,tex} where their content changed; returns the three paths."""
     name = table_name(view.request)
     texts = {
-        "md": markdown(view),
         "csv": csv_text(view),
         "json": json_text(as_json(view)),
         "tex": latex.latex(view, name),
     }
-    return [_write(folder / "tables" / f"{name}.{ending}", text) for ending, text in texts.items()]
+    return [
+        write_changed(folder / "tables" / f"{name}.{ending}", text)
+        for ending, text in texts.items()
+    ]
 
 
 def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
@@ -140,11 +142,11 @@ def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
     path.
     """
     names = [table_name(view.request) for view in views]
-    return [_write(folder / "tables" / "repro.tex", latex.document(names))] if names else []
+    return [write_changed(folder / "tables" / "repro.tex", latex.document(names))] if names else []
 
 
-def _write(path: Path, text: str) -> Path:
-    """Writes a file where its content changed."""
+def write_changed(path: Path, text: str) -> Path:
+    """Writes a file where its content changed; returns its path."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_artefact(path, text)
     return path

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 _MARKUP = re.compile(r"\\|\*|(?<![^\W_])_|_(?![^\W_])|~(?=~)|\](?=[(\[:])|`")
 """What Markdown would take for an escape, emphasis, struck-out text, a link or code; of
 `snake_case` and an interval [0, 1] nothing.
 """
 _BRACKETS = re.compile(_MARKUP.pattern + r"|[\[\]]")
+LABEL_MARK = re.compile(r"\^(?P<high>\w+)|_(?P<low>[A-Z]{2,}|\d+)\b")
+"""What stands high or low in a row's or column's name: ^uni, _BASE."""
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
@@ -24,12 +27,30 @@ def alternative(text: str) -> str:
     return _escaped(text, _BRACKETS)
 
 
+class Markdown(str):
+    """Text that is Markdown already, so that a table does not escape it."""
+
+
+def link(text: str, target: str) -> Markdown:
+    """A link to a file, relative to the page that it stands on."""
+    return Markdown(f"[{alternative(text)}]({quote(target)})")
+
+
+def plain_label(text: str) -> str:
+    """A row's or column's name without the papers' marks: "Adapters † BASE" of "Adapters
+    dagger_BASE", "AA-focused uni" of "AA-focused^uni".
+    """
+    return LABEL_MARK.sub(r" \g<high>\g<low>", text.replace("dagger", "†"))
+
+
 def _escaped(text: str, markup: re.Pattern[str]) -> str:
     return markup.sub(r"\\\g<0>", _ENTITY.sub("&amp;", text)).replace("<", "&lt;")
 
 
 def _cell(text: str) -> str:
     """Text in a cell of a Markdown table: on one line, without a bar that would end the cell."""
+    if isinstance(text, Markdown):
+        return text
     return prose(" ".join(text.split())).replace("|", "\\|")
 
 
@@ -59,3 +80,10 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int
         + " |"
         for row in [lines[0], rule, *lines[1:]]
     ]
+
+
+def prose_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table whose cells are sentences: left-aligned and not padded."""
+    lines = [[_cell(cell) for cell in row] for row in [head, *rows]]
+    lines.insert(1, ["---"] * len(head))
+    return [f"| {' | '.join(line)} |" for line in lines]

@@ -1,7 +1,11 @@
-"""How an artefact's runs are trained, value by value: what the paper says and what is used."""
+"""How an artefact's runs are trained, value by value: what the paper says and what is used; and on
+which machines they were.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,12 +14,15 @@ from repro.papers.embeddings import Embeddings
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.tables import Table
-from repro.report.layout import markdown_table
+from repro.report.layout import prose_table
 from repro.spec import RunSpec, Source
 from repro.spec.identity import flatten, identity_fields
+from repro.store.entry import StoredRun
+from repro.words import counted, duration
 
 UNTOLD = ("seed", "scale", "backbone.revision", "task.revision", "parents")
 """Fields that say nothing of how a paper trains."""
+VERSIONS = ("python", "torch", "transformers", "tokenizers", "numpy", "cuda", "driver", "repro")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +131,7 @@ def protocol_table(request: Request) -> list[str]:
         [_named(choice), _shown(choice.paper), "" if choice.same else _shown(choice.here)]
         for choice in choices(request)
     ]
-    return markdown_table(["Field", "At the paper's scale", "Here, if another"], lines, left=3)
+    return prose_table(["Field", "At the paper's scale", "Here, if another"], lines)
 
 
 def _named(choice: Choice) -> str:
@@ -137,3 +144,40 @@ def _shown(value: Value | None) -> str:
     said = "none" if value.value is None else str(value.value)
     source = f" — {value.origin}: {value.citation}" if value.origin else ""
     return said + source
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What was trained on one device with the same versions: the seconds of each job, which may
+    train several runs together.
+    """
+
+    device: str
+    versions: str
+    seconds: tuple[float, ...]
+
+    @property
+    def work(self) -> str:
+        """2.1 h in 14 jobs."""
+        return self.total([self])
+
+    @staticmethod
+    def total(machines: Iterable[Machine]) -> str:
+        """The same of several machines together."""
+        seconds = [taken for machine in machines for taken in machine.seconds]
+        return f"{duration(math.fsum(seconds))} in {counted(len(seconds), 'job')}"
+
+
+def machines(keys: Sequence[str], read: Callable[[str], StoredRun | None]) -> list[Machine]:
+    """Where these runs were trained, one entry a device and set of versions, each job once; empty
+    where nothing was stored of it.
+    """
+    jobs: dict[tuple[str, str], dict[tuple[str, ...], float]] = {}
+    for key in keys:
+        run = read(key)
+        found = run.environment() if run is not None else {}
+        if found:
+            told = ", ".join(f"{name} {found[name]}" for name in VERSIONS if found.get(name))
+            place = str(found["device_name"]), told
+            jobs.setdefault(place, {})[tuple(found["members"])] = float(found["seconds"])
+    return [Machine(*place, tuple(done.values())) for place, done in sorted(jobs.items())]

@@ -1,4 +1,5 @@
-"""REPRODUCE.md: the summary, then every table and figure with its command.
+"""REPRODUCE.md and the pages under tables/ that it links: one of each table and figure, the claims,
+the audit, and what was run at smoke scale.
 
 The same store, the same bytes.
 """
@@ -6,131 +7,344 @@ The same store, the same bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from repro.audit.run import findings as audit
 from repro.backbones.describe import LOCAL
+from repro.papers.claims import KINDS
+from repro.papers.names import PAPERS
 from repro.papers.registry import FIGURES, TABLES
 from repro.papers.request import Request
-from repro.report.claims import judge_all
-from repro.report.figures.files import FOLDER
-from repro.report.figures.files import markdown as figure_markdown
-from repro.report.figures.kinds import view_figure
+from repro.report.figures.files import ENDINGS, FOLDER
 from repro.report.figures.view import FigureView
-from repro.report.files import command_line, table_name
-from repro.report.layout import markdown_table, prose
-from repro.report.protocol import protocol_table
+from repro.report.files import command_line, table_name, write_changed
+from repro.report.layout import (
+    Markdown,
+    alternative,
+    link,
+    plain_label,
+    prose,
+    prose_table,
+)
+from repro.report.protocol import machines, protocol_table
 from repro.report.render import markdown
 from repro.report.summary import (
+    SCALES,
+    STATUSES,
+    Summary,
     View,
-    audit_section,
-    claims_section,
-    machines,
-    verdict_counts,
-    what_holds,
+    answer,
+    collapsed,
+    contradictions,
+    decided,
+    encoder,
+    heading,
+    judged_on,
+    missing,
+    status,
+    title,
+    training_rows,
+    verdicts,
+    where,
 )
-from repro.report.view import view_table
+from repro.report.view import TableView, view_table
+from repro.stats.verdicts import MEANINGS
 from repro.store.store import Store
+from repro.words import counted
+
+if TYPE_CHECKING:
+    from repro.report.claims import JudgedClaim
 
 MOST_NAMED = 6
-"""Rows whose runs collapsed and that are named one by one."""
+"""Claims of one kind, or cells, that the first page names."""
+TABLES_FOLDER = "tables"
+CLAIMS, AUDIT, SMOKE = "claims.md", "audit.md", "smoke.md"
+BACK = "[All tables and figures](../REPRODUCE.md)."
+HOW_TO_READ = [
+    "## How to read it",
+    "",
+    "A page has the table or figure, its notes and, folded below them, its protocol (each value "
+    "with its source) and its provenance (command, machines, versions). A table shows the "
+    "published number, the reproduced one (mean ± spread over seeds), their difference and, where "
+    "they can be compared, the verdict. † marks runs that give a constant answer. Claims are "
+    "judged at paper and reduced scale only.",
+    "",
+    *prose_table(["Scale", "What is trained"], [list(one) for one in SCALES.items()]),
+    "",
+    *prose_table(["Status", "Meaning"], [list(one) for one in STATUSES.items()]),
+    "",
+    *prose_table(["Verdict", "Meaning"], [[word, said] for word, said in MEANINGS.items()]),
+    "",
+    "The rule for verdicts is in `docs/verdicts.md`. `python -m repro report` writes this file and "
+    "all pages from the stored results alone; the same results give the same bytes.",
+]
 
 
 def view_of(request: Request, store: Store) -> View:
     """The table or figure as it stands."""
     if request.id in FIGURES:
+        from repro.report.figures.kinds import view_figure  # a table needs no figure's modules
+
         return view_figure(FIGURES[request.id], request, store)
     return view_table(TABLES[request.id], request, store)
 
 
-def document(views: Sequence[View], store: Store) -> str:
-    """The whole file: what holds, one line a table and figure, then each with its protocol."""
-    claims, findings = judge_all(store), audit()
+def page_name(view: View) -> str:
+    """ResAdapters-1.reduced.md: the page in tables/, also of a figure."""
+    return f"{table_name(view.request)}.md"
+
+
+def write_pages(summary: Summary, store: Store, folder: Path) -> list[Path]:
+    """Writes REPRODUCE.md and every page that it links; returns the paths of the pages."""
+    write_changed(folder / "REPRODUCE.md", front_page(summary))
+    texts = {CLAIMS: claims_page, AUDIT: audit_page, SMOKE: smoke_page}
+    paths = [write_changed(folder / TABLES_FOLDER / n, made(summary)) for n, made in texts.items()]
+    return paths + [write_page(view, store, folder) for view in summary.views]
+
+
+def write_page(view: View, store: Store, folder: Path) -> Path:
+    """Writes the page of a table or figure where its content changed; returns its path."""
+    return write_changed(folder / TABLES_FOLDER / page_name(view), page(view, store))
+
+
+def front_page(summary: Summary) -> str:
+    """REPRODUCE.md: the answer on one screen, the index, what is missing, how to read it."""
+    root = f"{TABLES_FOLDER}/"
+    lines = ["# Do the published numbers reproduce?", ""]
+    lines += [f"- **{one.title}: {one.number}.** {prose(one.says)}" for one in answer(summary)]
+    lines += [
+        *_not_as_published(summary, root),
+        f"- **In full:** {link('claims', root + CLAIMS)} with their arithmetic, "
+        f"{link('audit', root + AUDIT)} of the printed numbers, "
+        f"{link('smoke scale', root + SMOKE)}.",
+        "",
+        "## Tables and figures",
+        "",
+        *index(summary, ("paper", "reduced"), root),
+        "",
+        "## What is missing",
+        "",
+        *(f"- {prose(one)}." for one in missing(summary) or ["Nothing"]),
+        "",
+        "## Claims that are decided",
+        "",
+        *_decided(summary, root),
+        "",
+        *HOW_TO_READ,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def index(summary: Summary, scales: Sequence[str], root: str) -> list[str]:
+    """One line a table or figure at these scales; `root` leads to the folder of the pages."""
+    rows = [
+        [
+            link(view.request.id, root + page_name(view)),
+            title(view),
+            view.request.scale,
+            encoder(view) or "—",
+            training_rows(view, summary.read) or "—",
+            status(view),
+        ]
+        for view in summary.at(*scales)
+    ]
+    if not rows:
+        return ["None yet."]
+    return prose_table(["Page", "Title", "Scale", "Encoder", "Training rows", "Status"], rows)
+
+
+def _not_as_published(summary: Summary, root: str) -> list[str]:
+    """The judged numbers that contradict the published ones."""
+    found = contradictions(summary)
+    if not found:
+        return []
+    cells = [
+        f"{link(view.request.id, root + page_name(view))}, "
+        f"{prose(plain_label(f'{row.row.name}, {cell.column.name}'))} ({str(cell.verdict).lower()})"
+        for view, row, cell in found[:MOST_NAMED]
+    ]
+    more = [f"and {len(found) - len(cells)} more"] * (len(found) > len(cells))
+    return [f"- **Not as published:** {'; '.join([*cells, *more])}."]
+
+
+def _decided(summary: Summary, root: str) -> list[str]:
+    """The claims that our runs decide, and those that the papers' own numbers contradict."""
+    groups = [
+        (what, [(claim, _judged_on(claim, summary, root)) for claim in claims])
+        for what, claims in decided(summary)
+    ]
+    false = [claim for claim in summary.claims if claim.published == "does not hold"]
+    groups += [
+        (
+            "Contradicted by the paper's own printed numbers",
+            [(claim, Markdown(prose(claim.claim.source))) for claim in false],
+        )
+    ] * bool(false)
+    lines = []
+    for what, claims in groups:
+        lines.append(f"- **{what}:**")
+        lines += [
+            f"  - {prose(PAPERS[claim.claim.paper])}: {prose(claim.claim.says)} ({reason})"
+            for claim, reason in claims[:MOST_NAMED]
+        ]
+        if len(claims) > MOST_NAMED:
+            lines.append(
+                f"  - and {len(claims) - MOST_NAMED} more in {link(CLAIMS, root + CLAIMS)}"
+            )
+    return lines or ["None yet."]
+
+
+def _judged_on(claim: JudgedClaim, summary: Summary, root: str = "") -> Markdown:
+    """Links to what a claim was judged on, each with its scale, seeds and training rows."""
+    said = [
+        f"{link(view.request.id, root + page_name(view))}, {prose(where(view, summary))}"
+        for view in judged_on(claim.artefacts, summary)
+    ]
+    return Markdown("; ".join(said) or "—")
+
+
+def smoke_page(summary: Summary) -> str:
+    """The appendix: what was run on generated data, which says nothing about the papers."""
     lines = [
-        "# Reproduced tables and figures",
+        "# Tables and figures at smoke scale",
         "",
-        *what_holds(views, claims, findings, store),
+        BACK,
         "",
-        *_overview(views),
+        "Generated data and small encoders: these runs show that every table and figure can be "
+        "trained, scored and written. Their scores say nothing about the papers; numbers of "
+        "parameters are those of the papers' models where a verdict stands beside them.",
+        "",
+        *index(summary, ("smoke",), ""),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def claims_page(summary: Summary) -> str:
+    """All claims, judged twice."""
+    lines = [
+        "# Claims of the papers",
+        "",
+        BACK,
+        "",
+        "Each is a sentence of the paper or a reading of one of its tables or figures, judged on "
+        "the printed numbers and on the runs here. `docs/claims.md` has the rule.",
         "",
     ]
-    for view in views:
-        lines += [
-            f"## {prose(table_name(view.request))}",
-            "",
-            f"    {command_line(view.request)}",
-            "",
-            f"Status: {_status(view)}. {_ran(view, store)}{_folder(view)}".rstrip(),
-            "",
-            _body(view),
-            *_protocol(view),
+    head = ["Claim", "On the printed numbers", "On the runs here", "Judged on"]
+    for paper, name in PAPERS.items():
+        rows = [
+            [
+                f"{claim.claim.says} ({KINDS[claim.claim.kind]}: {claim.claim.source})",
+                f"{claim.published}: {claim.published_detail}",
+                f"{claim.ours}: {claim.ours_detail}",
+                _judged_on(claim, summary),
+            ]
+            for claim in summary.claims
+            if claim.claim.paper == paper
         ]
-    lines += [*claims_section(claims), *audit_section(findings)]
+        lines += [f"## {name}", "", *prose_table(head, rows), ""] if rows else []
     return "\n".join(lines)
 
 
-def _protocol(view: View) -> list[str]:
-    """How it is trained, folded away: a reader opens it."""
-    if not view.runs:
-        return []
-    return [
-        "<details><summary>Protocol: what the paper says, what is used, and the source</summary>",
+def audit_page(summary: Summary) -> str:
+    """All findings, by paper."""
+    lines = [
+        "# Audit of the printed numbers",
         "",
-        *protocol_table(view.request),
+        BACK,
         "",
-        "</details>",
+        "What the published numbers say against themselves. `docs/audit.md` lists what is checked.",
         "",
     ]
-
-
-def _body(view: View) -> str:
-    if isinstance(view, FigureView):
-        return figure_markdown(view, f"{FOLDER}/")
-    return markdown(view)
-
-
-def _overview(views: Sequence[View]) -> list[str]:
-    """One line a table or figure asked for."""
-    rows = [
-        [
-            view.request.id,
-            view.request.scale,
-            view.lead.backbone.name,
-            f"{view.done}/{view.cells}",
-            ", ".join(verdict_counts(view)),
-            _collapsed(view),
+    for paper, name in PAPERS.items():
+        rows = [
+            [found.severity, found.says, found.arithmetic, found.source]
+            for found in summary.findings
+            if found.paper == paper
         ]
-        for view in views
+        head = ["Severity", "Finding", "Arithmetic", "Source"]
+        lines += [f"## {name}", "", *prose_table(head, rows), ""] if rows else []
+    return "\n".join(lines)
+
+
+def page(view: View, store: Store) -> str:
+    """A table or figure with its numbers, and below them how they came about."""
+    lines = [
+        f"# {prose(heading(view))}",
+        "",
+        f"{BACK} Files: {_files(view)}.",
+        "",
+        f"**Status:** {prose(_status(view))}",
+        "",
+        picture(view) if isinstance(view, FigureView) else markdown(view),
+        *(
+            _folded(
+                "Protocol: what the paper says, what is used here, and the source",
+                protocol_table(view.request),
+            )
+            if view.runs
+            else []
+        ),
+        *_folded("Provenance: command, runs, machines and versions", _provenance(view, store)),
     ]
-    head = ["Table", "Scale", "Encoder", "Cells reproduced", "Verdicts", "Collapsed rows"]
-    return markdown_table(head, rows, left=6)
+    return "\n".join(lines)
 
 
-def _collapsed(view: View) -> str:
-    """The rows of a table, or models of a figure, whose runs give a constant answer."""
-    if isinstance(view, FigureView):
-        return view.collapsed or "none"
-    names = [row.row.name for row in view.rows if row.collapsed]
-    if len(names) > MOST_NAMED:
-        return f"in {len(names)} of {len(view.rows)} rows"
-    return ", ".join(names) or "none"
+def _files(view: View) -> str:
+    """Links to the same numbers in other formats."""
+    figure = isinstance(view, FigureView)
+    folder, endings = (f"../{FOLDER}/", ENDINGS) if figure else ("", ("csv", "json", "tex"))
+    name = table_name(view.request)
+    return ", ".join(link(ending.upper(), f"{folder}{name}.{ending}") for ending in endings)
 
 
 def _status(view: View) -> str:
-    return "complete" if view.complete else f"incomplete, {view.done} of {view.cells} cells"
+    """Complete, 36 of 36 cells: 30 not comparable. Collapsed: ..."""
+    found = verdicts([view], counts=True) + verdicts([view], counts=False)
+    said = [f"{found[word]} {word.lower()}" for word in MEANINGS if found[word]]
+    text = f"{status(view)}, {view.done} of {counted(view.cells, 'cell')}"
+    text += f": {', '.join(said)}." if said else "."
+    rows = collapsed(view)
+    return text + (f" Constant answers (†): {rows}." if rows else "")
 
 
-def _folder(view: View) -> str:
-    """Where a local model's folder has to be, should more be trained with it."""
+def picture(view: FigureView) -> str:
+    """The picture with its caption and notes."""
+    picture = quote(f"../{FOLDER}/{table_name(view.request)}.png")
+    lines = [
+        f"![{alternative(view.alternative)}]({picture})",
+        "",
+        f"**{view.id}.** {prose(view.caption)}",
+        "",
+        *(f"- {prose(note)}" for note in view.notes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines that a reader opens."""
+    return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""]
+
+
+def _provenance(view: View, store: Store) -> list[str]:
+    """What asks for it again, how many runs are behind it, and where they were trained."""
+    lines = [f"    {command_line(view.request)}", ""]
     backbone = view.lead.backbone
-    if backbone.id != LOCAL:
-        return ""
-    return (
-        f" The encoder {prose(backbone.name)} is a model folder ({backbone.revision}): to train "
-        "more with it, set REPRO_MODELS to the folder that holds it; what is stored is shown "
-        "without it."
-    )
-
-
-def _ran(view: View, store: Store) -> str:
-    """On what the runs were trained, and for how long; jobs are counted once."""
-    return f"Trained on {prose(machines(view.runs, store))}." if view.runs else ""
+    if backbone.id == LOCAL:
+        lines += [
+            f"The encoder {prose(backbone.name)} is a model folder ({backbone.revision}): to train "
+            "more with it, set REPRO_MODELS to the folder that holds it. What is stored is shown "
+            "without it.",
+            "",
+        ]
+    if not view.runs:
+        return [*lines, "Nothing was trained for it."]
+    behind = f"{counted(len(view.runs), 'run')} behind it"
+    lines += [
+        f"{behind}; the CSV names those of each cell."
+        if isinstance(view, TableView)
+        else f"{behind}."
+    ]
+    rows = [[one.device, one.work, one.versions or "—"] for one in machines(view.runs, store.read)]
+    return [*lines, "", *prose_table(["Device", "Time", "Versions"], rows)] if rows else lines

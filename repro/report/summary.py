@@ -1,194 +1,325 @@
-"""The first screen of REPRODUCE.md: what was run, what holds, what does not, what is missing."""
+"""What the first page answers, as data for REPRODUCE.md and for the site.
+
+How many trained scores were judged at paper scale comes first, then what is counted, then the rest.
+"""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
-from repro.audit.finding import Finding
-from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
 from repro.papers.registry import ARTEFACTS
+from repro.papers.request import SHORT_NAMES, as_typed
 from repro.papers.tables import Fact
 from repro.report.cells import Cell
-from repro.report.claims import JudgedClaim
 from repro.report.figures.view import FigureView
-from repro.report.layout import markdown_table, prose
-from repro.report.view import TableView
+from repro.report.files import table_name
+from repro.report.protocol import Machine, machines
+from repro.report.view import RowView, TableView
 from repro.stats.verdicts import MEANINGS
+from repro.store.entry import StoredRun
 from repro.store.store import Store
-from repro.words import counted, duration
+from repro.tasks.catalogue import TITLES
+from repro.words import counted
+
+if TYPE_CHECKING:
+    from repro.audit.finding import Finding
+    from repro.report.claims import JudgedClaim
 
 View = TableView | FigureView
-BORNE_OUT = "confirmed", "direction holds"
-REVERSED = "reversed", "direction reversed"
-"""What several runs may say for a claim, and against it."""
-AS_CLAIMED, AGAINST = "direction holds (one seed)", "direction reversed (one seed)"
-"""What single runs may say: their sign, which another seed may change."""
+OFF = ("LOWER", "HIGHER", "DIFFERS")
+JUDGED = ("MATCH", *OFF, "UNDECIDED", "SINGLE")
+"""Verdicts on numbers that can be compared with the published ones."""
+SCALES = {
+    "paper": "the papers' encoders and data",
+    "reduced": "a smaller encoder and fewer real rows",
+    "smoke": "generated rows, to check the pipeline",
+}
+DECIDED = {
+    "Borne out": ("confirmed", "direction holds"),
+    "Reversed": ("reversed", "direction reversed"),
+    "Single runs point as claimed": ("direction holds (one seed)",),
+    "Single runs point the other way": ("direction reversed (one seed)",),
+}
+"""How a list of claims is called, and the verdicts on our runs that it holds. What single runs say
+is only a sign, which another seed may change.
+"""
 LONGEST = 200
-"""Characters of a reason on the first screen; the notes below its table have all of it."""
+"""Characters of a reason on the first page; the artefact's own page has all of it."""
+MOST_NAMED = 6
+"""Rows whose runs collapsed and that are named one by one."""
 
 
-def what_holds(
-    views: Sequence[View], claims: Sequence[JudgedClaim], findings: Sequence[Finding], store: Store
-) -> list[str]:
-    """A few lines that answer whether the papers hold."""
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One line of the answer: its title, its number or "none yet", what is to be said of it."""
+
+    title: str
+    number: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything that was asked for, the claims and the audit; `read` reads a run once."""
+
+    views: tuple[View, ...]
+    claims: tuple[JudgedClaim, ...]
+    findings: tuple[Finding, ...]
+    read: Callable[[str], StoredRun | None]
+
+    def at(self, *scales: str) -> list[View]:
+        """What was asked for at these scales, in their order."""
+        return [v for scale in scales for v in self.views if v.request.scale == scale]
+
+
+def summarise(views: Sequence[View], store: Store) -> Summary:
+    """Judges the claims, audits the printed numbers."""
+    from repro.audit.run import findings as audit  # neither is needed for the page of one table
+    from repro.report.claims import judge_all
+
+    return Summary(tuple(views), tuple(judge_all(store)), tuple(audit()), cache(store.read))
+
+
+def answer(summary: Summary) -> list[Point]:
+    """Whether the papers hold, in a few lines: first the trained scores at paper scale."""
     return [
-        *(f"- {line}" for line in _ran(views, store)),
-        f"- **Claims on our runs:** {_on_ours(claims)}",
-        *_listed("Borne out here", [c for c in claims if c.ours in BORNE_OUT]),
-        *_listed("Reversed here", [c for c in claims if c.ours in REVERSED]),
-        *_listed("Single runs point as claimed", [c for c in claims if c.ours == AS_CLAIMED]),
-        *_listed("Single runs point the other way", [c for c in claims if c.ours == AGAINST]),
-        f"- **Claims on the papers' own numbers:** {_on_printed(claims)}",
-        *_listed("Do not hold", [c for c in claims if c.published == "does not hold"]),
-        f"- **Cells:** {_cells(views)}",
-        f"- **Audit of the printed numbers:** {_audit(findings)}",
-        f"- **Missing:** {_missing(views)}",
+        _trained(summary),
+        _counted(summary),
+        *(point for scale in ("reduced", "smoke") if (point := _beside(summary, scale))),
+        _on_printed(summary.claims),
+        _on_ours(summary.claims),
+        _audited(summary.findings),
     ]
 
 
-def _ran(views: Sequence[View], store: Store) -> list[str]:
-    """One line a scale: the runs, their encoders, and the machines they took."""
-    lines = []
-    for scale in ("paper", "reduced", "smoke"):
-        keys = sorted({k for view in views if view.request.scale == scale for k in view.runs})
-        if not keys:
-            continue
-        encoders = sorted(
-            {v.lead.backbone.name for v in views if v.request.scale == scale and v.runs}
-        )
-        far = "" if scale == "paper" else ", not comparable with the printed numbers"
-        lines.append(
-            f"**Run at {scale} scale**{far}: {counted(len(keys), 'run')} of "
-            f"{prose(', '.join(encoders))} on {prose(machines(keys, store))}."
-        )
-    return lines or ["**Run:** nothing yet."]
+def _trained(summary: Summary) -> Point:
+    found = verdicts(summary.at("paper"), counts=False)
+    judged = sum(found[word] for word in JUDGED)
+    if judged:
+        return Point("Trained scores judged at paper scale", f"{judged:,}", _listed(found))
+    says = "No trained score of a paper is confirmed or contradicted here."
+    return Point("Trained scores judged at paper scale", "none yet", says)
 
 
-def machines(keys: Iterable[str], store: Store) -> str:
-    """Where these runs trained, jobs counted once: "a CPU, 2.1 h in 14 jobs"."""
-    jobs: dict[tuple[str, ...], tuple[str, float]] = {}
-    for key in keys:
-        run = store.read(key)
-        machine = run.environment() if run is not None else {}
-        if machine:
-            jobs[tuple(machine["members"])] = machine["device_name"], float(machine["seconds"])
-    devices: dict[str, list[float]] = {}
-    for device, seconds in jobs.values():
-        devices.setdefault(device, []).append(seconds)
-    said = [
-        f"{device}, {duration(math.fsum(taken))} in {counted(len(taken), 'job')}"
-        for device, taken in sorted(devices.items())
+def _counted(summary: Summary) -> Point:
+    found = verdicts(summary.views, counts=True)
+    judged = sum(found[word] for word in JUDGED)
+    said = f"{_listed(found, JUDGED)} " if judged else ""
+    says = "Numbers of parameters are judged exactly, and need no training."
+    return Point("Counts judged", f"{judged:,}" if judged else "none yet", said + says)
+
+
+def _listed(found: Counter[str], words: Iterable[str] = MEANINGS) -> str:
+    """10 match, 2 lower."""
+    return ", ".join(f"{found[word]:,} {word.lower()}" for word in words if found[word]) + "."
+
+
+def _beside(summary: Summary, scale: str) -> Point | None:
+    """What was run at a scale that judges no score; None where that is nothing."""
+    views = summary.at(scale)
+    keys = sorted({key for view in views for key in view.runs})
+    if not keys:
+        return None
+    encoders = sorted({view.lead.backbone.name for view in views if view.runs})
+    found = verdicts(views, counts=False)
+    trained_on = machines(keys, summary.read)
+    took = f"Trained for {Machine.total(trained_on)}." if trained_on else ""
+    says = f"{SCALES[scale].capitalize()} ({', '.join(encoders)}): no score is judged"
+    if scale != "smoke" and found["NOT COMPARABLE"]:
+        says += f", {found['NOT COMPARABLE']:,} stand beside a published one"
+    return Point(f"Runs at {scale} scale", f"{len(keys):,}", f"{says}. {took}")
+
+
+def verdicts(views: Iterable[View], *, counts: bool) -> Counter[str]:
+    """How often each verdict stands on counted numbers, or on trained scores."""
+    return Counter(
+        str(cell.verdict)
+        for _, _, cell in cells_of(views)
+        if cell.verdict is not None and isinstance(cell.column, Fact) == counts
+    )
+
+
+def cells_of(views: Iterable[View]) -> list[tuple[TableView, RowView, Cell]]:
+    """Every cell that was asked for and can be reproduced, with its table and its row."""
+    return [
+        (view, row, cell)
+        for view in views
+        if isinstance(view, TableView)
+        for row in view.rows
+        for cell in row.cells
+        if cell.wanted
     ]
-    return "; ".join(said) or "an unrecorded machine"
 
 
-def _on_ours(claims: Sequence[JudgedClaim]) -> str:
-    counts = Counter(claim.ours for claim in claims)
-    words = sorted(counts, key=lambda word: (word == "open", word))
-    return f"{', '.join(f'{counts[word]} {word}' for word in words)}, of {len(claims)}."
+def contradictions(summary: Summary) -> list[tuple[TableView, RowView, Cell]]:
+    """The cells that were found to differ from the published number."""
+    return [found for found in cells_of(summary.views) if found[2].verdict in OFF]
 
 
-def _on_printed(claims: Sequence[JudgedClaim]) -> str:
-    counts = Counter(claim.published for claim in claims)
-    return (
-        f"{counts['holds']} hold, {counts['does not hold']} do not, "
-        f"{counts['not printed']} rest on numbers that are not printed."
+def _on_printed(claims: Sequence[JudgedClaim]) -> Point:
+    found = Counter(claim.published for claim in claims)
+    return Point(
+        "Claims on the papers' own numbers",
+        f"{found['holds']} of {len(claims)} hold",
+        f"{found['does not hold']} do not, {found['not printed']} rest on numbers that are not "
+        "printed.",
     )
 
 
-def _listed(title: str, claims: Sequence[JudgedClaim]) -> list[str]:
-    """One line a paper; the section of claims has their arithmetic."""
-    lines = []
-    for paper, name in PAPERS.items():
-        said = [claim.claim.says for claim in claims if claim.claim.paper == paper]
-        if said:
-            lines.append(f"  - {title}, {name}: {prose(' '.join(said))}")
-    return lines
-
-
-def _cells(views: Sequence[View]) -> str:
-    cells = cells_of(views)
-    counts = Counter(str(cell.verdict) for cell in cells if cell.verdict is not None)
-    said = [f"{counts[word]} {word}" for word in MEANINGS if counts[word]]
-    equal = sum(cell.verdict == "MATCH" and isinstance(cell.column, Fact) for cell in cells)
-    how = f" {equal} of the {counts['MATCH']} MATCH are counted, not measured." if equal else ""
-    return f"{', '.join(said) or 'none'}.{how} What the words mean: docs/verdicts.md."
-
-
-def cells_of(views: Sequence[View]) -> list[Cell]:
-    """Every cell of every table that was asked for and can be reproduced."""
-    tables = [view for view in views if isinstance(view, TableView)]
-    return [c for view in tables for row in view.rows for c in row.cells if c.wanted]
-
-
-def _audit(findings: Sequence[Finding]) -> str:
-    counts = Counter(found.severity for found in findings)
-    return (
-        f"{counted(counts['error'], 'error')}, {counted(counts['doubt'], 'doubt')} and "
-        f"{counted(counts['note'], 'note')} in {counted(len(PAPERS), 'paper')}; listed below."
+def _on_ours(claims: Sequence[JudgedClaim]) -> Point:
+    found = Counter(claim.ours for claim in claims)
+    words = sorted(found)
+    says = ", ".join(f"{found[word]} {word}" for word in words if word != "open")
+    return Point(
+        "Claims on the runs here",
+        f"{found['open']} of {len(claims)} open",
+        f"{says}; listed below with scale, seeds and rows." if says else "",
     )
 
 
-def _missing(views: Sequence[View]) -> str:
-    """Cells without a run by their reason, and tables nobody asked for."""
-    asked = {view.request.id for view in views}
+def _audited(findings: Sequence[Finding]) -> Point:
+    found = Counter(one.severity for one in findings)
+    says = (
+        f"{counted(found['doubt'], 'doubt')} and {counted(found['note'], 'note')} in "
+        f"{counted(len(PAPERS), 'paper')}."
+    )
+    return Point("Audit of the printed numbers", counted(found["error"], "error"), says)
+
+
+def decided(summary: Summary) -> list[tuple[str, list[JudgedClaim]]]:
+    """The claims that our runs decide, by what they say."""
+    found = {
+        title: [claim for claim in summary.claims if claim.ours in words]
+        for title, words in DECIDED.items()
+    }
+    return [(title, claims) for title, claims in found.items() if claims]
+
+
+def judged_on(names: Sequence[str], summary: Summary) -> list[View]:
+    """The tables and figures that are called so: those that a claim was judged on."""
+    named = {table_name(view.request): view for view in summary.views}
+    return [named[name] for name in names if name in named]
+
+
+def missing(summary: Summary) -> list[str]:
+    """What is not there, from the most to the least: scales, tables and figures, cells."""
+    said = []
+    asked = {view.request.id for view in summary.views}
+    at_paper = {view.request.id for view in summary.at("paper") if view.runs}
+    if not at_paper:
+        said.append("no run at paper scale, of any table or figure")
+    smoke_only = asked - {view.request.id for view in summary.at("paper", "reduced")}
+    if smoke_only:
+        said.append(
+            "no run on the papers' data: " + ", ".join(n for n in ARTEFACTS if n in smoke_only)
+        )
     absent = [name for name in ARTEFACTS if name not in asked]
-    gaps = Counter(cell.reason for cell in cells_of(views) if cell.verdict == "GAP")
-    said = [
-        f"{counted(number, 'cell')} ({prose(shorten(reason, LONGEST))})"
-        for reason, number in sorted(gaps.items())
-    ]
     if absent:
         said.append(f"not asked for: {', '.join(absent)}")
-    return f"{'; '.join(said) or 'nothing'}."
+    gaps = Counter(cell.reason for _, _, cell in cells_of(summary.views) if cell.verdict == "GAP")
+    shown = gaps.most_common(MOST_NAMED)
+    said += [f"{counted(number, 'cell')}: {shorten(why, LONGEST)}" for why, number in shown]
+    if len(gaps) > len(shown):
+        left = sum(gaps.values()) - sum(number for _, number in shown)
+        said.append(f"{counted(left, 'cell')} for other reasons, which their pages name")
+    return said
 
 
-def verdict_counts(view: View) -> list[str]:
-    """How often each verdict stands in a table, one word a number: "31 NOT COMPARABLE"."""
+def encoder(view: View) -> str:
+    """The encoder, or "" of a table of data."""
+    columns = view.table.columns if isinstance(view, TableView) else ()
+    data = any(isinstance(column, Fact) and column.counted == "rows" for column in columns)
+    return "" if data else view.lead.backbone.name
+
+
+def training_rows(view: View, read: Callable[[str], StoredRun | None]) -> str:
+    """The cap on the training rows of its stored runs: "100, 300 or all"; "" where none is
+    trained.
+    """
+    runs = [run for key in view.runs if (run := read(key)) is not None]
+    caps = {run.spec.task.train_rows or 0 for run in runs}
+    said = [f"{cap:,}" for cap in sorted(caps - {0})] + ["all"] * (0 in caps)
+    return " or ".join([", ".join(said[:-1]), said[-1]]) if len(said) > 1 else "".join(said)
+
+
+def where(view: View, summary: Summary) -> str:
+    """Under which conditions its numbers were made: "reduced scale, MiniLM-L6, 1 seed, 1,200
+    training rows".
+    """
+    said = [f"{view.request.scale} scale", encoder(view)]
+    rows = training_rows(view, summary.read)
+    if rows:
+        said += [counted(view.request.seeds, "seed"), f"{rows} training rows"]
+    elif isinstance(view, TableView):
+        said.append("counted, nothing trained")
+    return ", ".join(filter(None, said))
+
+
+def title(view: View) -> str:
+    """What it shows, and which part of it was asked for."""
+    return "; ".join(filter(None, [ARTEFACTS[view.request.id].title, ", ".join(part(view))]))
+
+
+def heading(view: View) -> str:
+    """Id, scale, encoder, and what else was asked for, so that variants can be told apart."""
+    settings = view.request.settings
+    short = {option.path: name for name, option in SHORT_NAMES.items()}
+    said = [f"{view.request.id}, {view.request.scale} scale", encoder(view), *part(view)]
+    for path, value in settings.items():
+        given = "no cap" if value is None else as_typed(value)
+        said.append(f"{short.get(path, path).replace('_', ' ')} {given}")
+    return ", ".join(filter(None, said))
+
+
+def part(view: View) -> list[str]:
+    """Which part or reading of a table or figure was asked for, and how many seeds where these are
+    not its own.
+    """
+    request, said = view.request, list[str]()
+    said += [TITLES[task] for task in request.tasks or ()]
+    for name in ("sections", "method", "published_layers", "as_released", "server"):
+        value = getattr(request, name)
+        if value:
+            flag = name.replace("_", " ")
+            said += [flag] if value is True else [value] if isinstance(value, str) else value
+    if request.seeds != ARTEFACTS[request.id].default_seeds[request.scale]:
+        said.append(counted(request.seeds, "seed"))
+    return said
+
+
+def status(view: View) -> str:
+    """One word: how complete it is, and where its numbers are judged, what they say."""
+    if not view.complete:
+        return "incomplete" if view.done else "empty"
+    found = {str(cell.verdict) for _, _, cell in cells_of([view])} & set(JUDGED)
+    if found & set(OFF):
+        return "differs"
+    if found == {"MATCH"}:
+        return "matches"
+    return "open" if found else "complete"
+
+
+STATUSES = {
+    "matches": "every number that can be judged confirms the published one",
+    "differs": "at least one number contradicts the published one",
+    "open": "too few runs, or runs that decide nothing",
+    "complete": "everything is there, and nothing in it can be judged",
+    "incomplete": "cells are missing",
+    "empty": "no cell is there",
+}
+
+
+def collapsed(view: View) -> str:
+    """The rows of a table, or models of a figure, whose runs give a constant answer."""
     if isinstance(view, FigureView):
-        return []
-    counts = Counter(str(cell.verdict) for cell in cells_of([view]) if cell.verdict)
-    return [f"{counts[word]} {word}" for word in MEANINGS if counts[word]]
-
-
-def claims_section(claims: Sequence[JudgedClaim]) -> list[str]:
-    """All claims, judged twice."""
-    lines = [
-        "## Claims",
-        "",
-        "Each is a sentence of the paper or a reading of one of its tables or figures, judged on "
-        "the printed numbers and on our runs.",
-        "",
-    ]
-    for paper, name in PAPERS.items():
-        of_paper = [claim for claim in claims if claim.claim.paper == paper]
-        if not of_paper:
-            continue
-        rows = [
-            [
-                f"{claim.claim.says} ({KINDS[claim.claim.kind]}: {claim.claim.source})",
-                f"{claim.published}: {claim.published_detail}",
-                f"{claim.ours}: {claim.ours_detail}",
-            ]
-            for claim in of_paper
-        ]
-        head = ["Claim", "On the printed numbers", "On our runs"]
-        lines += [f"### {name}", "", *markdown_table(head, rows, left=3), ""]
-    return lines
-
-
-def audit_section(findings: Sequence[Finding]) -> list[str]:
-    """All findings, by paper."""
-    lines = ["## Audit of the printed numbers", ""]
-    for paper, name in PAPERS.items():
-        of_paper = [found for found in findings if found.paper == paper]
-        if not of_paper:
-            continue
-        rows = [[found.severity, found.says, found.arithmetic, found.source] for found in of_paper]
-        head = ["", "Finding", "Arithmetic", "Source"]
-        lines += [f"### {name}", "", *markdown_table(head, rows, left=4), ""]
-    return lines
+        return view.collapsed
+    names = [row.row.name for row in view.rows if row.collapsed]
+    if len(names) > MOST_NAMED:
+        return f"{len(names)} of {len(view.rows)} rows"
+    return ", ".join(names)

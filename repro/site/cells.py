@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from repro.papers.tables import Fact, Mean, Score
 from repro.report.cells import Cell, Place
+from repro.report.layout import plain_label
 from repro.report.render import GAP, digits, with_spread
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.report.view import RowView, TableView
 from repro.site import words
-from repro.site.links import cell_id, page_of, run_page
 from repro.site.plots import Compared, spark
 from repro.site.runs import Runs, Use, by_epoch, plain
 from repro.spec import RunSpec, run_key
@@ -75,21 +75,22 @@ def show(view: TableView, row: int, column: int, runs: Runs) -> Shown:
     places = digits(cell.column)
     word = words.WORDS[cell.verdict] if cell.verdict else None
     use = Use(
-        page_of(view.request),
-        cell_id(row, column),
+        words.page_of(view.request),
+        words.cell_id(row, column),
         view.table.id,
         f"{of.row.name}, {cell.column.name}",
     )
     shown, others = _behind(view, of, cell, runs, use)
     value = _value(view, cell)
+    alone = _alone(view, cell)
     return Shown(
         id=use.anchor,
         row=of.row.name,
         column=cell.column.name,
         value=value,
         order=cell.reproduced.mean if cell.reproduced else None,
-        published=words.printed(cell.published, _places(cell)) if cell.published else "",
-        difference=words.difference(cell.difference, places),
+        published="" if alone else _published(cell),
+        difference="" if alone else words.difference(cell.difference, places),
         word=word,
         reason=_reason(cell),
         facts=tuple(_facts(view, cell)),
@@ -97,7 +98,7 @@ def show(view: TableView, row: int, column: int, runs: Runs) -> Shown:
         runs=shown,
         others=others,
         missing=_missing(view, of, cell, runs, use),
-        compared=_compared(of, cell, word),
+        compared=None if alone else _compared(of, cell, word),
         wanted=cell.wanted,
     )
 
@@ -109,6 +110,15 @@ def _value(view: TableView, cell: Cell) -> str:
         return GAP if cell.wanted or cell.verdict else ""
     mark = " †" if cell.collapsed else ""
     return words.minus(with_spread(cell.reproduced, digits(cell.column), view.table.spread)) + mark
+
+
+def _alone(view: TableView, cell: Cell) -> bool:
+    """A score of generated rows: there is nothing to compare, so it is shown alone."""
+    return view.request.scale == "smoke" and cell.verdict == "NOT COMPARABLE"
+
+
+def _published(cell: Cell) -> str:
+    return words.printed(cell.published, _places(cell)) if cell.published else ""
 
 
 def _places(cell: Cell) -> int:
@@ -135,7 +145,7 @@ def _compared(of: RowView, cell: Cell, word: words.Word | None) -> Compared | No
     ends = cell.evidence.interval
     told = f" [{words.interval(ends, places)}]" if ends else " (one run)"
     text = f"{words.difference(cell.evidence.difference, places)}{told} {word.sign} {word.text}"
-    name = f"{of.row.name}, {cell.column.name}"
+    name = plain_label(f"{of.row.name}, {cell.column.name}")
     return Compared(
         name, printed, cell.evidence.difference, cell.evidence, word.css, word.mark, text
     )
@@ -146,15 +156,13 @@ def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
     if cell.published:
         of = f", {counted(cell.published.n, 'run')}" if cell.published.n else ""
         source = cell.published.source
-        facts.append(
-            ("Published", f"{words.printed(cell.published, _places(cell))}{of} ({source})")
-        )
+        facts.append(("Published", f"{_published(cell)}{of} ({source})"))
     if cell.reproduced is not None:
         runs = counted(cell.reproduced.n, "run") if isinstance(cell.column, Score) else ""
         kind = "standard error" if view.table.spread == "sem" else "standard deviation"
         how = f" (mean ± {kind} of {runs})" if cell.reproduced.n > 1 else f" ({runs})" * bool(runs)
         facts.append(("Reproduced", _value(view, cell) + how))
-    if cell.difference is not None:
+    if cell.difference is not None and not _alone(view, cell):
         facts.append(("Difference", words.difference(cell.difference, digits(cell.column))))
     if cell.verdict:
         word = words.WORDS[cell.verdict]
@@ -220,7 +228,7 @@ def _run(run: StoredRun, cell: Cell, place: Place, value: float | None) -> Behin
     said += ["collapsed †"] * bool(run.result.collapsed)
     return Behind(
         name=run_name(run.spec),
-        page=run_page(run.key),
+        page=words.run_page(run.key),
         value="" if value is None else words.minus(f"{value:.2f}"),
         spark=spark(line),
         told=", ".join(said),
@@ -250,5 +258,5 @@ def _named(
         failed = runs.failure(key) is not None
         if failed:
             runs.shown_in(key, use)
-        named.append((run_name(spec), run_page(key) if failed else ""))
+        named.append((run_name(spec), words.run_page(key) if failed else ""))
     return tuple(named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -10,54 +10,45 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from repro.report.figures.view import FigureView
 from repro.report.files import table_name
 from repro.report.render import count, csv_text
+from repro.report.summary import Summary, View
 from repro.report.view import TableView
-from repro.site.documents import audit_page, claims_page
-from repro.site.figures import figure_page
-from repro.site.links import page_of
+from repro.site.artefacts import figure_page, table_page
+from repro.site.overview import audit_page, claims_page, index_page
 from repro.site.runs import Runs, plain
-from repro.site.summary import entry, index_page
-from repro.site.tables import table_page
-from repro.site.words import interval
+from repro.site.words import interval, label, page_of
 from repro.store.store import Store
 
+Track = Callable[[Sequence[View]], Iterable[View]]
 SHARED = ("style.css", "script.js")
 
 
 def site_files(
-    views: Sequence[TableView | FigureView], store: Store, pictures: Path
+    summary: Summary, store: Store, pictures: Path, track: Track = iter
 ) -> dict[str, bytes]:
     """Relative path -> content of everything in the site; the same store gives the same bytes.
 
-    `pictures` is the folder in which `report` has just drawn the figures of `views`.
+    `pictures` is the folder in which `report` has just drawn the figures. `track` passes on the
+    tables and figures one by one, and may show how far it is.
     """
     runs = Runs(store)
     found: dict[str, bytes] = {
         name: (files("repro.site") / "templates" / name).read_bytes() for name in SHARED
     }
-    entries = []
-    for view in views:
+    for view in track(summary.views):
         base = page_of(view.request).removesuffix(".html")
         if isinstance(view, TableView):
-            page = table_page(view, runs)
-            found[f"{base}.html"] = fill("table.html", f"{base}.html", page)
+            found[f"{base}.html"] = fill("table.html", f"{base}.html", table_page(view, runs))
             found[f"{base}.csv"] = csv_text(view).encode()
-            entries.append(entry(view, page["cells"]))
         else:
             found[f"{base}.html"] = fill("figure.html", f"{base}.html", figure_page(view, runs))
             found[f"{base}.csv"] = view.csv.encode()
             found[f"{base}.svg"] = (pictures / f"{table_name(view.request)}.svg").read_bytes()
-            entries.append(entry(view, ()))
     for path, (template, of_run) in runs.pages().items():
         found[path] = fill(template, path, of_run)
-    pages = {table_name(view.request): page_of(view.request) for view in views}
-    audit, claims = audit_page(), claims_page(store, pages)
-    found["audit.html"] = fill("audit.html", "audit.html", audit)
-    found["claims.html"] = fill("claims.html", "claims.html", claims)
-    index = index_page(entries, views, runs) | {"audit": audit, "claims": claims}
-    found["index.html"] = fill("index.html", "index.html", index)
+    for name, page in (("index", index_page), ("claims", claims_page), ("audit", audit_page)):
+        found[f"{name}.html"] = fill(f"{name}.html", f"{name}.html", page(summary))
     return found
 
 
@@ -81,6 +72,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         finalize=_told,
     )
+    environment.filters["label"] = label
     environment.globals |= {
         "table_name": table_name,
         "interval": interval,

@@ -9,7 +9,7 @@ from typing import Any
 from repro.report.protocol import values
 from repro.report.runs_found import kept_epoch, why_missing
 from repro.site import plots
-from repro.site.links import run_page
+from repro.site.words import run_page
 from repro.spec import RunSpec, run_key
 from repro.store.entry import StoredRun
 from repro.store.result import Failure, Score

@@ -1,10 +1,17 @@
-"""A verdict and a number as the site shows them: never by colour alone."""
+"""Verdicts, numbers, names and addresses as the site shows them; no verdict by colour alone."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from markupsafe import Markup, escape
+
 from repro.papers.published import Published
+from repro.papers.registry import FIGURES
+from repro.papers.request import Request
+from repro.report.files import table_name
+from repro.report.layout import LABEL_MARK
 from repro.report.render import number, signed
 from repro.stats.verdicts import MEANINGS
 
@@ -59,3 +66,30 @@ def printed(published: Published, digits: int) -> str:
         return published.text
     spread = f" ± {published.sd:g}" if published.sd is not None else ""
     return minus(number(published.value, max(digits, published.decimals))) + spread
+
+
+def label(text: str) -> Markup:
+    """A row's or column's name as the paper sets it: ^uni high, _BASE low, a dagger as its sign."""
+
+    def set_high_or_low(found: re.Match[str]) -> str:
+        tag = "sup" if found["high"] else "sub"
+        return f"<{tag}>{found['high'] or found['low']}</{tag}>"
+
+    text = text.replace(" dagger", "†")
+    return Markup(LABEL_MARK.sub(set_high_or_low, str(escape(text))))
+
+
+def page_of(request: Request) -> str:
+    """tables/ResAdapters-1.reduced.html"""
+    folder = "figures" if request.id in FIGURES else "tables"
+    return f"{folder}/{table_name(request)}.html"
+
+
+def run_page(key: str) -> str:
+    """runs/KEY.html"""
+    return f"runs/{key}.html"
+
+
+def cell_id(row: int, column: int) -> str:
+    """The anchor of a cell, by its place in the table as data."""
+    return f"cell-{row + 1}-{column + 1}"

@@ -15,7 +15,7 @@ from fake_spans import FIGURE, store_chain
 
 from repro.cli.requests import make_request
 from repro.papers.request import Request
-from repro.report.files import saved_requests
+from repro.report.files import save_request, saved_requests
 from repro.spec import run_key
 from repro.store import Store
 
@@ -145,13 +145,25 @@ def test_the_report_draws_the_figure_again(cli: Call, store: Store, tmp_path: Pa
     before = (tmp_path / "figures" / "ablation-heatmap.smoke.mnli.png").read_bytes()
     answer = cli("report", "--out", "site")
     assert answer.code == 0
-    assert answer.out == "Wrote site/REPRODUCE.md and 6 files in site/figures.\n"
+    said = "Wrote site/REPRODUCE.md and 4 files in site/tables and 5 files in site/figures.\n"
+    assert answer.out == said
     assert (
         tmp_path / "site" / "figures" / "ablation-heatmap.smoke.mnli.png"
     ).read_bytes() == before
-    text = (tmp_path / "site" / "REPRODUCE.md").read_text()
+    text = (tmp_path / "site" / "tables" / "ablation-heatmap.smoke.mnli.md").read_text()
     command = next(line.split() for line in text.splitlines() if line.startswith("    python"))
     assert command[3:] == [*DRAW[:-1], "--tasks", "mnli"]
+
+
+def test_report_shows_its_progress_on_a_terminal_only(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_request(store, smoke(tasks="mnli"))
+    assert cli("report", "--out", "site", "--site", "html").err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal then
+    said = cli("report", "--out", "site", "--site", "html").err
+    for title in ("Reading results", "Writing tables and figures", "Making the site"):
+        assert title in said
 
 
 CURVES = ["figure", "init-robustness", "--scale", "smoke"]
@@ -174,10 +186,10 @@ def test_stored_curves_are_drawn_and_remembered(cli: Call, store: Store, tmp_pat
     before = picture.read_bytes()
     assert cli("report", "--out", "site").code == 0
     assert (tmp_path / "site" / "figures" / picture.name).read_bytes() == before
-    text = (tmp_path / "site" / "REPRODUCE.md").read_text()
+    text = (tmp_path / "site" / "tables" / "init-robustness.smoke.epochs-2.md").read_text()
     assert "    python -m repro figure init-robustness --scale smoke --epochs 2\n" in text
     assert "![Curves over standard deviation of the initial matrices." in text
-    assert "| init-robustness | smoke | MiniLM-L6 | 5/5 " in text
+    assert "**Status:** complete, 5 of 5 cells." in text
 
 
 def test_curves_with_missing_runs_are_incomplete_and_a_failed_run_is_told(
@@ -232,12 +244,13 @@ def test_a_drawing_needs_no_run_and_is_complete(cli: Call, store: Store, tmp_pat
     answer = cli("figure", DRAWING, "--scale", "smoke")
     assert (answer.code, answer.err) == (0, "")
     assert "Adapter 939,794; Adapter ResNet 939,794; Attention ResNeXt 1,426,994" in answer.out
-    assert len(list((tmp_path / "figures").glob(f"{DRAWING}.smoke.*"))) == 6
+    assert len(list((tmp_path / "figures").glob(f"{DRAWING}.smoke.*"))) == 5
     assert "0 runs: 0 stored, 0 missing" in cli("plan", DRAWING, "--scale", "smoke").out
     assert "drawn" in cli("show", DRAWING).out.splitlines()[1]
     assert [asked.id for asked in saved_requests(store)] == [DRAWING]
     cli("report", "--out", "site")
-    assert f"](figures/{DRAWING}.smoke.png)" in (tmp_path / "site" / "REPRODUCE.md").read_text()
+    page = (tmp_path / "site" / "tables" / f"{DRAWING}.smoke.md").read_text()
+    assert f"](../figures/{DRAWING}.smoke.png)" in page
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from repro.engine.cost import Speed, store_speed
 from repro.engine.jobs import Execution, make_job, write_job
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 from repro.papers.request import Request
-from repro.report.files import save_request
+from repro.report.files import save_request, table_name
 from repro.spec import run_key
 from repro.spec.backbones import KNOWN
 from repro.store import Store
@@ -179,10 +179,10 @@ def test_report_lays_out_every_table_asked_for(cli: Call, store: Store, tmp_path
         save_request(store, asked)
     answer = cli("report", "--out", "site")
     assert answer.code == 0
-    assert answer.out == "Wrote site/REPRODUCE.md and 9 files in site/tables.\n"
+    assert answer.out == "Wrote site/REPRODUCE.md and 12 files in site/tables.\n"
     names = sorted(path.name for path in (tmp_path / "site" / "tables").iterdir())
     tables = [f"ResAdapters-{n}.smoke.epochs-2.{e}" for n in (1, 2) for e in ENDINGS]
-    assert names == [*tables, "repro.tex"]
+    assert names == [*tables, "audit.md", "claims.md", "repro.tex", "smoke.md"]
     before = (tmp_path / "site" / "REPRODUCE.md").read_bytes()
     cli("report", "--out", "site")
     assert (tmp_path / "site" / "REPRODUCE.md").read_bytes() == before
@@ -193,7 +193,7 @@ def test_the_reports_command_brings_back_its_table(cli: Call, store: Store, tmp_
     store_all(store, asked)
     save_request(store, asked)
     cli("report")
-    text = (tmp_path / "REPRODUCE.md").read_text()
+    text = (tmp_path / "tables" / f"{table_name(asked)}.md").read_text()
     command = next(line.split() for line in text.splitlines() if line.startswith("    python"))
     answer = cli(*command[3:])
     assert answer.code == 0

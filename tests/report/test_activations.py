@@ -34,9 +34,10 @@ from repro.report.figures.activations import (
     stamp,
     view_of,
 )
-from repro.report.figures.files import as_json, markdown, write_figure
+from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
+from repro.report.reproduce import picture
 from repro.spec import run_key
 from repro.spec.backbones import BERT_BASE, KNOWN
 from repro.store import Store
@@ -162,13 +163,13 @@ def test_a_layer_stands_under_its_own_number_on_24_layers_only(store: Store) -> 
     assert whole.same_depth
     assert line(whole, "layers", "qnli", 7).layer == 7
     assert name(whole, line(whole, "layers", "qnli", 7)) == "layer 7"
-    assert "not comparable" not in markdown(view_figure(ACTIVATIONS, whole.request, store))
+    assert "not comparable" not in picture(view_figure(ACTIVATIONS, whole.request, store))
     small = stored(store, asked("reduced"))
     assert not small.same_depth
     seven = line(small, "layers", "qnli", 7)
     assert seven.layer == 3
     assert name(small, seven) == "layer 3 (for 7 of 24)"
-    assert "not comparable" in markdown(view_figure(ACTIVATIONS, small.request, store))
+    assert "not comparable" in picture(view_figure(ACTIVATIONS, small.request, store))
 
 
 def test_runs_of_other_settings_are_not_comparable_with_the_published_curves(store: Store) -> None:
@@ -266,7 +267,7 @@ def test_files_are_the_same_twice_and_need_no_torch(store: Store, tmp_path: Path
     stored(store, request)
     found = view_figure(ACTIVATIONS, request, store)
     paths = write_figure(found, tmp_path)
-    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json", ".md"}
+    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json"}
     before = {path: path.read_bytes() for path in paths}
     for path in paths:
         path.unlink()

@@ -38,9 +38,10 @@ from repro.report.figures.architecture import (
     view_of,
 )
 from repro.report.figures.architecture_drawing import columns
-from repro.report.figures.files import as_json, markdown, write_figure
+from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import shown
 from repro.report.figures.style import LEAST, styled
+from repro.report.reproduce import picture
 from repro.spec import PipelinedCells
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM, bert
 from repro.spec.counts import total_parameters, trained_parameters
@@ -307,9 +308,9 @@ def test_the_csv_and_the_json_name_every_box_with_shape_count_and_inputs() -> No
 def test_the_same_model_gives_the_same_bytes_with_alternative_text(tmp_path: Path) -> None:
     found = shown(architecture, view(MINILM))
     one, two = (write_figure(found, tmp_path / name) for name in ("one", "two"))
-    assert [path.suffix for path in one] == [".png", ".svg", ".pdf", ".csv", ".json", ".md"]
+    assert [path.suffix for path in one] == [".png", ".svg", ".pdf", ".csv", ".json"]
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
-    assert markdown(found).startswith("![Drawings of ResAdapters on MiniLM-L6")
+    assert picture(found).startswith("![Drawings of ResAdapters on MiniLM-L6")
     assert "residual paths also reach C4; the scorer reads C6 + T4" in found.alternative
 
 

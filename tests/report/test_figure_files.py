@@ -29,7 +29,7 @@ from repro.report.figures.ablation import (
     view_of,
 )
 from repro.report.figures.architecture_drawing import text_ems
-from repro.report.figures.files import as_json, markdown, write_figure
+from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import shown
 from repro.report.figures.style import (
     GAIN,
@@ -45,6 +45,7 @@ from repro.report.figures.style import (
 )
 from repro.report.files import table_name
 from repro.report.render import json_text
+from repro.report.reproduce import picture
 from repro.spec.spans import Span
 from repro.store import Store
 
@@ -151,12 +152,12 @@ def test_every_file_is_named_and_unchanged_ones_are_left_alone(
     small: AblationView, tmp_path: Path
 ) -> None:
     paths = write_figure(shown(ablation, small), tmp_path)
-    assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json", ".md"]
-    assert [str(path.relative_to(tmp_path)) for path in paths] == as_json(shown(ablation, small))[
-        "files"
-    ]
-    named = f"figures/{table_name(request(layers=3, task='mnli'))}.png"
-    assert as_json(shown(ablation, small))["files"][0] == named
+    assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json"]
+    *files, page = as_json(shown(ablation, small))["files"]
+    assert [str(path.relative_to(tmp_path)) for path in paths] == files
+    drawn = table_name(small.request)
+    assert files[0] == f"figures/{drawn}.png"
+    assert page == f"tables/{drawn}.md"
     before = [path.stat().st_mtime_ns for path in paths]
     assert [
         path.stat().st_mtime_ns for path in write_figure(shown(ablation, small), tmp_path)
@@ -227,16 +228,16 @@ def test_no_zero_has_a_sign(store: Store) -> None:
 
     store_chain(store, asked, value=value)
     view = view_of(FIGURE, asked, store)
-    words = " ".join([*texts_of(view)[0], markdown(shown(ablation, view))])
+    words = " ".join([*texts_of(view)[0], picture(shown(ablation, view))])
     assert not re.search(r"-0\.0(?!\d)", words)
     assert not re.search(r"-0\.0\b", json_text(as_json(shown(ablation, view))) + csv_text(view))
 
 
 def test_the_caption_has_an_alternative_text_and_no_tag(view: AblationView) -> None:
     broken = replace(view, partial="1 of 2 seeds; the rest: failed (error): <module>")
-    text = markdown(shown(ablation, broken), "figures/")
+    text = picture(shown(ablation, broken))
     assert text.startswith("![Heat maps over")
-    assert f"]({name(6)}.png)" in text
+    assert f"](../{name(6)}.png)" in text
     assert "&lt;module>" in text
 
 

@@ -1,4 +1,4 @@
-"""REPRODUCE.md, the artefacts' names and commands, and the requests behind them."""
+"""REPRODUCE.md and its pages, the artefacts' names and commands, and the requests behind them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import fake_spans
 import pytest
@@ -13,9 +14,9 @@ from fake_results import request, runs_of, store_all, store_result
 from typer.testing import CliRunner
 
 from repro.cli.main import application
+from repro.papers.matrix import Matrix
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
-from repro.report.claims import judge_all
 from repro.report.files import (
     backbone_label,
     command_line,
@@ -25,14 +26,15 @@ from repro.report.files import (
     table_name,
     write_table,
 )
-from repro.report.reproduce import document, view_of
-from repro.report.summary import what_holds
-from repro.report.view import view_table
-from repro.spec import run_key
+from repro.report.reproduce import front_page, page, view_of, write_pages
+from repro.report.summary import Summary, answer, missing, summarise
+from repro.report.view import TableView, view_table
+from repro.spec import Scale, run_key
 from repro.spec.backbones import KNOWN
 from repro.store import Store
 from repro.store.atomic import write_json
 
+PROJECT = Path(__file__).parents[2]
 FOLDER_MODEL = KNOWN["minilm-l6"].model_copy(
     update={"id": "local", "revision": "sha256:1", "name": "my model"}
 )
@@ -40,11 +42,18 @@ LABEL = backbone_label(FOLDER_MODEL)
 """my-model, and a digest, because another folder may have this name."""
 
 
-AUDIT = "## Audit of the printed numbers"
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def reproduce(store: Store) -> str:
-    return document([view_of(asked, store) for asked in saved_requests(store)], store)
+def report(store: Store, folder: Path) -> str:
+    """Writes REPRODUCE.md and its pages; returns the text of REPRODUCE.md."""
+    views = [view_of(asked, store) for asked in saved_requests(store)]
+    write_pages(summarise(views, store), store, folder)
+    return (folder / "REPRODUCE.md").read_text()
+
+
+def page_text(asked: Request, store: Store) -> str:
+    return page(view_of(asked, store), store)
 
 
 def test_a_request_is_remembered_as_it_was_asked(store: Store) -> None:
@@ -134,83 +143,167 @@ def test_writing_a_table_leaves_unchanged_files_alone(store: Store, tmp_path: Pa
     view = view_table(TABLES[asked.id], asked, store)
     paths = write_table(view, tmp_path)
     assert [path.name for path in paths] == [
-        f"ResAdapters-1.smoke.epochs-1.{e}" for e in ("md", "csv", "json", "tex")
+        f"ResAdapters-1.smoke.epochs-1.{e}" for e in ("csv", "json", "tex")
     ]
     before = [path.stat().st_ino for path in paths]
-    paths[1].write_text("by hand")
+    paths[0].write_text("by hand")
     write_table(view, tmp_path)
-    assert [path.stat().st_ino for path in paths][::2] == before[::2]
-    assert paths[1].read_text().startswith("table,scale,row,column")
+    assert [path.stat().st_ino for path in paths][1:] == before[1:]
+    assert paths[0].read_text().startswith("table,scale,row,column")
 
 
-def test_the_report_names_command_scale_and_status(store: Store) -> None:
+def test_the_index_links_what_was_run_and_the_appendix_has_the_smoke_scale(
+    store: Store, tmp_path: Path
+) -> None:
+    done = request(scale="reduced", epochs=1, train_rows=1200, evaluation_rows=9)
+    open_, smoke = request("ResAdapters-2", scale="reduced"), request("ResAdapters-2")
+    store_all(store, done)
+    for one in (done, open_, smoke):
+        save_request(store, one)
+    rows = [row.split(" | ") for row in report(store, tmp_path).splitlines() if "](tables/R" in row]
+    found = [(*row[2:5], row[5].removesuffix(" |")) for row in rows if len(row) == 6]
+    assert found == [
+        ("reduced", "MiniLM-L6", "1,200", "complete"),
+        ("reduced", "MiniLM-L6", "—", "empty"),
+    ]
+    assert f"[ResAdapters-1](tables/{table_name(done)}.md)" in rows[0][0]
+    assert f"](tables/{table_name(smoke)}.md)" not in (tmp_path / "REPRODUCE.md").read_text()
+    assert f"[ResAdapters-2]({table_name(smoke)}.md)" in (tmp_path / "tables/smoke.md").read_text()
+
+
+def test_a_page_names_its_status_command_and_machine(store: Store) -> None:
     done, open_ = request(epochs=1), request("ResAdapters-2", scale="reduced")
     store_all(store, done)
-    save_request(store, done)
-    save_request(store, open_)
-    text = reproduce(store)
-    for part in (
-        "| ResAdapters-1 | smoke   | MiniLM-L6 | 36/36            | 30 NOT COMPARABLE | none",
-        "| ResAdapters-2 | reduced | MiniLM-L6 | 0/66             | 66 GAP            | none",
-        "- **Run at smoke scale**, not comparable with the printed numbers: 6 runs of MiniLM-L6 on "
-        "a made-up CPU, 1 threads, 12 s in 1 job.",
-        "- **Cells:** 30 NOT COMPARABLE, 66 GAP.",
-        "## ResAdapters-1.smoke",
+    lines = page_text(done, store).splitlines()
+    for line in (
+        "# ResAdapters-1, smoke scale, MiniLM-L6, epochs 1",
+        "**Status:** complete, 36 of 36 cells: 30 not comparable.",
         "    python -m repro table ResAdapters-1 --scale smoke --epochs 1",
-        "Status: complete. Trained on a made-up CPU, 1 threads, 12 s in 1 job.",
-        "    python -m repro table ResAdapters-2 --scale reduced",
-        "Status: incomplete, 0 of 66 cells.",
+        "6 runs behind it; the CSV names those of each cell.",
     ):
-        assert part in text.splitlines() or part in text
-    absent = [name for name in ARTEFACTS if not name.startswith("ResAdapters")]
-    assert f"66 cells (not run); not asked for: {', '.join(absent)}." in text
+        assert line in lines
+    assert any(line.startswith("| a made-up CPU, 1 threads | 12 s in 1 job |") for line in lines)
+    lines = page_text(open_, store).splitlines()
+    assert "    python -m repro table ResAdapters-2 --scale reduced" in lines
+    assert "**Status:** empty, 0 of 66 cells: 66 gap." in lines
 
 
-def test_a_report_of_all_tables_and_figures_names_none_as_absent(store: Store) -> None:
-    for name in ARTEFACTS:
-        save_request(store, request(name))
-    assert "not asked for" not in reproduce(store)
+def test_every_link_of_a_new_report_resolves(store: Store, tmp_path: Path) -> None:
+    """A table and a figure at smoke scale, tables at reduced scale, one with a long name."""
+    long = request(
+        "3-shared-2", "reduced", tasks=("cola", "rte"), train_rows=100, epochs=2, seeds=2
+    )
+    for asked in (request(), request(scale="reduced"), long):
+        save_request(store, asked)
+    store_all(store, request(scale="reduced"))
+    drawn = fake_spans.request(layers=3, task="mnli")
+    save_request(store, drawn)
+    fake_spans.store_chain(store, drawn)
+    done = CliRunner().invoke(
+        application(), ["report", "--out", str(tmp_path), "--store", str(store.root)]
+    )
+    assert done.exit_code == 0, done.output
+    assert broken_links(tmp_path) == []
+    assert len(table_name(long)) <= 60
 
 
-def test_tables_that_nobody_asked_for_are_named(store: Store) -> None:
+def test_every_link_of_the_committed_report_resolves() -> None:
+    assert broken_links(PROJECT) == []
+
+
+def broken_links(folder: Path) -> list[str]:
+    """The links of REPRODUCE.md and of all pages that lead to no file; a page that REPRODUCE.md
+    leads to at no number of clicks counts, too.
+    """
+    pages = [folder / "REPRODUCE.md"]
+    found = []
+    for path in pages:
+        for link in LINK.findall(path.read_text(encoding="utf-8")):
+            target = (path.parent / unquote(link)).resolve()
+            if not target.is_file():
+                found.append(f"{path.name}: {link}")
+            elif target.suffix == ".md" and target not in {one.resolve() for one in pages}:
+                pages.append(target)
+    unreached = {one.resolve() for one in (folder / "tables").glob("*.md")} - set(pages)
+    return found + sorted(f"no link to {path.name}" for path in unreached)
+
+
+def of_all_artefacts(store: Store, *asked: tuple[Scale, int]) -> Summary:
+    """A summary in which every artefact was asked for at these scales with so many seeds; their
+    cells are those of one table.
+    """
+    view = view_of(request(), store)
+    assert isinstance(view, TableView)
+    wanted = [
+        replace(view.request, id=id, scale=scale, seeds=seeds)
+        for id in ARTEFACTS
+        for scale, seeds in asked
+    ]
+    views = [replace(view, matrix=Matrix(view.matrix.source, one, {})) for one in wanted]
+    return summarise(views, store)
+
+
+def test_the_first_page_is_at_most_40_kb_however_much_was_run(store: Store) -> None:
+    """Every artefact five times, every claim reversed, and every other run failed otherwise."""
+    for place, spec in enumerate(runs_of(request())):
+        store.record_failure(run_key(spec), spec, "error", f"{place} {'word ' * 500}", "")
+    summary = of_all_artefacts(
+        store, ("paper", 3), ("paper", 7), ("reduced", 1), ("reduced", 5), ("smoke", 1)
+    )
+    names = [table_name(view.request) for view in summary.views]
+    claims = [
+        replace(claim, ours="reversed", artefacts=(names[place],))
+        for place, claim in enumerate(summary.claims)
+    ]
+    text = front_page(replace(summary, claims=tuple(claims)))
+    assert text.count("](tables/") > 4 * len(ARTEFACTS)
+    assert len(text.encode()) <= 40_000
+
+
+def test_nothing_asked_for_is_missing_once_every_artefact_was_run(store: Store) -> None:
+    said = missing(of_all_artefacts(store, ("smoke", 1)))
+    assert not any(line.startswith("not asked for") for line in said)
+
+
+def test_what_nobody_asked_for_is_missing(store: Store, tmp_path: Path) -> None:
     save_request(store, request())
-    assert "not asked for: ResAdapters-2, Houlsby-1, " in reproduce(store)
+    text = report(store, tmp_path)
+    assert "- not asked for: ResAdapters-2, Houlsby-1, " in text
+    assert "- no run at paper scale, of any table or figure." in text
+    assert "- no run on the papers' data: ResAdapters-1." in text
+    assert "- 36 cells: not run." in text
 
 
-def test_a_failure_message_is_short_plain_text_on_the_first_screen(store: Store) -> None:
+def test_a_failure_message_is_short_plain_text_on_the_first_page(
+    store: Store, tmp_path: Path
+) -> None:
     spec = runs_of(request())[0]
     message = f"<script>alert(1)</script>\n# title {'word ' * 500}"
     store.record_failure(run_key(spec), spec, "error", message, "")
     save_request(store, request())
-    text = reproduce(store)
-    (line,) = [line for line in text.splitlines() if line.startswith("- **Missing:**")]
+    text = report(store, tmp_path)
+    (line,) = [line for line in text.splitlines() if "alert(1)" in line]
     assert "&lt;script>alert(1)&lt;/script> # title word" in line
     assert "<script" not in text
-    assert len(line) < 800
-
-
-def test_an_empty_store_gives_a_report_without_tables(store: Store) -> None:
-    text = reproduce(store)
-    assert "- **Run:** nothing yet." in text
-    assert "not asked for: ResAdapters-1, ResAdapters-2, Houlsby-1, " in text
-    assert re.findall("^## .*", text, re.MULTILINE) == ["## Claims", AUDIT]
+    assert len(line) < 400
 
 
 def test_the_report_does_not_depend_on_the_order_of_requests(tmp_path: Path) -> None:
     asked = [request(), request("ResAdapters-2"), request(scale="reduced")]
-    texts = []
+    found = []
     for number, order in enumerate((asked, asked[::-1])):
         store = Store(tmp_path / str(number))
         for one in asked:
             store_all(store, one)
         for one in order:
             save_request(store, one)
-        texts.append(reproduce(store))
-        assert reproduce(Store(store.root)) == texts[-1]
-    assert texts[0] == texts[1]
+        folder = tmp_path / f"report {number}"
+        report(store, folder)
+        found.append({path.name: path.read_bytes() for path in folder.rglob("*.md")})
+    assert found[0] == found[1]
 
 
-def test_a_job_of_many_runs_is_counted_once(store: Store) -> None:
+def test_a_job_of_many_runs_is_counted_once(store: Store, tmp_path: Path) -> None:
     asked = request("ResAdapters-2", epochs=1)
     specs = runs_of(asked)
     together = [run_key(spec) for spec in specs[:2]]
@@ -219,91 +312,108 @@ def test_a_job_of_many_runs_is_counted_once(store: Store) -> None:
     for spec in specs[2:]:
         store_result(store, spec, seconds=45)
     save_request(store, asked)
-    assert "120 s" not in reproduce(store)
-    assert "Trained on a made-up CPU, 1 threads, 2.0 min in 3 jobs." in reproduce(
-        store
-    )  # 30 + 45 + 45 seconds
+    assert "Trained for 2.0 min in 3 jobs." in report(store, tmp_path)  # 30 + 45 + 45 seconds
 
 
-def test_a_figure_stands_in_the_report_with_picture_command_and_caption(store: Store) -> None:
+def test_the_page_of_a_figure_has_picture_command_and_caption(store: Store) -> None:
     asked = fake_spans.request(layers=3, method="houlsby", task="mnli")
     fake_spans.store_chain(store, asked)
-    save_request(store, asked)
-    text = reproduce(store)
-    label = backbone_label(fake_spans.encoder(3))
+    text, label = page_text(asked, store), backbone_label(fake_spans.encoder(3))
     name = table_name(asked)
     assert name.startswith("ablation-heatmap.smoke.Made-up-L3.mnli.")
-    for line in (
-        f"## {name}",
+    assert (
         f"    python -m repro figure ablation-heatmap --scale smoke --backbone {label} "
-        "--tasks mnli --method houlsby",
-    ):
-        assert line in text.splitlines()
-    assert f"](figures/{name}.png)" in text
+        "--tasks mnli --method houlsby"
+    ) in text.splitlines()
+    assert "# ablation-heatmap, smoke scale, Made-up-L3, MNLI, houlsby" in text.splitlines()
+    assert f"](../figures/{name}.png)" in text
+    assert f"[CSV](../figures/{name}.csv)" in text
     assert "Spans scored: 6/6." in text
-    assert "| ablation-heatmap | smoke | Made-up-L3 | 6/6" in text
-    assert "Status: complete." in text
+    assert "**Status:** complete, 6 of 6 cells." in text
 
 
-def test_a_collapsed_intact_model_stands_among_the_collapsed_rows(store: Store) -> None:
+def test_a_collapsed_intact_model_is_named_on_its_page(store: Store) -> None:
     asked = fake_spans.request(layers=3)
     scores = {"matthews": 0.0, "accuracy": 0.0, "majority_share": 100.0}
     fake_spans.store_chain(store, asked, value=lambda seed, metric, span: scores[metric])
-    save_request(store, asked)
-    assert re.search(r"\| 6/6 +\| +\| intact model +\|", reproduce(store))
+    assert "Constant answers (†): intact model." in page_text(asked, store)
 
 
-def test_the_first_screen_says_what_holds(store: Store) -> None:
-    """The claims that fail on the papers' own numbers, by their arithmetic."""
+def test_the_first_page_says_first_that_no_trained_score_was_judged(
+    store: Store, tmp_path: Path
+) -> None:
+    """Then that 9 counts were: those of 3-shared, Table 1, that need no module."""
+    for asked in (request(scale="reduced"), request("3-shared-1", "paper")):
+        save_request(store, asked)
+    store_all(store, request(scale="reduced"))
+    lines = report(store, tmp_path).splitlines()
+    assert lines[2].startswith("- **Trained scores judged at paper scale: none yet.**")
+    assert lines[3].startswith("- **Counts judged: 9.** 9 match.")
+    assert lines[4].startswith("- **Runs at reduced scale: 6.**")
+    assert "no score is judged, 30 stand beside a published one" in lines[4]
+    assert lines.index("## Tables and figures") <= 15
+
+
+def test_trained_scores_at_paper_scale_are_counted_by_their_verdicts(store: Store) -> None:
+    """One run of each of five printed rows with six scores: shown, never confirmed."""
+    asked = request(scale="paper")
+    store_all(store, asked)
+    first = answer(summarise([view_of(asked, store)], store))[0]
+    assert (first.number, first.says) == ("30", "30 single.")
+
+
+def test_the_claims_page_has_every_verdict_on_the_printed_numbers(
+    store: Store, tmp_path: Path
+) -> None:
     save_request(store, request())
-    text = reproduce(store)
-    first = text[: text.index("\n| Table")]
-    assert len(first.splitlines()) <= 25
-    printed = next(line for line in first.splitlines() if "own numbers" in line)
-    holds, fails = re.findall(r"(\d+) hold, (\d+) do not", printed)[0]
-    section = text[text.index("## Claims") : text.index(AUDIT)]
-    assert len(re.findall(r"\| holds: ", section)) == int(holds)
-    assert len(re.findall(r"\| does not hold: ", section)) == int(fails)
+    text = report(store, tmp_path)
+    holds, fails = re.findall(r"(\d+) of 59 hold.\*\* (\d+) do not", text)[0]
+    claims = (tmp_path / "tables" / "claims.md").read_text()
+    assert len(re.findall(r"\| holds: ", claims)) == int(holds)
+    assert len(re.findall(r"\| does not hold: ", claims)) == int(fails)
     # Adaptable Adapters, Table 2 at 100 rows: WNLI is lower in all three rows.
-    assert "All focused architectures are ahead of the baseline in all low-data tasks." in first
+    assert "All focused architectures are ahead of the baseline in all low-data tasks." in text
     # ResAdapters, Table 1: 42.6 is bold, 45.0 stands beside it.
-    assert "ResNeXt has the best exact match and F1 on all questions." in first
+    assert "ResNeXt has the best exact match and F1 on all questions." in text
 
 
-def test_the_first_screen_names_the_claims_that_our_runs_decide(store: Store) -> None:
+def test_a_decided_claim_names_scale_seeds_and_rows(store: Store) -> None:
     """What only the sign of single runs says is not listed as borne out or reversed."""
     titles = {
-        "direction holds": "Borne out here",
-        "reversed": "Reversed here",
+        "direction holds": "Borne out",
+        "reversed": "Reversed",
         "direction holds (one seed)": "Single runs point as claimed",
         "direction reversed (one seed)": "Single runs point the other way",
     }
-    undecided, *claims = judge_all(store)[: len(titles) + 1]
+    asked = request(scale="reduced", train_rows=1200, seeds=2)
+    store_all(store, asked)
+    summary = summarise([view_of(asked, store)], store)
+    undecided, *claims = summary.claims[: len(titles) + 1]
     found = [
-        replace(claim, ours=verdict)  # type: ignore[arg-type]
+        replace(claim, ours=verdict, published="holds", artefacts=(table_name(asked),))  # type: ignore[arg-type]
         for claim, verdict in zip(claims, titles, strict=True)
     ]
-    lines = what_holds([], [undecided, *found], [], store)
-    said = [line for line in lines if line.startswith("  - ")]
-    assert [line.removeprefix("  - ").split(",")[0] for line in said[: len(titles)]] == [
-        *titles.values()
-    ]
-    for line, claim in zip(said, found, strict=False):
-        assert line.endswith(f": {claim.claim.says}")
+    lines = front_page(replace(summary, claims=(undecided, *found))).splitlines()
+    for claim, title in zip(found, titles.values(), strict=True):
+        said = lines[lines.index(f"- **{title}:**") + 1]
+        assert claim.claim.says in said
+        assert said.endswith(
+            f"([ResAdapters-1](tables/{table_name(asked)}.md), reduced scale, MiniLM-L6, 2 seeds, "
+            "1,200 training rows)"
+        )
 
 
-def test_each_artefact_with_runs_shows_its_protocol(store: Store) -> None:
+def test_a_page_of_runs_shows_its_protocol(store: Store) -> None:
     asked = request(epochs=1)
     store_all(store, asked)
-    save_request(store, asked)
-    save_request(store, request("ResAdapters-2"))
-    text = reproduce(store)
-    assert text.count("<details><summary>Protocol") == text.count("</details>") == 1
+    text = page_text(asked, store)
+    assert text.count("<details><summary>Protocol") == 1
     line = next(line for line in text.splitlines() if line.startswith("| recipe.epochs "))
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert cells == [
         "recipe.epochs", "5 — code: epochs=5; the paper says above 5", "1 — assumed: asked for",
     ]  # fmt: skip
+    assert "<details><summary>Protocol" not in page_text(request("ResAdapters-2"), store)
 
 
 def test_laying_out_alone_never_empties_a_table(tmp_path: Path) -> None:

@@ -32,10 +32,11 @@ from repro.report.figures.embeddings import (
     notes,
     view_of,
 )
-from repro.report.figures.files import as_json, markdown, write_figure
+from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
 from repro.report.protocol import choices
+from repro.report.reproduce import picture
 from repro.spec import HyperFormer, RunSpec, TextToText, run_key
 from repro.store import Store
 
@@ -265,7 +266,7 @@ def test_a_screen_reader_hears_each_task_and_its_place(store: Store) -> None:
     found = view_figure(FIGURE, stored(store, request()).request, store)
     x, y = (rows_of(view_of(FIGURE, request(), store), "tsne")[0][axis] for axis in "xy")
     assert f"SST-2 {float(x):.2f}, {float(y):.2f}" in found.alternative
-    assert "picture without coordinates" in markdown(found)
+    assert "picture without coordinates" in picture(found)
 
 
 def test_files_are_the_same_twice_and_need_no_torch(store: Store, tmp_path: Path) -> None:
@@ -273,7 +274,7 @@ def test_files_are_the_same_twice_and_need_no_torch(store: Store, tmp_path: Path
     store_figure(store, asked)
     found = view_figure(FIGURE, asked, store)
     paths = write_figure(found, tmp_path)
-    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json", ".md"}
+    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json"}
     before = {path: path.read_bytes() for path in paths}
     for path in paths:
         path.unlink()

@@ -13,6 +13,7 @@ from committed import committed
 from repro.report.figures.view import FigureView
 from repro.report.files import save_request, saved_requests, table_name
 from repro.report.reproduce import view_of
+from repro.report.summary import summarise
 from repro.site.folder import write_site
 from repro.site.pages import site_files
 from repro.store import Store
@@ -42,7 +43,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         for view in views:
             if isinstance(view, FigureView):
                 (pictures / f"{table_name(view.request)}.svg").write_bytes(PICTURE)
-        return site_files(views, store, pictures)
+        return site_files(summarise(views, store), store, pictures)
 
     return builder
 

@@ -94,7 +94,7 @@ def test_the_same_store_gives_the_same_bytes(store: Store, build: Build) -> None
 
 def test_a_cell_shows_both_numbers_and_opens_its_runs(store: Store, build: Build) -> None:
     """Scores are 10 x epoch + seed, one more for F1; the printed ones are those of the CSV."""
-    asked = request(seeds=2)
+    asked = request(scale="reduced", seeds=2)
     save_request(store, asked)
     store_all(store, asked)
     files = build(store)
@@ -214,13 +214,48 @@ def test_text_from_a_store_is_text(store: Store, build: Build) -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._/-]+", path) for path in files)
 
 
-def test_the_summary_counts_verdicts_and_names_what_nobody_asked_for(
-    store: Store, build: Build
-) -> None:
+def test_a_score_of_generated_rows_is_shown_alone(store: Store, build: Build) -> None:
+    """The published number is in the panel that the cell opens; nothing is subtracted from it."""
+    save_request(store, request())
+    store_all(store, request())
+    page = read(build(store)[TABLE])
+    assert page.cell("cell-1-2").text.split() == ["81.0", "○", "not", "comparable"]
+    opened = page.cell("runs-cell-1-2").text
+    assert "31.6" in opened  # RA-T1, Non Linear / Adapter
+    assert "Difference" not in opened
+    assert not [tag for tag in page.tags if tag.attributes.get("id") == "plots"]
+
+
+def test_names_are_set_as_in_the_papers(store: Store, build: Build) -> None:
+    asked = request("AA-2", sections=("Low-data-100",)), request("Hyperformer-2")
+    for one in asked:
+        save_request(store, one)
+    files = build(store)
+    texts = [files[f"tables/{table_name(one)}.html"].decode() for one in asked]
+    assert "AA-focused<sup>uni</sup>" in texts[0]
+    assert "Adapters†<sub>BASE</sub>" in texts[1]
+    for text in texts:
+        assert not re.search(r"\^uni|_BASE|dagger|\\_", text)
+
+
+def test_two_variants_of_a_table_have_headings_of_their_own(store: Store, build: Build) -> None:
+    for one in (request("Peters-1"), request("Peters-1", tasks=("mrpc",), epochs=3)):
+        save_request(store, one)
+    found = pages(build(store))
+    headings = [page.all("h1")[0].text for path, page in found.items() if "Peters-1" in path]
+    assert sorted(headings) == [
+        "Peters-1, smoke scale, MiniLM-L6",
+        "Peters-1, smoke scale, MiniLM-L6, MRPC, epochs 3",
+    ]
+
+
+def test_the_first_page_answers_first(store: Store, build: Build) -> None:
     save_request(store, request())
     store_all(store, request())
     words = " ".join(read(build(store)["index.html"]).words.split())
-    assert "30 ○ not comparable" in words  # five printed rows of six scores
+    first = "Do the published numbers reproduce? Trained scores judged at paper scale none yet"
+    assert first in words
+    assert "36 of 36 30 ○ not comparable" in words  # five printed rows of six scores
     assert "Houlsby-1" in words
     assert "a made-up CPU, 1 threads" in words
     assert "12 s in 1 job" in words

@@ -1,18 +1,16 @@
-"""The files of a figure: the picture in three formats, its data as CSV and JSON, its caption."""
+"""The files of a figure: the picture in three formats, its data as CSV and JSON."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from repro.report.figures.view import FigureView
 from repro.report.files import table_name, write_artefact
-from repro.report.layout import alternative, prose
 from repro.report.render import json_text
 
 FOLDER = "figures"
-ENDINGS = ("png", "svg", "pdf", "csv", "json", "md")
+ENDINGS = ("png", "svg", "pdf", "csv", "json")
 
 
 def file_names(view: FigureView) -> list[str]:
@@ -21,13 +19,13 @@ def file_names(view: FigureView) -> list[str]:
 
 
 def write_figure(view: FigureView, folder: Path) -> list[Path]:
-    """Writes figures/NAME.{png,svg,pdf,csv,json,md} where content changed; returns the paths.
+    """Writes figures/NAME.{png,svg,pdf,csv,json} where content changed; returns the paths.
 
     Raises StoreError, which names --out, for a folder that cannot be written.
     """
     from repro.report.figures.style import rendered, styled
 
-    texts = {"csv": view.csv, "json": json_text(as_json(view)), "md": markdown(view)}
+    texts = {"csv": view.csv, "json": json_text(as_json(view))}
     with styled():
         contents = rendered(view.draw())
     contents |= {ending: text.encode() for ending, text in texts.items()}
@@ -41,17 +39,5 @@ def write_figure(view: FigureView, folder: Path) -> list[Path]:
 
 def as_json(view: FigureView) -> dict[str, Any]:
     """The object of `figure --json`; docs/json.md describes it."""
-    return view.document | {"files": file_names(view)}
-
-
-def markdown(view: FigureView, folder: str = "") -> str:
-    """The picture with its caption and notes; `folder` is where the file stands, with a slash."""
-    picture = quote(f"{folder}{table_name(view.request)}.png")
-    lines = [
-        f"![{alternative(view.alternative)}]({picture})",
-        "",
-        f"**{view.id}.** {prose(view.caption)}",
-        "",
-        *(f"- {prose(note)}" for note in view.notes),
-    ]
-    return "\n".join(lines) + "\n"
+    page = f"tables/{table_name(view.request)}.md"
+    return view.document | {"files": [*file_names(view), page]}

@@ -1,4 +1,4 @@
-// Sorting, the filter and the theme. Everything on a page can be read without this file.
+// Sorting, the filter, the theme, and a hint beside what is wider than the page. Everything on a page can be read without this file.
 "use strict";
 
 // A column of words and numbers: a number counts by its value, what has none stands last.
@@ -38,6 +38,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
     heading.append(button);
   }
 }
+
+// A table or plot that is wider than its place says so.
+const sizes = new ResizeObserver((changed) => {
+  for (const { target } of changed) {
+    target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1);
+  }
+});
+for (const place of document.querySelectorAll(".scroll")) sizes.observe(place);
 
 for (const input of document.querySelectorAll("input[data-filter]")) {
   const rows = [...document.getElementById(input.dataset.filter).tBodies[0].rows];

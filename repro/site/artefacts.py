@@ -1,7 +1,11 @@
-"""The page of a table: every cell with its verdict, the two plots, notes, setting, environment."""
+"""The page of a table, with every cell and its verdict, and the page of a figure, with the picture
+that `report` has drawn; below them notes, protocol, environment.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -10,14 +14,16 @@ from typing import Any
 
 from repro.papers.names import PAPERS
 from repro.report.captions import caption
-from repro.report.files import command_line
+from repro.report.figures.view import FigureView
+from repro.report.files import command_line, table_name
 from repro.report.notes import notes
-from repro.report.protocol import choices
+from repro.report.protocol import choices, machines
+from repro.report.summary import heading
 from repro.report.view import TableView
 from repro.site import plots, words
 from repro.site.cells import Shown, show
-from repro.site.machines import machines
-from repro.site.runs import Runs
+from repro.site.runs import Runs, Use
+from repro.words import run_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
     compared = [cell.compared for cell in flat if cell.compared]
     heads, lines = _transposed(view, cells) if view.table.transposed else _upright(view, cells)
     return {
-        "title": f"{view.table.id}, {view.request.scale} scale",
+        "title": heading(view),
         "view": view,
         "paper": PAPERS.get(view.table.paper, view.table.paper),
         "caption": caption(view),
@@ -56,7 +62,7 @@ def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
         "mean": mean_difference(compared),
         "notes": notes(view),
         "protocol": choices(view.request),
-        "machines": machines(view.runs, runs),
+        "machines": machines(view.runs, runs.read),
     }
 
 
@@ -86,3 +92,27 @@ def legend(cells: Sequence[Shown]) -> list[tuple[words.Word, int]]:
     """The verdicts that stand on the page, each with how often."""
     found = Counter(cell.word for cell in cells if cell.word)
     return [(word, found[word]) for word in words.WORDS.values() if found[word]]
+
+
+def figure_page(view: FigureView, runs: Runs) -> dict[str, Any]:
+    """What the page shows; the picture stands beside it, as `picture` names it."""
+    shown = []
+    for key in view.runs:
+        run = runs.read(key)
+        if run is not None:
+            runs.shown_in(
+                key, Use(words.page_of(view.request), "runs", view.id, "runs of the figure")
+            )
+            shown.append((run_name(run.spec), words.run_page(key)))
+    head, *rows = list(csv.reader(io.StringIO(view.csv)))
+    return {
+        "title": heading(view),
+        "view": view,
+        "command_line": command_line(view.request),
+        "picture": f"{table_name(view.request)}.svg",
+        "head": [name.replace("_", " ") for name in head],
+        "rows": rows,
+        "runs": shown,
+        "protocol": choices(view.request),
+        "machines": machines(view.runs, runs.read),
+    }
