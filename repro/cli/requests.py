@@ -89,6 +89,33 @@ def split_sections(given: str | None, artefact: Artefact) -> tuple[str, ...] | N
     return tuple(section for section in known if section.lower() in names)
 
 
+def chosen_names(
+    given: Sequence[str] | None, option: str, known: Sequence[str], artefact: Artefact
+) -> tuple[str, ...] | None:
+    """The rows or columns of `--row` or `--column`, in the table's order, in any case; several may
+    stand in one, separated by commas, and a row may be named without its part of the table.
+
+    An unknown one names the closest; raises ReproError for what is no table.
+    """
+    if given is None:
+        return None
+    if not isinstance(artefact, Table):
+        raise ReproError(f"{artefact.id} is a figure: leave out --{option}.")
+    given = [given] if isinstance(given, str) else given
+
+    def find(name: str) -> list[str]:
+        name = name.strip().lower()
+        return [one for one in known if name in (one.lower(), one.lower().partition(" / ")[2])]
+
+    found: set[str] = set()
+    for text in given:
+        for name in [text] if find(text) else text.split(","):
+            if not find(name):
+                raise UnknownName(f"{option} of {artefact.id}", name.strip(), known)
+            found.update(find(name))
+    return tuple(name for name in known if name in found)
+
+
 def make_request(artefact: Artefact, scale: Scale, **typed: Any) -> Request:
     """The request at this scale, of what is typed by option (epochs=3, tasks="cola,rte"); looks for
     the data, loads nothing. Raises MissingData where the artefact's data cannot be had; see
@@ -115,6 +142,15 @@ def bare_request(
     found = {
         "backbone": find_backbone(asked.get("backbone"), stored),
         "sections": split_sections(asked.get("sections"), artefact),
+        **{
+            f"{option}s": chosen_names(
+                asked.get(f"{option}s"),
+                option,
+                [one.name for one in getattr(artefact, f"{option}s", ())],
+                artefact,
+            )
+            for option in ("row", "column")
+        },
     }
     return Request(**(own | given | found))
 

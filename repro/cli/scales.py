@@ -46,7 +46,7 @@ def choose(
     pairs, scale = narrowed(artefacts, asked), asked.get("scale")
     saved = saved_requests(store)
     if scale is not None:
-        found = _at(scale, pairs, store, saved)
+        found = requests_at(scale, pairs, store, saved)
         _tell_unused(found, asked)
         return found
     considered, barred = _considered(pairs, store, saved)
@@ -144,7 +144,7 @@ def _variant(request: Request, store: Store) -> Variant | None:
 def _is_own(artefact: Artefact, request: Request, store: Store) -> bool:
     """Whether the request is what the scale alone asks for here and now."""
     try:
-        return _at(request.scale, [(artefact, {})], store, ()) == [request]
+        return requests_at(request.scale, [(artefact, {})], store, ()) == [request]
     except MissingData:
         return False
 
@@ -157,7 +157,7 @@ def _why(variant: Variant, plan: Plan) -> str:
     return f"the largest that is stored, {variant.share}: {table_name(variant.request)}"
 
 
-def _at(
+def requests_at(
     scale: Scale,
     pairs: Sequence[Pair],
     store: Store,
@@ -213,7 +213,7 @@ def _considered(
     barred: dict[Scale, str] = {}
     for scale in SCALES:
         try:
-            found[scale] = _at(scale, pairs, store, saved)
+            found[scale] = requests_at(scale, pairs, store, saved)
         except MissingData as problem:
             barred[scale] = str(problem)
     return found, barred

@@ -25,16 +25,18 @@ from repro.report.files import (
     write_table,
 )
 from repro.report.latex import latex
-from repro.report.render import as_json, csv_text, json_text, markdown
+from repro.report.render import LAYOUTS, Layout, as_json, csv_text, json_text, markdown
 from repro.report.reproduce import write_page
+from repro.report.terminal import show
 from repro.report.view import TableView, view_table
 from repro.store.store import Store
 
-FORMATS: dict[str, Callable[[TableView], str]] = {
+_LAYOUTS = ", ".join(f"{name} ({said})" for name, said in LAYOUTS.items())
+FORMATS: dict[str, Callable[[TableView, Layout | None], str]] = {
     "md": markdown,
-    "csv": csv_text,
-    "json": lambda view: json_text(as_json(view)),
-    "tex": lambda view: latex(view, table_name(view.request)),
+    "csv": lambda view, _: csv_text(view),
+    "json": lambda view, _: json_text(as_json(view)),
+    "tex": lambda view, layout: latex(view, table_name(view.request), layout),
 }
 
 
@@ -45,7 +47,23 @@ def command(
     how: o.How,
     no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, lay out only.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
-    format: Annotated[str, typer.Option(help="md, csv, json or tex on the screen.")] = "md",
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="md, csv, json or tex on the screen (default: a table as wide as the terminal, md "
+            "where output is piped)."
+        ),
+    ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What to show of each cell on a terminal, in md and in tex: {_LAYOUTS} (default: "
+            "all that can be compared)."
+        ),
+    ] = None,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="The notes on the table, too, on a terminal.")
+    ] = False,
     json: o.JsonOption = False,
     out: Annotated[Path, typer.Option(help="Where tables/ is written.")] = Path(),
     store: o.StoreOption = None,
@@ -54,8 +72,11 @@ def command(
 
     Example: python -m repro table ResAdapters-1 --scale smoke
     """
-    if format not in FORMATS:
+    if format is not None and format not in FORMATS:
         raise UnknownName("format", format, FORMATS)
+    chosen = next((one for one in LAYOUTS if one == layout), None)
+    if layout is not None and chosen is None:
+        raise UnknownName("layout", layout, LAYOUTS)
     results = o.open_store(store)
     table = find_table(id)
     request, trained = choose_shown(table, asked, results, device=how.device)
@@ -71,7 +92,12 @@ def command(
         for problem in count_missing(table, request, results):
             print(f"Not counted: {problem}", file=sys.stderr)
     view = view_table(table, request, results)
-    sys.stdout.write(FORMATS["json" if json else format](view))
+    if format is None and not json and sys.stdout.isatty():
+        from rich.console import Console
+
+        show(view, Console(file=sys.stdout), chosen, with_notes=notes)
+    else:
+        sys.stdout.write(FORMATS["json" if json else format or "md"](view, chosen))
     if no_run and stands_fuller(view, out):
         print(
             f"{out / 'tables'} keeps this table as it is: it shows more cells than this store and "

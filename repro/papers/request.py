@@ -176,6 +176,22 @@ class Request:
             help="Only these parts of a table (Low-data-100; default: all).",
         ),
     ] = None
+    rows: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            type=list,
+            names=("--row", "--rows"),
+            help='Only this row of a table ("Ours (3-shared)"); repeatable (default: all).',
+        ),
+    ] = None
+    columns: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            type=list,
+            names=("--column", "--columns"),
+            help="Only this column of a table (CoLA); repeatable (default: all).",
+        ),
+    ] = None
     published_layers: Annotated[
         bool, Option(type=bool, help="The printed layers in place of selected ones (AA).")
     ] = False
@@ -203,6 +219,8 @@ class Request:
             self.seeds,
             tasks=self.tasks,
             sections=self.sections,
+            rows=self.rows,
+            columns=self.columns,
             as_released=self.as_released,
             published_layers=self.published_layers,
         )

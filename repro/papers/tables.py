@@ -232,14 +232,30 @@ class Table:
         """The tasks of its columns, in order."""
         return tuple(dict.fromkeys(column.task for column in self.scores))
 
+    def shown(self, request: Request) -> list[Column]:
+        """The columns that are asked for by name and task; of means those whose scores all are."""
+        named = [c for c in self.columns if request.columns is None or c.name in request.columns]
+        whole = all(self.is_asked(column, request) for column in self.scores)
+        return [
+            column
+            for column in named
+            if (self.is_asked(column, request) if isinstance(column, Score) else True)
+            if whole or not isinstance(column, Mean)
+        ]
+
+    def is_asked(self, column: Score, request: Request) -> bool:
+        """Whether the column is asked for by name and task, or a mean that needs it is."""
+        means = [mean.name for mean in self.columns if isinstance(mean, Mean)]
+        named = request.columns is None or {column.name, *means} & set(request.columns)
+        return bool(named) and (request.tasks is None or column.task in request.tasks)
+
     def needed(self, request: Request) -> tuple[str, ...]:
         """Those of its tasks that are asked for."""
-        asked = self.tasks if request.tasks is None else request.tasks
-        return tuple(task for task in self.tasks if task in asked)
+        return tuple(dict.fromkeys(c.task for c in self.scores if self.is_asked(c, request)))
 
     def gap(self, column: Score, request: Request) -> str:
         """Why this column cannot be reproduced, whatever is run; "" where it can."""
-        if column.task not in self.needed(request):
+        if not self.is_asked(column, request):
             return NOT_ASKED
         return request.unavailable.get(column.task, "")
 
@@ -311,10 +327,24 @@ def _matrix(table: Table, request: Request) -> Matrix[Table]:
 
 
 def _sections(table: Table, request: Request) -> Table:
-    """The table with the parts that are asked for."""
-    if request.sections is None:
+    """The table with the parts and rows that are asked for; with a difference its two rows.
+
+    Raises ReproError where none of them has runs.
+    """
+    if request.sections is None and request.rows is None:
         return table
-    rows = tuple(row for row in table.rows if row.section in request.sections)
+    names = set(request.rows or ())
+    names |= {name for row in table.rows if row.name in names for name in row.delta or ()}
+    rows = tuple(
+        row
+        for row in table.rows
+        if request.sections is None or row.section in request.sections
+        if request.rows is None or row.name in names
+    )
+    if not any(row.trained for row in rows):
+        raise ReproError(
+            f"{table.id} has no runs for the rows asked for: leave out --section or --row."
+        )
     return replace(table, rows=rows, whole=table.whole or table.rows)
 
 

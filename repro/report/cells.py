@@ -10,7 +10,7 @@ from typing import Any
 from repro.papers.matrix import Matrix
 from repro.papers.published import Published
 from repro.papers.request import Request
-from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table, Value
+from repro.papers.tables import NOT_ASKED, Column, Fact, Mean, Printed, Row, Score, Table, Value
 from repro.report.counted import read_count
 from repro.report.declared import OF_A_COUNT, runs_differ, settings_differ
 from repro.report.runs_found import Found, Lookup, kept_epoch, varying
@@ -116,7 +116,7 @@ def score_cell(at: Place, column: Score) -> Cell:
         return at.gap(column, at.row.gap.reason, wanted=at.row.gap.wanted)
     gap = at.table.gap(column, at.request)
     if gap:
-        return at.gap(column, gap, wanted=column.task in at.table.needed(at.request))
+        return at.gap(column, gap, wanted=gap != NOT_ASKED)
     found = at.lookup.find(at.specs(column))
     values = [
         (one, value)

@@ -36,6 +36,8 @@ from repro.store.strict_json import json_bytes
 from repro.store.temporary import unfinished_name
 
 REQUEST = TypeAdapter(Request)
+LATER = ("rows", "columns")
+"""Fields that came when tables were stored already: without a value they change no name."""
 LONGEST_TABLE = 60
 """Characters of a table's or figure's name."""
 LONGEST = 160
@@ -61,6 +63,9 @@ def table_name(request: Request) -> str:
     if said and len(whole) <= LONGEST_TABLE:
         return whole
     asked = {name: value for name, value in request_document(request).items() if name in OPTIONS}
+    for name in LATER:
+        if asked[name] is None:
+            del asked[name]
     digest = _digest(canonical_json(asked))[:6]
     room = LONGEST_TABLE - len(f"{own}..{digest}")
     shown = ".".join(parts) if len(".".join(parts)) <= room else parts[0][:room].strip("-.")
@@ -76,9 +81,9 @@ def _differing(request: Request) -> Iterator[tuple[str, bool]]:
         yield name if known else _plain(name)[:16], known
     if request.seeds != ARTEFACTS[request.id].default_seeds[request.scale]:
         yield f"seeds-{request.seeds}", True
-    for names in (request.tasks, request.sections):
+    for names in (request.tasks, request.sections, request.rows, request.columns):
         if names is not None:
-            yield "-".join(_plain(name) for name in names), True
+            yield "-".join(_plain(name) for name in names), all(_plain(n) == n for n in names)
     if request.method is not None:
         yield _plain(request.method), request.method == _plain(request.method).lower()
     for flag in ("as_released", "server", "published_layers"):
@@ -138,11 +143,12 @@ def write_table(view: TableView, folder: Path) -> list[Path]:
 
 
 def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
-    """Writes tables/repro.tex, the document of all these tables, if there are any; returns its
-    path.
+    """Writes tables/numbers.tex, a command for each number of these tables, and tables/repro.tex,
+    the document of them all, if there are any; returns the paths.
     """
     names = [table_name(view.request) for view in views]
-    return [write_changed(folder / "tables" / "repro.tex", latex.document(names))] if names else []
+    texts = {"numbers.tex": latex.numbers(views), "repro.tex": latex.document(names)}
+    return [write_changed(folder / "tables" / name, text) for name, text in texts.items() if names]
 
 
 def write_changed(path: Path, text: str) -> Path:
@@ -262,9 +268,11 @@ def _words(request: Request, name: str) -> list[str]:
         given = request.settings.keys() & {SHORT_NAMES[name].path}
         return [word for path in given for word in (option, str(request.settings[path] or 0))]
     value = getattr(request, name)
-    if name == "settings":
-        long = [path for path in value if short_name(path) is None]
-        return [word for path in long for word in (option, f"{path}={as_typed(value[path])}")]
+    if OPTIONS[name].type is list:
+        texts = value or ()
+        if name == "settings":
+            texts = [f"{p}={as_typed(value[p])}" for p in value if short_name(p) is None]
+        return [word for text in texts for word in (option, text)]
     if name == "seeds" and value == ARTEFACTS[request.id].default_seeds[request.scale]:
         return []
     if isinstance(value, bool) or value is None:

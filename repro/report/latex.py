@@ -1,22 +1,34 @@
-"""A table as LaTeX with booktabs: the cells say what they say in Markdown, escaped for TeX."""
+"""A table as LaTeX, as a paper of two columns prints it: short caption, notes below, 8 pt type.
+
+A table that is wider than a page is cut by columns, one that is longer by parts or rows: it is
+never scaled down.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, groupby
 
-from repro.papers.tables import Score
+from repro.comparison.comparison import comparison_frame
 from repro.report.captions import caption
-from repro.report.notes import notes
-from repro.report.render import grid, verdict
+from repro.report.render import GAP, Grid, Layout, lay_out, number, records
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
-from repro.tasks.catalogue import TITLES
+from repro.words import counted
 
-NEEDS = ("booktabs", "adjustbox", "float")
+NEEDS = ("booktabs", "threeparttable")
 """Packages that the document of a table loads; pdflatex in any encoding of fonts."""
+SIZE = r"\fontsize{8}{9.5}\selectfont"
+ONE_COLUMN, TWO_COLUMNS = 219.0, 450.0
+"""Points across a column and across a page of a paper of two columns (ACL: 219 and 455)."""
+MOST_LINES = 46
+"""Lines of 9.5 pt that a page holds beside caption and notes."""
+GAP_WIDTH = 6.0
+"""Points between two columns."""
 SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$",
     "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -27,6 +39,7 @@ SPECIAL = {
     "†": r"\ensuremath{\dagger}", "‡": r"\ensuremath{\ddagger}",
     "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}", "≈": r"\ensuremath{\approx}",
     "→": r"\ensuremath{\rightarrow}", "⊕": r"\ensuremath{\oplus}",
+    "Δ": r"\ensuremath{\Delta}",
     "√": r"\ensuremath{\surd}", "∞": r"\ensuremath{\infty}", "§": r"\S{}", "…": r"\ldots{}",
     "‘": r"\textquoteleft{}", "’": r"\textquoteright{}", "“": r"\textquotedblleft{}",
     "”": r"\textquotedblright{}", "²": r"\textsuperscript{2}", "³": r"\textsuperscript{3}",
@@ -44,8 +57,6 @@ _LETTER = re.compile(r"(?s).[\u0300-\u036f]*")
 """With the accents that follow it."""
 _LIGATURE = re.compile(r"--+|''+|,,+")
 """What TeX's fonts print as another sign."""
-MOST_ROWS = 20
-"""Rows that a page holds, three or four lines each."""
 READABLE = re.compile(r"[A-Za-z0-9_+. -]+")
 """Names of files that TeX reads as they are."""
 
@@ -71,77 +82,150 @@ def _letter(letter: str) -> str:
     return f"U+{ord(letter):04X}"
 
 
-def number(text: str) -> str:
-    """A cell: escaped, its minus sign as long as a plus sign."""
-    found = escape(text)
-    return re.sub(r"^-(?=\d)", lambda _: r"\ensuremath{-}", found)
-
-
-def latex(view: TableView, name: str) -> str:
-    """The table called `name`, to be read into a document with \\input.
-
-    One of many rows comes section by section, a page each: all of them on one would be too small
-    to read.
-    """
-    title = escape(view.table.title)
-    said = rf"\caption[{title}]{{\textbf{{{escape(view.table.id)}.}} {escape(caption(view))}}}"
+def latex(view: TableView, name: str, layout: Layout | None = None) -> str:
+    """The table called `name`, to be read into a document with \\input; `layout`: see `LAYOUTS`."""
+    parts = list(_parts(view, layout))
     lines = [rf"% Needs \usepackage{{{','.join(NEEDS)}}}"]
-    for number, (section, part) in enumerate(_parts(view)):
-        if number:
-            named = rf"\textbf{{{escape(view.table.id)}}}, continued: {escape(section)}."
-            said = rf"\caption[]{{{named}}}"
-        lines += _float(part, [said, *[rf"\label{{{label(name)}}}"] * (not number)])
-    return "\n".join([*lines, *_notes([*notes(view), *_meanings(view)])]) + "\n"
+    for place, (section, part) in enumerate(parts):
+        named = f": {section}" * bool(section)
+        above = [
+            rf"\caption[{escape(view.table.title)}]{{{escape(_caption(view) + named)}.}}",
+            rf"\label{{{label(name)}}}",
+        ]
+        if place:
+            above = [rf"Table~\ref{{{label(name)}}}, continued{escape(named)}.\par\smallskip"]
+        notes = _notes(view, [part for _, part in parts]) if place == len(parts) - 1 else []
+        lines += _float(part, above, notes)
+    return "\n".join(lines) + "\n"
 
 
-def _parts(view: TableView) -> list[tuple[str, TableView]]:
-    """The whole table, or one of many rows by its sections; one printed with columns as rows by
-    its tasks. Each with its name.
-    """
-    if view.table.transposed:
-        return _by_task(view) if len(view.table.columns) > MOST_ROWS else [("", view)]
-    if len(view.rows) <= MOST_ROWS:
-        return [("", view)]
-    sections = dict.fromkeys(row.row.section for row in view.rows)
+def _caption(view: TableView) -> str:
+    """What the table is of, at which scale, with which model, over how many runs."""
+    if not view.table.scores:
+        return view.table.title
+    model, scale = view.lead.backbone.name, view.request.scale
+    many = counted(view.request.seeds, "seed")
+    return f"{view.table.title}: {scale} scale, {model}, {many}"
+
+
+def _parts(view: TableView, layout: Layout | None) -> Iterator[tuple[str, Grid]]:
+    """The table cut to pages, each with the name of its part: by parts, by rows, by columns."""
+    transposed = view.table.transposed
+    found = records(comparison_frame(view))
+    whole = lay_out(found, transposed, layout)
+    sections = list(dict.fromkeys(cell["section"] for cell in found))
+    if transposed or len(sections) == 1 or len(whole.lines) <= MOST_LINES:
+        pages = [(sections[0] if len(sections) == 1 else None, whole)]
+    else:
+        of = {one: [own for own in found if own["section"] == one] for one in sections}
+        pages = [(section, lay_out(own, False, layout)) for section, own in of.items()]
+    for section, page in pages:
+        for rows in _by_rows(page.short(section)):
+            for columns in _by_columns(rows):
+                yield section or "", columns
+
+
+def _by_rows(page: Grid) -> Iterator[Grid]:
+    """About as many lines at a time, no more than a page holds; a row's lines stay together."""
+    rows = [tuple(own) for _, own in groupby(page.lines, key=lambda line: line.name)]
+    pages = -(-len(page.lines) // MOST_LINES)
+    size = -(-len(rows) // max(pages, 1))
+    for at in range(0, len(rows), size):
+        yield replace(page, lines=tuple(chain.from_iterable(rows[at : at + size])))
+
+
+def _by_columns(page: Grid) -> Iterator[Grid]:
+    """As many columns at a time as a page is wide, about the same number each time."""
+    fixed = max(_width(line.name) for line in page.lines) + GAP_WIDTH
+    fixed += (max(_width(line.kind) for line in page.lines) + GAP_WIDTH) * page.kinds
+    widths = [
+        max(_width(name), *(_width(line.texts[place]) for line in page.lines)) + GAP_WIDTH
+        for place, name in enumerate(page.columns)
+    ]
+    room = TWO_COLUMNS - fixed
+    chunks = max(1, -int(-math.fsum(widths) // max(room, 1.0)))
+    while True:
+        size = -(-len(widths) // chunks)
+        starts = range(0, len(widths), size)
+        if size == 1 or all(math.fsum(widths[at : at + size]) <= room for at in starts):
+            break
+        chunks += 1
+    for at in starts:
+        yield page.only(range(at, min(at + size, len(widths))))
+
+
+def _width(text: str) -> float:
+    """Points of a text in 8 pt Computer Modern, or a little more."""
+    wide, narrow = "±—%+†mMwW", " .,:;|il()'-"
+    return math.fsum(
+        6.4 if letter in wide else 2.8 if letter in narrow else 5.9 if letter.isupper() else 4.25
+        for letter in text
+    )
+
+
+def _float(page: Grid, above: Sequence[str], notes: Sequence[str]) -> list[str]:
+    """A float as wide as one column of a paper, or as two."""
+    tabular = _tabular(page)
+    star = "*" * (_total(page) > ONE_COLUMN)
+    below = [rf"\begin{{tablenotes}}{SIZE}"] * bool(notes)
+    below += [rf"\item {escape(note)}" for note in notes]
+    below += [r"\end{tablenotes}"] * bool(notes)
     return [
-        (section, replace(view, rows=tuple(r for r in view.rows if r.row.section == section)))
-        for section in sections
+        rf"\begin{{table{star}}}[tp]",
+        rf"\centering{SIZE}\setlength{{\tabcolsep}}{{{GAP_WIDTH / 2:g}pt}}",
+        r"\begin{threeparttable}",
+        *above,
+        *tabular,
+        *below,
+        r"\end{threeparttable}",
+        rf"\end{{table{star}}}",
     ]
 
 
-def _by_task(view: TableView) -> list[tuple[str, TableView]]:
-    """The columns of each task; what is of no task stands with those before it."""
-    of: list[str] = []
-    for column in view.table.columns:
-        of.append(column.task if isinstance(column, Score) else of[-1] if of else "")
-    return [(TITLES.get(task, task), _columns(view, of, task)) for task in dict.fromkeys(of)]
+def _total(page: Grid) -> float:
+    columns = zip(page.head(), *page.body(), strict=True)
+    return math.fsum(max(map(_width, column)) + GAP_WIDTH for column in columns)
 
 
-def _columns(view: TableView, of: Sequence[str], task: str) -> TableView:
-    kept = [place for place, own in enumerate(of) if own == task]
-    columns = tuple(view.table.columns[place] for place in kept)
-    rows = (replace(row, cells=tuple(row.cells[place] for place in kept)) for row in view.rows)
-    return replace(view, table=replace(view.table, columns=columns), rows=tuple(rows))
+def _tabular(page: Grid) -> list[str]:
+    """The table itself, the best number of each column in bold, with a little room before a row."""
+    import pandas
+
+    lead = 1 + page.kinds
+    frame = pandas.DataFrame([list(map(cell, line)) for line in page.body()])
+    bold = pandas.DataFrame([(*[False] * lead, *line.best) for line in page.lines])
+    styled = (
+        frame.style.hide(axis="index")
+        .relabel_index(list(map(escape, page.head())), axis=1)
+        .apply(lambda _: bold.map(lambda best: "textbf:--rwrap;" if best else ""), axis=None)
+    )
+    text = styled.to_latex(hrules=True, column_format="l" * lead + "r" * len(page.columns))
+    head, rule, rest = text.partition("\\midrule\n")
+    body, bottom, end = rest.partition("\\bottomrule")
+    rows = body.splitlines()
+    for place in range(len(rows) - 1, 0, -1):
+        if page.lines[place].first and page.kinds:
+            rows.insert(place, r"\addlinespace[2pt]")
+    return [*(head + rule).splitlines(), *rows, *(bottom + end).splitlines()]
 
 
-def _float(view: TableView, caption: Sequence[str]) -> list[str]:
-    head, body = grid(view)
-    return [
-        r"\begin{table}[H]",
-        r"\centering\footnotesize",
-        *caption[:-1],
-        caption[-1] + r"\medskip",
-        r"\begin{adjustbox}{max width=\linewidth, max totalheight=0.7\textheight}",
-        rf"\begin{{tabular}}{{@{{}}ll{'r' * (len(head) - 2)}@{{}}}}",
-        r"\toprule",
-        _row(head),
-        r"\midrule",
-        *_spaced(body),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{adjustbox}",
-        r"\end{table}",
-    ]
+def cell(text: str) -> str:
+    """A cell: escaped, its minus sign as long as a plus sign."""
+    return re.sub(r"^-(?=\d)", lambda _: r"\ensuremath{-}", escape(text))
+
+
+def _notes(view: TableView, pages: Sequence[Grid]) -> list[str]:
+    """What a reader needs below the table: the setting, and what its signs mean."""
+    lines = [line for page in pages for line in page.lines]
+    texts = {text for line in lines for text in (line.name, *line.texts)}
+    spread = {"sd": "standard deviation", "population sd": "population standard deviation",
+              "sem": "standard error of the mean"}[view.table.spread]  # fmt: skip
+    said = [caption(view).removeprefix(f"{view.table.title}. ")]
+    said += [f"±: {spread} over runs."] * any("±" in text for text in texts)
+    said += ["Bold: the best reproduced score of a column."] * any(any(x.best) for x in lines)
+    said += [f"†: a run collapsed, {view.table.collapse}."] * any("†" in text for text in texts)
+    said += [f"{GAP}: no number."] * any(text.startswith(GAP) for text in texts)
+    return said + [f"{word}: {meaning}." for word, meaning in MEANINGS.items() if word in texts]
 
 
 def label(name: str) -> str:
@@ -149,17 +233,19 @@ def label(name: str) -> str:
     return "tab:" + re.sub(r"[^A-Za-z0-9.]+", "-", name)
 
 
-def document(names: Sequence[str]) -> str:
-    """A document of these tables, which stand beside it; `names` without ending.
+PREAMBLE = [
+    r"\documentclass[10pt,twocolumn]{article}",
+    r"\usepackage[T1]{fontenc}",
+    r"\usepackage[utf8]{inputenc}",
+    r"\usepackage[margin=2cm]{geometry}",
+    *(rf"\usepackage{{{package}}}" for package in NEEDS),
+    r"\begin{document}",
+]
 
-    A name that TeX would read as a command is left out, and said so.
-    """
-    lines = [
-        r"\documentclass{article}",
-        r"\usepackage[margin=2cm]{geometry}",
-        *(rf"\usepackage{{{package}}}" for package in NEEDS),
-        r"\begin{document}",
-    ]
+
+def document(names: Sequence[str]) -> str:
+    """A document that reads the files of all these tables, and the commands for their numbers."""
+    lines = [*PREAMBLE, r"\input{numbers.tex}", r"\listoftables", r"\clearpage"]
     for name in names:
         if READABLE.fullmatch(name):
             lines += [rf"\input{{{name}.tex}}", r"\clearpage"]
@@ -168,35 +254,29 @@ def document(names: Sequence[str]) -> str:
     return "\n".join([*lines, r"\end{document}"]) + "\n"
 
 
-def _row(cells: Sequence[str]) -> str:
-    return " & ".join(map(number, cells)) + r" \\"
+NUMBERS = [
+    r"% \repro{TABLE}{ROW}{COLUMN}: reproduced. \repro[published]{...}: printed.",
+    r"% \repro[difference]{...}: reproduced minus printed. An unknown name is set as ??.",
+    r"\newcommand{\repro}[4][reproduced]{\ifcsname repro:#1:#2:#3:#4\endcsname"
+    r"\csname repro:#1:#2:#3:#4\endcsname\else\textbf{??}\fi}",
+]
 
 
-def _spaced(body: Sequence[Sequence[str]]) -> list[str]:
-    """The lines, with a little room before each that begins a row."""
-    found: list[str] = []
-    for line in body:
-        if line[0] and found:
-            found.append(r"\addlinespace")
-        found.append(_row(line))
-    return found
+def numbers(views: Sequence[TableView]) -> str:
+    """One command for each number of these tables, for the running text of a paper."""
+    lines = list(NUMBERS)
+    for view in views:
+        for own in records(comparison_frame(view)):
+            named = f"{plain(own['variant'])}:{plain(own['row'])}:{plain(own['column'])}"
+            for kind, column in (("reproduced", "mean"), ("published", "published"),
+                                 ("difference", "difference")):  # fmt: skip
+                if own[column] is not None:
+                    value = cell(number(own[column], own["digits"]))
+                    called = rf"\csname repro:{kind}:{named}\endcsname"
+                    lines.append(rf"\expandafter\newcommand{called}{{{value}}}")
+    return "\n".join(lines) + "\n"
 
 
-def _meanings(view: TableView) -> list[str]:
-    """What the verdicts in the table mean."""
-    words = {verdict(cell) for row in view.rows for cell in row.cells}
-    return [f"{word}: {meaning}." for word, meaning in MEANINGS.items() if word in words]
-
-
-def _notes(said: Sequence[str]) -> list[str]:
-    """A list below the table, which may go on on the next page."""
-    if not said:
-        return []
-    items = [rf"\item {escape(note)}" for note in said]
-    return [
-        r"\begingroup\footnotesize\sloppy\renewcommand{\labelitemi}{\ensuremath{\bullet}}",
-        r"\begin{itemize}\setlength{\itemsep}{0pt}",
-        *items,
-        r"\end{itemize}",
-        r"\endgroup",
-    ]
+def plain(name: str) -> str:
+    """A name as the argument of a command: signs that TeX reads as something else are dashes."""
+    return re.sub(r"[^A-Za-z0-9 .,;:()+/=*'^_-]", "-", name)

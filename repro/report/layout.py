@@ -68,18 +68,15 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int
     """Lines of a Markdown table of plain text; the first `left` columns are left-aligned, the
     others right.
     """
-    lines = [[_cell(cell) for cell in row] for row in [head, *rows]]
-    widths = [max(3, *(len(row[i]) for row in lines)) for i in range(len(head))]
-    rule = ["-" * w if i < left else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
-    return [
-        "| "
-        + " | ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        + " |"
-        for row in [lines[0], rule, *lines[1:]]
-    ]
+    import pandas
+
+    cells = [[_cell(cell) for cell in row] for row in [head, *rows]]
+    text: str = pandas.DataFrame(cells[1:], columns=cells[0]).to_markdown(
+        index=False,
+        disable_numparse=True,
+        colalign=["left" if place < left else "right" for place in range(len(head))],
+    )
+    return text.splitlines()
 
 
 def prose_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

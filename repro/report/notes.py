@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from repro.papers.tables import Mean, Score
+from repro.papers.tables import NOT_ASKED, Mean, Score
 from repro.report.captions import many_tasks
 from repro.report.cells import Cell
 from repro.report.offsets import table_level
@@ -70,7 +70,7 @@ def _unavailable(view: TableView) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for column in view.table.scores:
         reason = view.table.gap(column, view.request)
-        if reason:
+        if reason not in ("", NOT_ASKED):
             reasons.setdefault(reason, []).append(column.name)
     return [f"{', '.join(names)}: gap, {reason}." for reason, names in reasons.items()]
 

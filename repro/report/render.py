@@ -1,29 +1,41 @@
-"""A table as Markdown, CSV and JSON: the same view gives the same bytes."""
+"""A table as Markdown, CSV and JSON, all from its frame: the same view gives the same bytes."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from repro.papers.tables import Column, Fact, Mean, Score
-from repro.report.captions import caption, many_tasks
-from repro.report.cells import Cell
+from repro.comparison.comparison import COLUMNS, comparison_frame
+from repro.papers.tables import Column, Fact, Mean
+from repro.report.captions import caption
 from repro.report.layout import markdown_table, prose
 from repro.report.notes import notes
-from repro.report.view import RowView, TableView
+from repro.report.view import TableView
 from repro.server.layout import PROTOCOL
-from repro.stats.evidence import Evidence
 from repro.stats.summary import Summary
 
+if TYPE_CHECKING:
+    import pandas
+
 GAP = "—"
+Layout = Literal["reproduced", "side-by-side", "difference"]
+LAYOUTS: dict[Layout, str] = {
+    "reproduced": "reproduced numbers only",
+    "side-by-side": "published and reproduced numbers",
+    "difference": "these, their difference and the verdict",
+}
+"""What a table shows of each cell. Where none is asked for: all that can be compared."""
+SHORT = {"published": "publ.", "reproduced": "repr.", "difference": "diff."}
+"""What a line shows, where there is little room."""
+Cell = Mapping[str, Any]
+"""A row of the comparison frame; what is missing is None."""
 
 
 def number(value: float | None, digits: int = 1) -> str:
     """With as many decimals as the paper prints; a gap for None."""
-    return GAP if value is None else f"{value:,.{digits}f}"
+    return GAP if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
 def with_spread(summary: Summary | None, digits: int = 1, kind: str = "sd") -> str:
@@ -50,178 +62,262 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def markdown(view: TableView) -> str:
-    """Three lines a row: published, reproduced (mean ± spread over seeds), difference; and the
-    verdict, where there is one.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a table in words.
+
+    Attributes:
+        name: The row that the line is of (the column, in a table printed with columns as rows).
+        kind: published, reproduced, difference or verdict.
+        texts: One text a column.
+        best: Whether the text is the best reproduced score of its column in this part of the table.
+        first: Whether the line is the first of its row.
     """
-    said = f"**{view.table.id}.** {prose(caption(view))}"
-    lines = [said, "", *markdown_table(*grid(view), left=2)]
-    footnotes = [f"- {prose(note)}" for note in notes(view)]
-    return "\n".join([*lines, "", *footnotes]) + "\n"
+
+    name: str
+    kind: str
+    texts: tuple[str, ...]
+    best: tuple[bool, ...]
+    first: bool
 
 
-def grid(view: TableView) -> tuple[list[str], list[list[str]]]:
-    """The table in words, for every format: its head, and the lines below."""
-    return _transposed(view) if view.table.transposed else _upright(view)
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table in words, for every format: names of its columns, and its lines."""
 
+    corner: str
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+    kinds: bool
+    """Whether lines differ in what they show, so that each has to say it."""
 
-def _transposed(view: TableView) -> tuple[list[str], list[list[str]]]:
-    """Rows and columns changed places: the lines of each column."""
-    head = ["", "", *(row.row.name for row in view.rows)]
-    body: list[list[str]] = []
-    for place, column in enumerate(view.table.columns):
-        cells = [row.cells[place] for row in view.rows]
-        body += [
-            [column.name, "published", *map(_published, cells)],
-            ["", "reproduced", *(_reproduced(cell, view) for cell in cells)],
-            ["", "difference", *map(_difference, cells)],
-            *[["", "verdict", *map(verdict, cells)]] * judged(cells),
+    def head(self) -> list[str]:
+        """The texts of the head."""
+        return [self.corner, *[""] * self.kinds, *self.columns]
+
+    def body(self) -> list[list[str]]:
+        """The texts of the lines; only the first line of a row has its name."""
+        return [
+            [line.name if line.first else "", *[line.kind] * self.kinds, *line.texts]
+            for line in self.lines
         ]
-    if any(row.parameters for row in view.rows):
-        sizes = [count(row.parameters[0]) if row.parameters else "" for row in view.rows]
-        body.append(["Trained parameters", "", *sizes])
-    return head, body
+
+    def short(self, section: str | None) -> Grid:
+        """With short names of kinds, and names of rows without that of their part of the table."""
+        lead = f"{section} / "
+        lines = (
+            replace(line, name=line.name.removeprefix(lead), kind=SHORT.get(line.kind, line.kind))
+            for line in self.lines
+        )
+        return replace(self, lines=tuple(lines))
+
+    def only(self, places: Sequence[int]) -> Grid:
+        """The columns at these places."""
+        lines = (
+            replace(
+                line,
+                texts=tuple(line.texts[place] for place in places),
+                best=tuple(line.best[place] for place in places),
+            )
+            for line in self.lines
+        )
+        return replace(
+            self, columns=tuple(self.columns[place] for place in places), lines=tuple(lines)
+        )
 
 
-def _upright(view: TableView) -> tuple[list[str], list[list[str]]]:
-    sizes = any(row.parameters for row in view.rows)
-    head = ["Model", "", *(column.name for column in view.table.columns)]
-    body = [line if sizes else line[:-1] for row in view.rows for line in _lines(row, view)]
-    return head + ["Trained parameters"] * sizes, body
+def grid(view: TableView, layout: Layout | None = None) -> Grid:
+    """The table in words; `layout`: see `LAYOUTS`."""
+    return lay_out(records(comparison_frame(view)), view.table.transposed, layout)
 
 
-def _lines(row: RowView, view: TableView) -> list[list[str]]:
-    size = count(row.parameters[0]) if row.parameters else ""
-    reproduced = ["reproduced", *(_reproduced(cell, view) for cell in row.cells), size]
-    if not any(cell.published for cell in row.cells):
-        return [[row_name(row, view), *reproduced]]
-    if row.row.only_printed:
-        printed = [_published(cell) for cell in row.cells]
-        return [[row_name(row, view), "published", *printed, ""]]
+def lay_out(cells: Sequence[Cell], transposed: bool, layout: Layout | None) -> Grid:
+    """Several lines for each row, one cell a column; transposed, for each column one cell a row."""
+    down, across = ("column", "row") if transposed else ("row", "column")
+    marked = len({cell["task"] for cell in cells if cell["task"]}) > 1
+    best = _best(cells)
+    lines: list[Line] = []
+    for own in _grouped(cells, down).values():
+        name = own[0][down]
+        collapsed = own[0]["row_collapsed"] and not marked and not transposed
+        lines += _lines(name + " †" * bool(collapsed), own, layout, marked, best)
+    columns = tuple(_grouped(cells, across))
+    sizes = {cell["row"]: cell["trained_parameters"] for cell in cells}
+    if any(sizes.values()):
+        texts = {name: "" if size is None else count(size) for name, size in sizes.items()}
+        if transposed:
+            none = (False,) * len(columns)
+            named = (texts[name] for name in columns)
+            lines.append(Line("Trained parameters", "", tuple(named), none, True))
+        else:
+            lines = [_with_size(line, texts[line.name.removesuffix(" †")]) for line in lines]
+            columns += ("Trained parameters",)
+    kinds = {line.kind for line in lines} - {"reproduced", ""} != set()
+    return Grid("" if transposed else "Model", columns, tuple(lines), kinds)
+
+
+def records(frame: pandas.DataFrame) -> list[Cell]:
+    """The rows of a frame; what is missing is None."""
+    found: list[Cell] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return found
+
+
+def _grouped(cells: Sequence[Cell], name: str) -> dict[str, list[Cell]]:
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell[name], []).append(cell)
+    return found
+
+
+def _with_size(line: Line, size: str) -> Line:
+    """With the number of trained parameters beside the reproduced scores."""
+    texts = (*line.texts, size if line.kind == "reproduced" else "")
+    return replace(line, texts=texts, best=(*line.best, False))
+
+
+def _lines(
+    name: str, cells: Sequence[Cell], layout: Layout | None, marked: bool, best: set[int]
+) -> list[Line]:
+    published = [_published(cell, layout) for cell in cells]
+    verdicts = [verdict(cell) for cell in cells]
+    known: dict[str, list[str]] = {}
+    if layout != "reproduced" and set(published) - {"", GAP}:
+        known["published"] = published
+    if not known or any(cell["verdict"] or cell["n"] or cell["words"] for cell in cells):
+        known["reproduced"] = [_reproduced(cell, marked) for cell in cells]
+    if layout in (None, "difference"):
+        if any(cell["difference"] is not None for cell in cells):
+            known["difference"] = [signed(cell["difference"], cell["digits"]) for cell in cells]
+        if any(verdicts):
+            known["verdict"] = verdicts
+    bold = tuple(id(cell) in best for cell in cells)
+    none = (False,) * len(cells)
     return [
-        [row_name(row, view), "published", *(_published(cell) for cell in row.cells), ""],
-        ["", *reproduced],
-        ["", "difference", *(_difference(cell) for cell in row.cells), ""],
-        *[["", "verdict", *map(verdict, row.cells), ""]] * judged(row.cells),
+        Line(name, kind, tuple(texts), bold if kind == "reproduced" else none, not place)
+        for place, (kind, texts) in enumerate(known.items())
     ]
 
 
-def row_name(row: RowView, view: TableView) -> str:
-    """The row's name, marked where its runs collapsed; in a table of many tasks cells are."""
-    return row.row.name + (" †" if row.collapsed and not many_tasks(view) else "")
+def _best(cells: Sequence[Cell]) -> set[int]:
+    """The ids of the cells with the best reproduced score of their column in a part of the table,
+    if there are several: of models of the paper's, to the digits that are shown.
+    """
+    found: set[int] = set()
+    for part in _grouped(cells, "section").values():
+        for own in _grouped(part, "column").values():
+            scored = [
+                cell
+                for cell in own
+                if cell["kind"] in ("score", "mean") and cell["measure"] == "score"
+                if cell["mean"] is not None and not cell["reference"]
+            ]
+            top = max((round(cell["mean"], cell["digits"]) for cell in scored), default=None)
+            if len(scored) > 1:
+                found |= {id(c) for c in scored if round(c["mean"], c["digits"]) == top}
+    return found
 
 
-def _reproduced(cell: Cell, view: TableView) -> str:
-    if cell.text is not None:
-        return cell.text
-    if cell.verdict == "GAP" and isinstance(cell.column, Mean):
-        return f"{GAP} ({cell.reason.split()[0]})"
-    mark = " †" if cell.collapsed and many_tasks(view) else ""
-    return with_spread(cell.reproduced, digits(cell.column), view.table.spread) + mark
-
-
-def _difference(cell: Cell) -> str:
-    return signed(cell.difference, digits(cell.column))
-
-
-def judged(cells: Sequence[Cell]) -> bool:
-    """Whether one of them could be compared."""
-    return any(verdict(cell) for cell in cells)
+def _reproduced(cell: Cell, marked: bool) -> str:
+    if cell["words"] is not None:
+        return str(cell["words"])
+    if cell["verdict"] == "GAP" and cell["kind"] == "mean":
+        return f"{GAP} ({cell['reason'].split()[0]})"
+    if cell["mean"] is None:
+        return GAP
+    summary = Summary(cell["mean"], cell["sd"], tuple(cell["values"]))
+    mark = " †" if cell["collapsed"] and marked else ""
+    return with_spread(summary, cell["digits"], cell["spread"]) + mark
 
 
 def verdict(cell: Cell) -> str:
     """The verdict, but for a gap and what cannot be compared: their cells say so themselves."""
-    return "" if cell.verdict in (None, "GAP", "NOT COMPARABLE") else str(cell.verdict)
+    return "" if cell["verdict"] in (None, "GAP", "NOT COMPARABLE") else str(cell["verdict"])
 
 
-def _published(cell: Cell) -> str:
-    if cell.published is None:
-        return GAP
-    if cell.published.value is None or cell.text is not None:
-        return cell.published.text
-    spread = f" ± {cell.published.sd:.1f}" if cell.published.sd is not None else ""
-    places = digits(cell.column)
-    if isinstance(cell.column, Fact):
-        places = min(places, cell.published.decimals)
-    return number(cell.published.value, places) + spread
+def _published(cell: Cell, layout: Layout | None) -> str:
+    """The printed number; at smoke scale, where no layout asks for it, only if it is compared."""
+    if layout is None and cell["scale"] == "smoke" and not verdict(cell):
+        return ""
+    if cell["published_words"] is not None:
+        return str(cell["published_words"])
+    places = cell["digits"]
+    if cell["kind"] == "fact" and cell["decimals"] is not None:
+        places = min(places, cell["decimals"])
+    spread = f" ± {cell['published_sd']:.1f}" if cell["published_sd"] is not None else ""
+    return number(cell["published"], places) + spread
+
+
+def markdown(view: TableView, layout: Layout | None = None) -> str:
+    """Caption, table and notes. Each row has a line for each kind of number that it shows."""
+    shown = grid(view, layout)
+    said = f"**{view.table.id}.** {prose(caption(view))}"
+    lines = [said, "", *markdown_table(shown.head(), shown.body(), left=1 + shown.kinds)]
+    footnotes = [f"- {prose(note)}" for note in notes(view)]
+    return "\n".join([*lines, "", *footnotes]) + "\n"
+
+
+OF_A_TABLE: dict[str, tuple[str, Callable[[TableView], Any]]] = {
+    "id": ("the table", lambda view: view.table.id),
+    "scale": ("the scale that it was reproduced at", lambda view: view.request.scale),
+    "protocol": (
+        f"how it is scored (`{PROTOCOL}` with `--server`)",
+        lambda view: PROTOCOL if view.request.server else view.table.protocol,
+    ),
+    "spread": (
+        "what stands after ± in the printed table, and in `published.sd`",
+        lambda view: view.table.spread,
+    ),
+    "caption": ("the sentences above the printed table", caption),
+    "columns": (
+        "names, in order",
+        lambda view: [column.name for column in view.table.shown(view.request)],
+    ),
+    "rows": ("one object a row of the table", lambda view: list(_rows(view))),
+    "complete": (
+        "cells that all seeds stand behind, of all that were asked for",
+        lambda view: f"{view.done}/{view.cells}",
+    ),
+    "notes": ("the lines below the printed table", notes),
+}
+"""Member of the object of `table --json` -> what it is, and how it is made."""
 
 
 def as_json(view: TableView) -> dict[str, Any]:
     """The object of `table --json`; docs/json.md describes it."""
-    return {
-        "id": view.table.id,
-        "scale": view.request.scale,
-        "protocol": PROTOCOL if view.request.server else view.table.protocol,
-        "spread": view.table.spread,
-        "caption": caption(view),
-        "columns": [column.name for column in view.table.columns],
-        "rows": [_row_json(row, view) for row in view.rows],
-        "complete": f"{view.done}/{view.cells}",
-        "notes": notes(view),
-    }
+    return {name: make(view) for name, (_, make) in OF_A_TABLE.items()}
 
 
-def _row_json(row: RowView, view: TableView) -> dict[str, Any]:
-    size = row.parameters
-    return {
-        "name": row.row.name,
-        "section": row.row.section,
-        "reference": row.row.reference,
-        "parameters": {"trained": size[0], "total": size[1]} if size else None,
-        "collapsed": row.collapsed,
-        "best_span_f1": row.span_f1.mean if row.span_f1 else None,
-        "cells": [_cell_json(cell) | _more_json(cell, view) for cell in row.cells],
-    }
+def _tree() -> dict[str, Any]:
+    """The object of a row: member -> column of the frame, or the object that stands there."""
+    tree: dict[str, Any] = {}
+    for name, column in COLUMNS.items():
+        *parents, last = column.json.split(".")
+        inner = tree
+        for parent in parents:
+            inner = inner.setdefault(parent, {})
+        inner[last] = name
+    tree.pop("")
+    return tree
 
 
-def _cell_json(cell: Cell) -> dict[str, Any]:
-    published, reproduced = cell.published, cell.reproduced
-    return {
-        "column": cell.column.name,
-        "published": published and {"value": published.value, "sd": published.sd, "n": published.n},
-        "reproduced": reproduced
-        and {
-            "mean": reproduced.mean,
-            "sd": reproduced.sd,
-            "n": reproduced.n,
-            "values": list(reproduced.values),
-        },
-        "difference": cell.difference,
-        "verdict": cell.verdict,
-        "reason": cell.reason,
-        "evidence": cell.evidence and _evidence_json(cell.evidence),
-        "runs": list(cell.runs),
-    }
+def _rows(view: TableView) -> Iterator[dict[str, Any]]:
+    """The rows of the table, each with its cells, as the columns of the frame declare it."""
+    of_row = _tree()
+    of_cell = of_row.pop("cells")
+    for cells in _grouped(records(comparison_frame(view)), "row").values():
+        row = {name: _filled(own, cells[0]) for name, own in of_row.items()}
+        found = [{name: _filled(own, cell) for name, own in of_cell.items()} for cell in cells]
+        yield row | {"cells": found}
 
 
-def _evidence_json(found: Evidence) -> dict[str, Any]:
-    return {
-        "margin": found.margin,
-        "equivalence": found.equivalence and list(found.equivalence),
-        "interval": found.interval and list(found.interval),
-        "p_adjusted": found.adjusted,
-        "sd": found.sd,
-        "freedom": found.freedom,
-        "column_sd": found.column_sd,
-        "cv_star": found.variation,
-        "seeds_to_settle": found.seeds,
-        "basis": found.basis,
-    }
-
-
-def _more_json(cell: Cell, view: TableView) -> dict[str, Any]:
-    """What only some cells have: words, collapsed runs of one task, a selected run."""
-    more: dict[str, Any] = {}
-    if cell.text is not None:
-        more["text"] = {
-            "published": cell.published.text if cell.published else None,
-            "reproduced": cell.text,
-        }
-    if many_tasks(view) and isinstance(cell.column, Score):
-        more["collapsed"] = len(cell.collapsed)
-    if cell.chosen is not None:
-        more["chosen"] = cell.chosen
-    return more
+def _filled(tree: str | dict[str, Any], cell: Cell) -> Any:
+    """The value of a column, or an object of several; None where none of them has a value."""
+    if isinstance(tree, str):
+        return cell[tree]
+    members = {name: _filled(own, cell) for name, own in tree.items()}
+    if all(own is None for own in members.values()):
+        return None
+    return [*members.values()] if "0" in members else members
 
 
 def json_text(document: Any) -> str:
@@ -229,49 +325,17 @@ def json_text(document: Any) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-CSV_COLUMNS = [
-    "table", "scale", "row", "column", "published", "published_sd", "published_n", "reproduced",
-    "reproduced_sd", "reproduced_n", "difference", "margin", "low_95", "high_95", "p_adjusted",
-    "cv_star", "verdict", "reason", "trained_parameters", "collapsed_runs", "source", "runs",
-]  # fmt: skip
-
-
 def csv_text(view: TableView) -> str:
-    """Tidy long form, one cell a line; an absent number is an empty field.
-
-    A table that selects runs has one column more: what was chosen.
+    """The frame, one cell a line: what is missing is empty; `values` and `runs` are separated by
+    spaces, `chosen` is JSON.
     """
-    selects = any(row.row.swept for row in view.rows)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS + ["chosen"] * selects)
-    for row in view.rows:
-        for cell in row.cells:
-            writer.writerow(_csv_line(view, row, cell) + [_chosen(cell)] * selects)
-    return out.getvalue()
-
-
-def _csv_line(view: TableView, row: RowView, cell: Cell) -> list[Any]:
-    published, ours = cell.published, cell.reproduced
-    words = published.text if published and cell.text is not None else None
-    collapsed = len(cell.collapsed) if many_tasks(view) else row.collapsed
-    return [
-        view.table.id, view.request.scale, row.row.name, cell.column.name,
-        words or (published.value if published else None), published.sd if published else None,
-        published.n if published else None,
-        ours.mean if ours else cell.text, ours.sd if ours else None, ours.n if ours else None,
-        cell.difference, *_evidence(cell.evidence), cell.verdict, cell.reason,
-        row.parameters[0] if row.parameters else None, collapsed,
-        published.source if published else None, " ".join(cell.runs),
-    ]  # fmt: skip
-
-
-def _evidence(found: Evidence | None) -> list[float | None]:
-    if found is None:
-        return [None] * 5
-    low, high = found.interval or (None, None)
-    return [found.margin, low, high, found.adjusted, found.variation]
-
-
-def _chosen(cell: Cell) -> str | None:
-    return None if cell.chosen is None else json.dumps(cell.chosen, sort_keys=True)
+    frame = comparison_frame(view)
+    joined = {
+        name: frame[name].map(lambda items: " ".join(map(str, items)), na_action="ignore")
+        for name in ("values", "runs")
+    }
+    chosen = frame["chosen"].map(
+        lambda fields: json.dumps(fields, sort_keys=True), na_action="ignore"
+    )
+    text: str = frame.assign(**joined, chosen=chosen).to_csv(index=False, lineterminator="\n")
+    return text

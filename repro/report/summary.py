@@ -283,7 +283,15 @@ def part(view: View) -> list[str]:
     """
     request, said = view.request, list[str]()
     said += [TITLES[task] for task in request.tasks or ()]
-    for name in ("sections", "method", "published_layers", "as_released", "server"):
+    for name in (
+        "sections",
+        "rows",
+        "columns",
+        "method",
+        "published_layers",
+        "as_released",
+        "server",
+    ):
         value = getattr(request, name)
         if value:
             flag = name.replace("_", " ")

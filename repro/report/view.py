@@ -51,7 +51,9 @@ class TableView:
 
     @property
     def _wanted(self) -> list[Cell]:
-        return [cell for row in self.rows for cell in row.cells if cell.wanted]
+        shown = {column.name for column in self.table.shown(self.request)}
+        cells = [cell for row in self.rows for cell in row.cells if cell.column.name in shown]
+        return [cell for cell in cells if cell.wanted]
 
     @property
     def done(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from repro.comparison.comparison import is_compared
 from repro.papers.tables import Fact, Mean, Score
 from repro.report.cells import Cell, Place
 from repro.report.layout import plain_label
@@ -82,7 +83,7 @@ def show(view: TableView, row: int, column: int, runs: Runs) -> Shown:
     )
     shown, others = _behind(view, of, cell, runs, use)
     value = _value(view, cell)
-    alone = _alone(view, cell)
+    alone = not is_compared(view, cell)
     return Shown(
         id=use.anchor,
         row=of.row.name,
@@ -110,11 +111,6 @@ def _value(view: TableView, cell: Cell) -> str:
         return GAP if cell.wanted or cell.verdict else ""
     mark = " †" if cell.collapsed else ""
     return words.minus(with_spread(cell.reproduced, digits(cell.column), view.table.spread)) + mark
-
-
-def _alone(view: TableView, cell: Cell) -> bool:
-    """A score of generated rows: there is nothing to compare, so it is shown alone."""
-    return view.request.scale == "smoke" and cell.verdict == "NOT COMPARABLE"
 
 
 def _published(cell: Cell) -> str:
@@ -162,7 +158,7 @@ def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
         kind = "standard error" if view.table.spread == "sem" else "standard deviation"
         how = f" (mean ± {kind} of {runs})" if cell.reproduced.n > 1 else f" ({runs})" * bool(runs)
         facts.append(("Reproduced", _value(view, cell) + how))
-    if cell.difference is not None and not _alone(view, cell):
+    if cell.difference is not None and is_compared(view, cell):
         facts.append(("Difference", words.difference(cell.difference, digits(cell.column))))
     if cell.verdict:
         word = words.WORDS[cell.verdict]

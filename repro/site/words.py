@@ -13,7 +13,7 @@ from repro.papers.request import Request
 from repro.report.files import table_name
 from repro.report.layout import LABEL_MARK
 from repro.report.render import number, signed
-from repro.stats.verdicts import MEANINGS
+from repro.stats.verdicts import MEANINGS, SIGNS, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +27,20 @@ class Word:
     meaning: str
 
 
-def _word(verdict: str, sign: str, mark: str) -> Word:
-    meaning = {str(name): text for name, text in MEANINGS.items()}[verdict]
-    return Word(verdict.lower().replace(" ", "-"), sign, verdict.lower(), mark, meaning)
+def _word(verdict: Verdict, mark: str) -> Word:
+    word = verdict.lower()
+    return Word(word.replace(" ", "-"), SIGNS[verdict], word, mark, MEANINGS[verdict])
 
 
 WORDS: dict[str, Word] = {
-    "MATCH": _word("MATCH", "✓", "circle"),
-    "LOWER": _word("LOWER", "▼", "down"),
-    "HIGHER": _word("HIGHER", "▲", "up"),
-    "DIFFERS": _word("DIFFERS", "≠", "diamond"),
-    "UNDECIDED": _word("UNDECIDED", "?", "diamond"),
-    "SINGLE": _word("SINGLE", "1", "square"),
-    "NOT COMPARABLE": _word("NOT COMPARABLE", "○", "circle"),
-    "GAP": _word("GAP", "—", "circle"),
+    "MATCH": _word("MATCH", "circle"),
+    "LOWER": _word("LOWER", "down"),
+    "HIGHER": _word("HIGHER", "up"),
+    "DIFFERS": _word("DIFFERS", "diamond"),
+    "UNDECIDED": _word("UNDECIDED", "diamond"),
+    "SINGLE": _word("SINGLE", "square"),
+    "NOT COMPARABLE": _word("NOT COMPARABLE", "circle"),
+    "GAP": _word("GAP", "circle"),
 }
 """In the order of the legend."""
 

@@ -30,6 +30,12 @@ MEANINGS: dict[Verdict, str] = {
     "GAP": "no finished run",
 }
 
+SIGNS: dict[str, str] = {
+    "MATCH": "✓", "LOWER": "▼", "HIGHER": "▲", "DIFFERS": "≠", "UNDECIDED": "?", "SINGLE": "1",
+    "NOT COMPARABLE": "○", "GAP": "—",
+}  # fmt: skip
+"""Beside the word, never in place of it."""
+
 
 def comparable(
     published: float | None, reproduced: Summary | None, missing: str, obstacle: str

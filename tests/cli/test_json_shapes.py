@@ -15,6 +15,7 @@ from fake_embeddings import store_figure
 from fake_glue import store_run, store_table
 from fake_results import request, runs_of, store_all, store_result
 from fake_spans import FIGURE, store_chain
+from json_document import DOCUMENT, table_section
 
 from repro.cli.requests import make_request
 from repro.engine.cost import ASSUMED
@@ -26,7 +27,7 @@ from repro.spec import run_key
 from repro.store import Store
 
 Call = Callable[..., Any]
-DOCUMENT = Path(__file__).parents[2] / "docs" / "json.md"
+COMPARED = ["--scale", "reduced", "--seeds", "2", "--epochs", "2"]
 ASKED = ["--scale", "smoke", "--seeds", "2", "--epochs", "2"]
 
 
@@ -97,6 +98,9 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     for spec in ACTIVATIONS.matrix(make_request(ACTIVATIONS, "smoke")).runs.values():
         store_run(store, spec)
     store_figure(store, make_request(EMBEDDINGS, "smoke"))
+    compared = request(scale="reduced", seeds=2, epochs=2)
+    store_all(store, compared)
+    save_request(store, compared)
     swept = make_request(TABLES["Houlsby-1"], "smoke")
     store_table(store, swept)
     words = {
@@ -105,6 +109,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
         "plan": ["plan", "ResAdapters-1", *ASKED],
         "plan a sweep": ["plan", "Houlsby-1", "--scale", "smoke"],
         "table": ["table", "ResAdapters-1", *ASKED, "--no-run"],
+        "table beside numbers": ["table", "ResAdapters-1", *COMPARED, "--no-run"],
         "table of a sweep": ["table", "Houlsby-1", "--scale", "smoke", "--no-run"],
         "table of words": ["table", "3-shared-1", "--scale", "smoke", "--no-run"],
         "figure": ["figure", FIGURE.id, "--scale", "smoke", "--no-run"],
@@ -125,7 +130,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
 
 BESIDE = {
     "plan": ["plan a sweep"],
-    "table": ["table of a sweep", "table of words"],
+    "table": ["table beside numbers", "table of a sweep", "table of words"],
     "figure": ["figure of curves", "activations", "embeddings", "drawing"],
 }
 """What else a verb is asked, so that it prints every key that it has."""
@@ -150,6 +155,12 @@ def test_every_key_of_an_example_is_explained(verb: str) -> None:
     assert {path for path in found if path.rpartition(".")[2] not in words} == set()
     known = {path.replace("[]", "") for path in found}
     assert {name.replace("[]", "") for name in documented(section)} <= known
+
+
+def test_the_part_about_tables_is_made_from_the_declared_columns(tmp_path: Path) -> None:
+    """`PYTHONPATH=. python tests/json_document.py` writes it."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert text.partition("## table\n")[2].partition("## figure\n")[0] == table_section(tmp_path)
 
 
 def test_claims_print_the_documented_keys(cli: Call) -> None:

@@ -205,7 +205,9 @@ def test_whole_layers_give_the_printed_share_of_variable_fine_tuning(store: Stor
     # one encoder and 108 layers of 12; the paper's is 1 + 17 x its rounded share, cut
     assert all_tasks.reproduced is not None
     assert all_tasks.reproduced.mean == pytest.approx(10.0)
-    line = next(line for line in markdown(table).splitlines() if "| Trained / task" in line)
+    line = next(
+        line for line in markdown(table, "side-by-side").splitlines() if "| Trained / task" in line
+    )
     printed = [part.strip() for part in line.split("|")[2:-1]]
     assert printed == ["published", "—", "100", "52.9", "1.14"]  # with the digits of the paper
 
@@ -292,7 +294,7 @@ def test_what_is_set_by_hand_leaves_nothing_to_sweep() -> None:
 
 
 def test_a_transposed_table_has_a_line_a_task(store: Store) -> None:
-    text = markdown(view(store, request("Houlsby-2")))
+    text = markdown(view(store, request("Houlsby-2")), "side-by-side")
     line = next(line for line in text.splitlines() if "SMS spam collection" in line)
     assert [part.strip() for part in line.strip("|").split("|")] == [
         "SMS spam collection", "published", "98.5", "99.3 ± 0.2", "99.3 ± 0.2", "95.1 ± 2.2",

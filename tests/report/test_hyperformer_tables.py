@@ -18,8 +18,8 @@ from repro.report.cells import Cell
 from repro.report.claim_cells import sources
 from repro.report.claim_statements import on_ours
 from repro.report.files import save_request
-from repro.report.latex import latex
-from repro.report.render import markdown
+from repro.report.latex import MOST_LINES, latex
+from repro.report.render import grid, markdown
 from repro.report.view import TableView, view_table
 from repro.spec import HyperFormer, RunSpec, TextToText
 from repro.spec.counts import trained_parameters
@@ -153,11 +153,16 @@ def test_a_set_without_data_is_a_gap_with_its_reason(store: Store) -> None:
     assert not found.complete
 
 
-def test_a_printed_table_of_many_settings_is_cut_by_task_in_latex(store: Store) -> None:
-    text = latex(view(store, request("Hyperformer-2")), "Hyperformer-2.paper")
-    assert text.count(r"\begin{table}") == 4
-    assert text.count("continued: CB.") == 1
-    assert text.count(r"\label{") == 1
+def test_a_long_table_is_cut_into_pages_of_like_length_in_latex(store: Store) -> None:
+    shown = view(store, request("Hyperformer-2"))
+    text = latex(shown, "Hyperformer-2.paper", "difference")
+    pages = text.split(r"\end{tabular}")[:-1]
+    lengths = [page.partition(r"\midrule")[2].count(r"\\") for page in pages]
+    assert sum(lengths) == len(grid(shown, "difference").lines)
+    assert len(pages) > 1
+    assert max(lengths) <= MOST_LINES
+    assert text.count(r"\label{") == text.count(r"\caption[") == 1
+    assert text.count(", continued.") == len(pages) - 1
 
 
 def test_the_ablation_prints_the_mean_alone_and_shows_what_it_is_of(store: Store) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
+from repro.comparison.comparison import COLUMNS
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.captions import caption
@@ -59,12 +60,12 @@ def test_numbers_as_the_paper_prints_them() -> None:
 
 
 def test_three_lines_a_row_published_reproduced_difference(store: Store) -> None:
-    asked = request(seeds=2, epochs=3)
+    asked = request(scale="reduced", seeds=2, epochs=3)
     store_all(store, asked)
     head, rule, published, reproduced, difference, *_ = lines_of(markdown(view(store, asked)))
     assert head[:3] == ["Model", "", "ALL EM"]
-    assert rule[0].startswith("---")
-    assert rule[2].endswith(":")
+    assert rule[0].startswith(":---")
+    assert rule[2].endswith("---:")
     assert published[:3] == ["Adapter", "published", "30.6"]
     assert reproduced[:3] == ["", "reproduced", "30.5 ± 0.7"]  # 30 and 31, sd sqrt(0.5)
     assert difference[:3] == ["", "difference", "-0.1"]
@@ -72,16 +73,40 @@ def test_three_lines_a_row_published_reproduced_difference(store: Store) -> None
     assert published[-1] == difference[-1] == ""
 
 
+def test_made_up_data_stand_beside_printed_numbers_only_on_request(store: Store) -> None:
+    asked = request(seeds=2, epochs=3)
+    store_all(store, asked)
+    table = view(store, asked)
+    head, _, first, *_ = lines_of(markdown(table))
+    assert head[:2] == ["Model", "ALL EM"]
+    assert first[:2] == ["Adapter", "30.5 ± 0.7"]
+    shown = {line[1] for line in lines_of(markdown(table, "side-by-side"))[2:]}
+    assert shown == {"published", "reproduced"}
+    assert "difference" not in markdown(table, "difference").split("- Margin")[0]
+    counts = markdown(view(store, request("3-shared-1")))
+    assert "| published" in counts
+    assert lines_of(markdown(view(store, request("3-shared-1")), "reproduced"))[0][1] != ""
+
+
+def test_only_columns_that_are_asked_for_are_shown(store: Store) -> None:
+    table = view(store, request("3-shared-2", tasks=("rte",)))
+    assert lines_of(markdown(table))[0] == ["Model", "RTE", "Trained parameters"]
+    assert as_json(table)["columns"] == ["RTE"]
+    assert {line["column"] for line in csv.DictReader(io.StringIO(csv_text(table)))} == {"RTE"}
+
+
 def test_every_line_of_the_markdown_table_has_the_same_cells(store: Store) -> None:
     asked = request("ResAdapters-2", epochs=2)
     store_all(store, asked)
-    assert {len(line) for line in lines_of(markdown(view(store, asked)))} == {9}
+    assert {len(line) for line in lines_of(markdown(view(store, asked)))} == {8}
+    assert {len(line) for line in lines_of(markdown(view(store, asked), "difference"))} == {9}
 
 
 def test_a_row_without_published_numbers_has_one_line(store: Store) -> None:
     asked = request(epochs=1)
     store_all(store, asked)
-    lines = [line for line in lines_of(markdown(view(store, asked))) if "Always null" in line[0]]
+    text = markdown(view(store, asked), "side-by-side")
+    lines = [line for line in lines_of(text) if "Always null" in line[0]]
     assert lines == [
         ["Always null", "reproduced", "10.0", "11.0", "10.0", "11.0", "10.0", "11.0", ""]
     ]
@@ -90,9 +115,8 @@ def test_a_row_without_published_numbers_has_one_line(store: Store) -> None:
 def test_gaps_are_dashes_and_say_why_below_never_zero_or_nan(store: Store) -> None:
     table = view(store, request())
     text = markdown(table)
-    for line in lines_of(text):
-        if line[1] in ("reproduced", "difference"):
-            assert set(line[2:8]) == {"—"}
+    for line in lines_of(text)[2:]:
+        assert set(line[1:7]) == {"—"}
     assert "- Adapter: gap, not run." in text
     assert "nan" not in text.lower()
     assert text.count("gap, not run") == 6
@@ -149,11 +173,11 @@ def test_collapsed_rows_are_marked_and_explained(store: Store) -> None:
 
 
 def test_json_has_the_agreed_shape(store: Store) -> None:
-    asked = request(seeds=2, epochs=1)
+    asked = request(scale="reduced", seeds=2, epochs=1)
     store_all(store, asked)
     found = strict(json_text(as_json(view(store, asked))))
     assert set(found) >= {"id", "scale", "protocol", "columns", "rows", "complete"}
-    assert (found["id"], found["scale"], found["complete"]) == ("ResAdapters-1", "smoke", "36/36")
+    assert (found["id"], found["scale"], found["complete"]) == ("ResAdapters-1", "reduced", "36/36")
     assert found["columns"][0] == "ALL EM"
     first, last = found["rows"][0], found["rows"][-1]
     assert set(first) >= {"name", "reference", "parameters", "cells"}
@@ -161,10 +185,9 @@ def test_json_has_the_agreed_shape(store: Store) -> None:
     assert first["parameters"]["total"] > 22_000_000
     assert (last["reference"], last["parameters"]) == (True, None)
     cell = first["cells"][0]
-    assert list(cell) == [
-        "column", "published", "reproduced", "difference", "verdict", "reason", "evidence",
-            "runs",
-    ]  # fmt: skip
+    assert set(cell) >= {
+        "column", "published", "reproduced", "difference", "verdict", "reason", "evidence", "runs",
+    }  # fmt: skip
     assert cell["published"] == {"value": 30.6, "sd": None, "n": None}
     assert cell["reproduced"] == {
         "mean": 10.5,
@@ -191,14 +214,18 @@ def test_csv_has_every_cell_and_the_same_numbers_as_json(store: Store) -> None:
     table = view(store, asked)
     lines = list(csv.DictReader(io.StringIO(csv_text(table))))
     assert len(lines) == 11 * 6
+    assert list(lines[0]) == list(COLUMNS)
     found = as_json(table)
     cells = [(row, cell) for row in found["rows"] for cell in row["cells"]]
     for line, (row, cell) in zip(lines, cells, strict=True):
         ours, theirs = cell["reproduced"], cell["published"]
-        assert (line["table"], line["scale"]) == ("ResAdapters-2", "smoke")
+        assert (line["artefact"], line["scale"]) == ("ResAdapters-2", "smoke")
         assert (line["row"], line["column"]) == (row["name"], cell["column"])
-        assert line["reproduced"] == (str(ours["mean"]) if ours else "")
-        assert line["reproduced_sd"] == (str(ours["sd"]) if ours else "")
+        assert line["mean"] == (str(ours["mean"]) if ours else "")
+        assert line["sd"] == (str(ours["sd"]) if ours else "")
+        assert line["values"].split() == [
+            str(value) for value in (ours or {"values": []})["values"]
+        ]
         assert line["published"] == (str(theirs["value"]) if theirs else "")
         assert line["runs"].split() == cell["runs"]
         assert line["reason"] == cell["reason"]

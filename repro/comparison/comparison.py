@@ -1,0 +1,209 @@
+"""A table's published and reproduced numbers, and how they compare, as one tidy frame."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from repro.comparison.columns import Column, Columns, typed
+from repro.papers.request import OPTIONS
+from repro.papers.tables import Fact, Mean, Score
+from repro.report.cells import Cell
+from repro.report.view import RowView, TableView
+from repro.server.layout import PROTOCOL
+from repro.spec import canonical_json
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS: Columns = {
+    "artefact": Column("string", "the table"),
+    "variant": Column("string", "name of the request, as in the names of its files"),
+    "request": Column("string", "digest of everything that was asked for and of the data found: "
+                      "two requests never share it"),
+    "scale": Column("string", "`smoke`, `reduced` or `paper`"),
+    "backbone": Column("string", "the pretrained model of the reproduced runs"),
+    "seeds": Column("Int64", "runs asked for in each row"),
+    "settings": Column("string", "what else was asked for, as JSON; missing where nothing was"),
+    "section": Column("string", "the part of the table that the row is in", "section"),
+    "row": Column("string", "name of the row", "name"),
+    "reference": Column("boolean", "`true` for a row that is no model of the paper's", "reference"),
+    "measure": Column("string", "what the row holds: `score`, `layers` (in use), or `difference` "
+                      "(of two other rows)"),
+    "column": Column("string", "name of the column", "cells.column"),
+    "kind": Column("category", "of the column: `score`, `mean` (of the row's scores), `fact` "
+                   "(counted or stated) or `printed` (not reproduced)"),
+    "task": Column("string", "of a score: the task"),
+    "metric": Column("string", "of a score: the metric"),
+    "group": Column("string", "of a score: which part of the rows; `ALL`: all of them"),
+    "split": Column("string", "of a score: the rows that are scored"),
+    "protocol": Column("string", "of a score: how outputs become predictions"),
+    "published": Column("float64", "the printed number", "cells.published.value"),
+    "published_sd": Column("float64", "the number printed after ± (see `spread`)",
+                           "cells.published.sd"),
+    "published_n": Column("Int64", "number of runs that the printed number is of",
+                          "cells.published.n"),
+    "published_words": Column("string", "what is printed in place of one number",
+                              "cells.text.published"),
+    "decimals": Column("Int64", "digits after the decimal point of the printed number"),
+    "source": Column("string", "who printed it"),
+    "mean": Column("float64", "the reproduced number: the mean of `values`",
+                   "cells.reproduced.mean"),
+    "sd": Column("float64", "standard deviation of `values`; missing for one run",
+                 "cells.reproduced.sd"),
+    "n": Column("Int64", "how many `values`", "cells.reproduced.n"),
+    "values": Column("object", "one number a run or, of a mean, one a seed",
+                     "cells.reproduced.values"),
+    "words": Column("string", "what is reproduced, where that is no number",
+                    "cells.text.reproduced"),
+    "digits": Column("Int64", "digits after the decimal point that tables show"),
+    "spread": Column("string", "what tables show after ±: `sd`, `population sd`, or `sem` (standard"
+                     " error of the mean)"),
+    "difference": Column("float64", "reproduced minus published; missing at smoke scale, whose "
+                         "model and data are others, but for counts that are the same everywhere",
+                         "cells.difference"),
+    "margin": Column("float64", "the largest difference that changes no conclusion of the paper's, "
+                     "rounding of the printed number included", "cells.evidence.margin"),
+    "low_90": Column("float64", "90 % interval of the difference (for equivalence), lower end",
+                     "cells.evidence.equivalence.0"),
+    "high_90": Column("float64", "its upper end", "cells.evidence.equivalence.1"),
+    "low_95": Column("float64", "95 % interval of the difference, lower end",
+                     "cells.evidence.interval.0"),
+    "high_95": Column("float64", "its upper end", "cells.evidence.interval.1"),
+    "p_adjusted": Column("float64", "p-value of a true difference of at most the margin, adjusted "
+                         "over the table", "cells.evidence.p_adjusted"),
+    "run_sd": Column("float64", "the deviation of single runs that the intervals use",
+                     "cells.evidence.sd"),
+    "freedom": Column("Int64", "their degrees of freedom", "cells.evidence.freedom"),
+    "column_sd": Column("float64", "the deviation that `p_adjusted` uses: the larger of `run_sd` "
+                        "and the column's median", "cells.evidence.column_sd"),
+    "cv_star": Column("float64", "coefficient of variation of published and reproduced numbers "
+                      "together, in percent", "cells.evidence.cv_star"),
+    "seeds_to_settle": Column("Int64", "seeds that would decide the cell if its mean and deviation "
+                              "stayed as they are", "cells.evidence.seeds_to_settle"),
+    "basis": Column("string", "what is assumed of the paper's runs", "cells.evidence.basis"),
+    "verdict": Column("category", "`MATCH`, `LOWER`, `HIGHER`, `UNDECIDED`, `SINGLE`, `NOT "
+                      "COMPARABLE`, `GAP` (see [verdicts.md](verdicts.md)); of what is counted or "
+                      "stated also `DIFFERS`; missing where there is nothing to compare with",
+                      "cells.verdict"),
+    "reason": Column("string", "why the verdict is that", "cells.reason"),
+    "trained_parameters": Column("Int64", "of the first column's model; missing for a reference, a "
+                                 "sweep, and where nothing is trained", "parameters.trained"),
+    "total_parameters": Column("Int64", "the same, trained and frozen ones together",
+                               "parameters.total"),
+    "row_collapsed": Column("Int64", "how many of the row's runs give a constant answer",
+                            "collapsed"),
+    "best_span_f1": Column("float64", "F1 of the best span on answerable questions, whatever the "
+                           "null score says: tells collapsed models apart", "best_span_f1"),
+    "collapsed": Column("Int64", "of a score: how many of the cell's runs give a constant answer",
+                        "cells.collapsed"),
+    "chosen": Column("object", "of the best run, or setting, of a sweep: the swept fields and "
+                     "their values", "cells.chosen"),
+    "wanted": Column("boolean", "whether the cell was asked for and can be reproduced at all"),
+    "complete": Column("boolean", "whether everything is stored that the cell needs"),
+    "runs": Column("object", "keys of the runs behind `values`, in their order", "cells.runs"),
+}  # fmt: skip
+"""The columns of `comparison_frame`; `json`: where an object of `rows` in `table --json` has it."""
+
+
+def comparison_frame(view: TableView) -> pandas.DataFrame:
+    """One row for each cell that is asked for: `COLUMNS`, row by row as the paper prints them.
+
+    Every row names its request, so frames of several requests can be concatenated. What is absent
+    is missing (NaN, <NA> or None), never "" or 0. Numbers are in the paper's units.
+    """
+    from repro.report.files import request_document, table_name
+
+    document = request_document(view.request)
+    told = [name for name in OPTIONS if name not in ("scale", "seeds", "backbone")]
+    settings = {name: document[name] for name in told if document.get(name)}
+    shared = {
+        "artefact": view.table.id,
+        "variant": table_name(view.request),
+        "request": hashlib.sha256(canonical_json(document).encode()).hexdigest()[:12],
+        "scale": view.request.scale,
+        "backbone": view.lead.backbone.name,
+        "seeds": view.request.seeds,
+        "settings": canonical_json(settings) if settings else None,
+        "spread": view.table.spread,
+    }
+    shown = {column.name for column in view.table.shown(view.request)}
+    cells = [(row, cell) for row in view.rows for cell in row.cells if cell.column.name in shown]
+    return typed((shared | _of_row(row) | _of_cell(view, cell) for row, cell in cells), COLUMNS)
+
+
+def is_compared(view: TableView, cell: Cell) -> bool:
+    """Whether a difference to the printed number says anything: not of scores at smoke scale, whose
+    model and data are others.
+    """
+    return view.request.scale != "smoke" or cell.verdict != "NOT COMPARABLE"
+
+
+def _of_row(view: RowView) -> dict[str, Any]:
+    trained, total = view.parameters or (None, None)
+    return {
+        "section": view.row.section or None,
+        "row": view.row.name,
+        "reference": view.row.reference,
+        "measure": "difference" if view.row.delta else view.row.measure,
+        "trained_parameters": trained,
+        "total_parameters": total,
+        "row_collapsed": view.collapsed,
+        "best_span_f1": view.span_f1.mean if view.span_f1 else None,
+    }
+
+
+def _of_cell(view: TableView, cell: Cell) -> dict[str, Any]:
+    column, published, ours = cell.column, cell.published, cell.reproduced
+    found: dict[str, Any] = {
+        "column": column.name,
+        "kind": type(column).__name__.lower(),
+        "digits": column.digits if isinstance(column, Mean | Fact) else 1,
+        "words": cell.text,
+        "verdict": cell.verdict,
+        "reason": cell.reason or None,
+        "chosen": cell.chosen,
+        "wanted": cell.wanted,
+        "complete": cell.complete,
+        "runs": list(cell.runs),
+    }
+    if isinstance(column, Score):
+        found |= {name: getattr(column, name) for name in ("task", "metric", "group")}
+        found |= {
+            "split": view.table.split(column, view.request.scale),
+            "protocol": PROTOCOL if view.request.server else column.protocol or view.table.protocol,
+            "collapsed": len(cell.collapsed),
+        }
+    if published is not None:
+        in_words = published.value is None or cell.text is not None
+        found |= {
+            "published": published.value,
+            "published_sd": published.sd,
+            "published_n": published.n,
+            "published_words": published.text if in_words else None,
+            "decimals": None if published.value is None else published.decimals,
+            "source": published.source,
+        }
+    if ours is not None:
+        found |= {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
+    if is_compared(view, cell):
+        found |= {"difference": cell.difference, **dict(_evidence(cell))}
+    return found
+
+
+def _evidence(cell: Cell) -> Iterator[tuple[str, Any]]:
+    found = cell.evidence
+    if found is not None:
+        yield from {
+            "margin": found.margin,
+            "p_adjusted": found.adjusted,
+            "run_sd": found.sd,
+            "freedom": found.freedom,
+            "column_sd": found.column_sd,
+            "cv_star": found.variation,
+            "seeds_to_settle": found.seeds,
+            "basis": found.basis or None,
+        }.items()
+        for width, ends in ((90, found.equivalence), (95, found.interval)):
+            yield from zip((f"low_{width}", f"high_{width}"), ends or (None, None), strict=True)

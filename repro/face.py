@@ -1,0 +1,151 @@
+"""The numbers as pandas frames, for a notebook or a script: `import repro`.
+
+Nothing here trains or loads torch, and nothing is read before a function is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+    from repro.store.store import Store
+
+
+def list() -> pandas.DataFrame:
+    """Every table and figure there is.
+
+    Returns:
+        A frame with `id`; `kind`, "table" or the kind of figure; `paper`, its folder under
+        repro/papers; `title`; `rows` and `columns` of a table (Int64); and the `tasks` that it can
+        show (a list of their names).
+    """
+    from repro.comparison.columns import Column, typed
+    from repro.papers.registry import FIGURES, TABLES
+
+    dtypes = {"id": "string", "kind": "string", "paper": "string", "title": "string",
+              "rows": "Int64", "columns": "Int64", "tasks": "object"}  # fmt: skip
+    tables = [
+        {"kind": "table", "rows": len(table.rows), "columns": len(table.columns)}
+        | {name: getattr(table, name) for name in ("id", "paper", "title", "tasks")}
+        for table in TABLES.values()
+    ]
+    figures = [
+        {name: getattr(figure, name) for name in ("id", "kind", "paper", "title", "tasks")}
+        for figure in FIGURES.values()
+    ]
+    return typed([*tables, *figures], {name: Column(dtypes[name], "") for name in dtypes})
+
+
+def published(id: str | None = None) -> pandas.DataFrame:
+    """The printed numbers of a table or figure, or of all papers; one row a number.
+
+    Columns: see `repro.comparison.published.published_frame`. Raises UnknownName for an unknown id.
+    """
+    from repro.comparison.published import published_frame
+
+    return published_frame(id)
+
+
+def results(
+    store: Path | str | None = None, where: Mapping[str, Any] | None = None
+) -> pandas.DataFrame:
+    """All scores of the runs in a store, with the settings of each run; one row a score.
+
+    Args:
+        store: the folder of results; None: $REPRO_STORE, else runs.
+        where: column -> value, or a list of values, like {"task": "rte", "epoch": [1, 2]}.
+
+    Columns: see `repro.comparison.results.results_frame`. Raises UnknownName for an unknown column,
+    ReproError for a store that is not there.
+    """
+    from repro.comparison.results import results_frame
+
+    return results_frame(_open(store), where)
+
+
+def comparison(
+    id: str, scale: str | None = None, store: Path | str | None = None, **options: Any
+) -> pandas.DataFrame:
+    """Published and reproduced numbers of a table, and how they compare; one row a cell.
+
+    Args:
+        id: the table, in any case.
+        scale: paper, reduced or smoke; None: the largest that is stored.
+        store: the folder of results; None: $REPRO_STORE, else runs.
+        options: what the command line takes, by its name: tasks="cola,rte", seeds=3, epochs=2.
+            Without any, the variant at this scale is shown that has the most cells.
+
+    Columns: see `repro.comparison.comparison.COLUMNS`. Raises UnknownName for an unknown id, and
+    ReproError for a store that is not there or has nothing of the table.
+    """
+    from repro.cli.requests import check_scale, parsed
+    from repro.cli.scales import requests_at, stored_variants
+    from repro.comparison.comparison import comparison_frame
+    from repro.errors import ReproError
+    from repro.papers.registry import find_table
+    from repro.report.files import saved_requests
+    from repro.report.view import view_table
+
+    table, runs = find_table(id), _open(store)
+    chosen = check_scale(scale or "auto")
+    if options and chosen is None:
+        raise ReproError(f"Name the scale of {table.id} beside {', '.join(options)}: scale=...")
+    if options and chosen is not None:
+        asked = (table, parsed(**options))
+        request = requests_at(chosen, [asked], runs, saved_requests(runs))[0]
+    else:
+        stored = [one.request for one in stored_variants(table, runs)]
+        stored = [one for one in stored if chosen in (None, one.scale)]
+        if not stored:
+            at = f" at {chosen} scale" if chosen else ""
+            raise ReproError(
+                f"The store {runs.root} has no run of {table.id}{at}. Name another with store=..., "
+                f"or train it: python -m repro table {table.id}"
+                + (f" --scale {chosen}" if chosen else "")
+            )
+        request = stored[0]
+    return comparison_frame(view_table(table, request, runs))
+
+
+def history(key: str, store: Path | str | None = None) -> pandas.DataFrame:
+    """The course of a run's training: loss and gradient norms by step, scores by look.
+
+    Args:
+        key: the run's key, or its first digits.
+        store: the folder of results; None: $REPRO_STORE, else runs.
+
+    Columns: see `repro.comparison.results.history_frame`. Raises ReproError for a run that is not
+    stored, or stored without its history.
+    """
+    from repro.comparison.results import history_frame
+    from repro.errors import ReproError
+
+    runs = _open(store)
+    found = [known for known in runs.keys() if known.startswith(key.lower())]  # noqa: SIM118
+    run = runs.read(found[0]) if len(found) == 1 else None
+    if run is None:
+        problem = (
+            f"has {len(found)} runs whose keys begin" if found else "has no run whose key begins"
+        )
+        raise ReproError(
+            f"The store {runs.root} {problem} with '{key}'. repro.results() lists them."
+        )
+    return history_frame(run)
+
+
+def _open(given: Path | str | None) -> Store:
+    """The store asked for. Raises ReproError where the folder is not there."""
+    from repro.cli.options import open_store
+    from repro.errors import ReproError
+
+    store = open_store(None if given is None else Path(given))
+    if not store.root.exists():
+        raise ReproError(
+            f"There is no store {store.root}. Name a folder of results with store=..., or with the "
+            "environment variable REPRO_STORE."
+        )
+    return store

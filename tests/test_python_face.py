@@ -1,0 +1,98 @@
+"""`import repro`: the frames that a notebook gets, and docs/python.md, whose examples are run."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_results import request, runs_of, store_result
+
+import repro
+from repro.errors import ReproError, UnknownName
+from repro.papers.registry import ARTEFACTS
+from repro.report.files import save_request
+from repro.store import Store
+
+PROJECT = Path(__file__).parents[1]
+BLOCKS = re.findall(
+    r"```(python|text)\n(.*?)```", (PROJECT / "docs" / "python.md").read_text(), re.DOTALL
+)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A store with one run of ResAdapters-1 at smoke scale."""
+    store = Store(tmp_path / "results")
+    store_result(store, runs_of(request(epochs=1))[0])
+    save_request(store, request(epochs=1))
+    return store.root
+
+
+def test_every_example_of_the_documentation_prints_what_it_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import matplotlib.pyplot as plt
+
+    for name in ("REPRO_STORE", "REPRO_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setattr(plt, "show", lambda: None)
+    plt.switch_backend("agg")
+    names: dict[str, Any] = {}
+    printed = ""
+    for language, text in BLOCKS:
+        if language == "text":
+            assert printed == text
+            continue
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(text, names)
+        printed = out.getvalue()
+    heights = {round(float(bar.get_height()), 2) for bar in names["axes"].patches}
+    means = names["shown"]["mean"].round(2)
+    assert heights >= set(means[means != 0])
+    plt.close("all")
+
+
+def test_importing_does_no_work_and_nothing_loads_torch(results: Path) -> None:
+    code = f"""
+import sys, repro
+assert not {{"pandas", "pydantic", "typer", "numpy"}} & set(sys.modules)
+repro.list(), repro.published(), repro.results({str(results)!r})
+cells = repro.comparison("resadapters-1", store={str(results)!r})
+assert len(cells) == 36 and cells["mean"].notna().sum() == 6
+assert not {{"torch", "transformers", "datasets", "evaluate"}} & set(sys.modules)
+import repro.comparison.published
+repro.comparison("ResAdapters-1", scale="smoke", store={str(results)!r}, epochs=1)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_artefact_is_listed() -> None:
+    assert repro.list()["id"].tolist() == list(ARTEFACTS)
+
+
+def test_a_mistake_says_what_is_there_instead(results: Path) -> None:
+    with pytest.raises(UnknownName, match="Did you mean AA-"):
+        repro.comparison("AA-9")
+    with pytest.raises(UnknownName, match="Did you mean smoke"):
+        repro.comparison("AA-2", scale="smok")
+    with pytest.raises(ReproError, match=r"There is no store .*nowhere"):
+        repro.results(results / "nowhere")
+    with pytest.raises(ReproError, match="has no run of AA-2 at paper scale"):
+        repro.comparison("AA-2", scale="paper", store=results)
+    with pytest.raises(ReproError, match="Name the scale of ResAdapters-1 beside epochs"):
+        repro.comparison("ResAdapters-1", store=results, epochs=1)
+    with pytest.raises(ReproError, match="has no run whose key begins with 'xyz'"):
+        repro.history("xyz", results)
+
+
+def test_the_history_of_a_run_is_found_by_the_first_digits_of_its_key(results: Path) -> None:
+    key = repro.results(results)["key"].iloc[0]
+    assert repro.history(key[:8], results)["loss"].tolist() == [2.5]
