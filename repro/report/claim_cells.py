@@ -15,7 +15,7 @@ from repro.papers.registry import FIGURES, TABLES
 from repro.papers.request import Request
 from repro.papers.tables import Fact, Table
 from repro.report.figures.ablation import grids_differ, lost
-from repro.report.figures.curves import view_curves
+from repro.report.figures.curves import view_of as view_curves
 from repro.report.files import saved_requests, table_name
 from repro.report.view import view_table
 from repro.store.store import Store

@@ -16,6 +16,7 @@ import fake_glue
 import numpy as np
 import pytest
 from fake_glue import REVISIONS, store_run
+from matplotlib.axes import Axes
 from request_samples import made
 
 from repro.errors import ReproError, UnknownName
@@ -24,9 +25,15 @@ from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_of
 from repro.papers.adaptable_adapters.tables import FOUR, TWO
 from repro.papers.request import Request
-from repro.report.figures.activation_plot import COLOURS, draw_activations
-from repro.report.figures.activation_text import csv_text, label, stamp
-from repro.report.figures.activations import ActivationsView, Line, view_activations
+from repro.report.figures.activations import (
+    ActivationsView,
+    Line,
+    csv_text,
+    draw,
+    name,
+    stamp,
+    view_of,
+)
 from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
@@ -49,7 +56,7 @@ def asked(scale: str = "paper", **changes: Any) -> Request:
 def stored(store: Store, request: Request) -> ActivationsView:
     for spec in ACTIVATIONS.matrix(request).runs.values():
         store_run(store, spec)
-    return view_activations(ACTIVATIONS, request, store)
+    return view_of(ACTIVATIONS, request, store)
 
 
 def line(view: ActivationsView, panel: str, task: str, layer: int) -> Line:
@@ -155,13 +162,13 @@ def test_a_layer_stands_under_its_own_number_on_24_layers_only(store: Store) -> 
     whole = stored(store, asked())
     assert whole.same_depth
     assert line(whole, "layers", "qnli", 7).layer == 7
-    assert label(whole, line(whole, "layers", "qnli", 7)).startswith("layer 7, inputs -43 to 8")
+    assert name(whole, line(whole, "layers", "qnli", 7)) == "layer 7"
     assert "not comparable" not in picture(view_figure(ACTIVATIONS, whole.request, store))
     small = stored(store, asked("reduced"))
     assert not small.same_depth
     seven = line(small, "layers", "qnli", 7)
     assert seven.layer == 3
-    assert label(small, seven).startswith("layer 3 (for 7 of 24), inputs -43 to 4")
+    assert name(small, seven) == "layer 3 (for 7 of 24)"
     assert "not comparable" in picture(view_figure(ACTIVATIONS, small.request, store))
 
 
@@ -180,7 +187,7 @@ def test_what_is_missing_is_said_and_not_drawn(store: Store) -> None:
     for spec in ACTIVATIONS.matrix(request).runs.values():
         if spec.task.name != "stsb":
             store_run(store, spec)
-    view = view_activations(ACTIVATIONS, request, store)
+    view = view_of(ACTIVATIONS, request, store)
     assert (view.done, view.cells) == (8, 9)
     assert line(view, "tasks", "stsb", 2).absent == "not run"
     assert line(view, "tasks", "wnli", 2).points(view.x) == ()
@@ -201,7 +208,7 @@ def test_runs_without_activations_or_layers_are_gaps(store: Store, monkeypatch: 
     assert view.done == 0
     assert {one.absent for one in view.lines} == {"no activation is stored"}
     tiny = KNOWN[BERT_BASE].model_copy(update={"layers": 2, "name": "two layers"})
-    few = view_activations(ACTIVATIONS, asked(backbone=tiny, tasks=("cola",)), store)
+    few = view_of(ACTIVATIONS, asked(backbone=tiny, tasks=("cola",)), store)
     absent = [one.absent for one in few.lines]
     assert absent == ["not run"] * 2 + ["two layers has too few layers"] * 3 + ["not run"]
     assert few.cells == 3
@@ -214,7 +221,9 @@ def test_a_layer_that_is_switched_off_is_drawn_and_marked(store: Store, monkeypa
     assert used == [0, 4]
     off = line(view, "layers", "qnli", 2)
     assert off.learned is not None
-    assert label(view, off).endswith(", switched off")
+    with styled():
+        titles = [axes.get_title(loc="left") for axes in draw(view).findobj(Axes)]
+    assert [t for t in titles if "layer" in t and "switched off" not in t] == ["layer 0", "layer 4"]
 
 
 def test_the_csv_says_where_inputs_were_met(store: Store, monkeypatch: Any) -> None:
@@ -229,18 +238,28 @@ def test_the_csv_says_where_inputs_were_met(store: Store, monkeypatch: Any) -> N
     assert all(r["source"] for r in digitised)
 
 
-def test_solid_where_inputs_were_met_and_thin_beyond(store: Store) -> None:
+def test_thick_where_inputs_were_met_and_thin_beyond(store: Store) -> None:
     """WNLI, layer 2: x / 2 + 2, met from -43 to 3: thick up to 3, thin up to 4."""
     view = stored(store, asked())
     with styled():
-        axes = draw_activations(view).axes[1]
-    own = [one for one in axes.lines if one.get_color() == COLOURS[4]]
-    published, thin, thick = own
+        axes = draw(view).axes[-1]
+    published, thin, thick = axes.lines[:3]
+    assert axes.get_title(loc="left").startswith("WNLI")
     assert published.get_linestyle() == "--"
     x, y = (np.asarray(axis) for axis in thin.get_data())
     assert (x[-1], y[-1]) == pytest.approx((4.0, 4.0))
     assert np.asarray(thick.get_xdata()).max() == pytest.approx(3.0)
     assert thick.get_linewidth() > thin.get_linewidth()
+
+
+def test_every_curve_has_axes_of_its_own_that_hold_what_is_published(store: Store) -> None:
+    with styled():
+        drawn = draw(stored(store, asked())).axes
+    assert len(drawn) == 10
+    for axes in drawn:
+        low, high = axes.get_ylim()
+        published = np.asarray(axes.lines[0].get_ydata())
+        assert low < published.min() < published.max() < high
 
 
 def test_files_are_the_same_twice_and_need_no_torch(store: Store, tmp_path: Path) -> None:

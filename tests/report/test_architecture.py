@@ -26,19 +26,20 @@ from repro.methods.resadapters.pipelined import Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.request import Request
 from repro.papers.resadapters.figures import ARCHITECTURE
+from repro.report.figures import architecture
 from repro.report.figures.architecture import (
     ArchitectureView,
     Panel,
     Signal,
     cell_boxes,
+    csv_text,
+    draw,
     trace,
-    view_architecture,
+    view_of,
 )
-from repro.report.figures.architecture_chain import columns
-from repro.report.figures.architecture_plot import draw_architecture
-from repro.report.figures.architecture_text import csv_text
+from repro.report.figures.architecture_drawing import columns
 from repro.report.figures.files import as_json, write_figure
-from repro.report.figures.kinds import of_architecture
+from repro.report.figures.kinds import shown
 from repro.report.figures.style import LEAST, styled
 from repro.report.reproduce import picture
 from repro.spec import PipelinedCells
@@ -53,7 +54,7 @@ def asked(backbone: str = BERT_BASE, **more: Any) -> Request:
 
 
 def view(backbone: str = BERT_BASE, **more: Any) -> ArchitectureView:
-    return view_architecture(ARCHITECTURE, asked(backbone, **more))
+    return view_of(ARCHITECTURE, asked(backbone, **more))
 
 
 def on_meta(panel: Panel, found: ArchitectureView) -> Pipelined:
@@ -189,7 +190,7 @@ class Watch(TorchFunctionMode):
 
 @pytest.mark.parametrize("nonlinearity", ["relu", "gelu", "attention"])
 def test_the_steps_of_a_cell_are_those_that_it_takes(nonlinearity: str) -> None:
-    found = view_architecture(ARCHITECTURE, asked(MINILM))
+    found = view_of(ARCHITECTURE, asked(MINILM))
     (spec,) = ARCHITECTURE.matrix(found.request).of("cell")
     method = PipelinedCells(wiring="plain", nonlinearity=nonlinearity, bottleneck=8)
     tiny = spec.model_copy(update={
@@ -237,7 +238,7 @@ def texts(found: ArchitectureView) -> list[tuple[str, float, Any]]:
     from matplotlib.text import Text
 
     with styled():
-        drawing = draw_architecture(found)
+        drawing = draw(found)
         drawing.draw_without_rendering()
         return [
             (text.get_text(), float(text.get_fontsize()), text.get_window_extent())
@@ -267,7 +268,7 @@ def test_words_stay_in_their_boxes() -> None:
     from matplotlib.patches import FancyBboxPatch
 
     with styled():
-        drawing = draw_architecture(view(BERT_BASE))
+        drawing = draw(view(BERT_BASE))
         drawing.draw_without_rendering()
         axes = drawing.axes[0]
         boxes = [p.get_window_extent() for p in axes.patches if isinstance(p, FancyBboxPatch)]
@@ -283,7 +284,7 @@ def test_words_stay_in_their_boxes() -> None:
 def test_an_encoder_that_cannot_be_cut_into_stages_is_refused() -> None:
     odd = bert("local", "odd", None, layers=4, hidden=64)
     with pytest.raises(ReproError, match="no multiple of 3"):
-        view_architecture(ARCHITECTURE, Request(ARCHITECTURE.id, "paper", 1, odd))
+        view_of(ARCHITECTURE, Request(ARCHITECTURE.id, "paper", 1, odd))
 
 
 def test_a_bottleneck_asked_for_is_drawn() -> None:
@@ -297,7 +298,7 @@ def test_the_csv_and_the_json_name_every_box_with_shape_count_and_inputs() -> No
     line = next(x for x in lines if x["panel"] == "resnet" and x["box"] == "C4")
     assert (line["tokens"], line["width"], line["trained"]) == ("384", "384", "True")
     assert sorted(line["inputs"].split()) == ["C3", "T1", "T4"]
-    document = json.loads(json.dumps(as_json(of_architecture(found)), allow_nan=False))
+    document = json.loads(json.dumps(as_json(shown(architecture, found)), allow_nan=False))
     assert document["complete"] == "5/5"
     boxes = {box["box"]: box for box in document["panels"][1]["boxes"]}
     assert boxes["C4"]["parameters"] == int(line["parameters"])
@@ -305,7 +306,7 @@ def test_the_csv_and_the_json_name_every_box_with_shape_count_and_inputs() -> No
 
 
 def test_the_same_model_gives_the_same_bytes_with_alternative_text(tmp_path: Path) -> None:
-    found = of_architecture(view(MINILM))
+    found = shown(architecture, view(MINILM))
     one, two = (write_figure(found, tmp_path / name) for name in ("one", "two"))
     assert [path.suffix for path in one] == [".png", ".svg", ".pdf", ".csv", ".json"]
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]

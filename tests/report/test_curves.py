@@ -20,20 +20,24 @@ from repro.papers.curves import MEDIAN, Curves, Point
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
-from repro.report.figures.curve_data import csv_text
-from repro.report.figures.curve_text import alternative, caption, notes, stamp
+from repro.report.figures import curves
 from repro.report.figures.curves import (
     CurvePanel,
     CurvesView,
     Dot,
     Line,
+    alternative,
+    caption,
+    csv_text,
+    notes,
     percentiles,
     place_of,
-    standard_error,
-    view_curves,
+    spread_of,
+    stamp,
+    view_of,
 )
 from repro.report.figures.files import write_figure
-from repro.report.figures.kinds import of_curves, view_figure
+from repro.report.figures.kinds import shown, view_figure
 from repro.spec import SquadTask, run_key
 from repro.spec.backbones import BERT_LARGE, KNOWN, bert
 from repro.store import Store
@@ -60,14 +64,14 @@ def line(view: CurvesView, name: str, series: str, kind: str = "reproduced") -> 
 
 
 def dot(view: CurvesView, name: str, series: str, label: str) -> Dot:
-    return next(one for one in line(view, name, series).dots if one.label == label)
+    return next(one for one in line(view, name, series).points if one.point == label)
 
 
 @pytest.fixture
 def view(store: Store) -> CurvesView:
     asked = request(GLUE, tasks=THREE)
     store_curves(store, GLUE, asked, score)
-    return view_curves(GLUE, asked, store)
+    return view_of(GLUE, asked, store)
 
 
 def test_percentiles_are_linear_between_the_tasks() -> None:
@@ -78,30 +82,30 @@ def test_percentiles_are_linear_between_the_tasks() -> None:
 
 
 def test_the_standard_error_is_the_deviation_over_the_root_of_n() -> None:
-    assert standard_error([80.0, 82.0, 84.0]) == pytest.approx(2 / math.sqrt(3))
-    assert standard_error([80.0]) is None
+    assert spread_of(GLUE, [80.0, 82.0, 84.0]) == pytest.approx(2 / math.sqrt(3))
+    assert spread_of(GLUE, [80.0]) is None
 
 
 def test_a_median_is_over_the_differences_to_full_fine_tuning(view: CurvesView) -> None:
     found = dot(view, MEDIAN, SIZED, "Adapters, size 16")
-    assert dict(zip(found.names, found.values, strict=True)) == pytest.approx(
+    assert dict(zip(found.of, found.values, strict=True)) == pytest.approx(
         {"cola": -1, "mrpc": -4, "rte": -2}
     )
     assert (found.low, found.y, found.high) == pytest.approx((-3.2, -2, -1.4))
     assert dot(view, MEDIAN, NORMS, NORMS).y == pytest.approx(-7)
-    assert line(view, MEDIAN, FULL).dots[0].y == 0
+    assert line(view, MEDIAN, FULL).points[0].y == 0
 
 
 def test_a_tasks_own_panel_has_scores_and_the_standard_error_over_seeds(store: Store) -> None:
     asked = request(GLUE, seeds=3, tasks=("cola",))
     store_curves(store, GLUE, asked, score)
-    view = view_curves(GLUE, asked, store)
+    view = view_of(GLUE, asked, store)
     found = dot(view, "cola", SIZED, "Adapters, size 2")
     assert (found.values, found.y) == ((79.0, 81.0, 83.0), 81.0)
     assert (found.low, found.high) == pytest.approx((81 - 2 / 3**0.5, 81 + 2 / 3**0.5))
     full = line(view, "cola", FULL)
-    assert (full.shape, full.dots[0].y) == ("level", 82.0)
-    assert panel(view, "cola").y_label == "accuracy, %"
+    assert (full.shape, full.points[0].y) == ("level", 82.0)
+    assert panel(view, "cola").unit == "accuracy, %"
 
 
 def places(figure: Curves, asked: Request) -> dict[str, float | None]:
@@ -233,7 +237,7 @@ def test_curves_of_other_runs_or_rows_are_not_comparable_with_the_papers_points(
     def said(figure: Curves, **changes: Any) -> str:
         asked = request(figure, "paper", **changes)
         store_curves(store, figure, asked, lambda *_: 50.0)
-        return stamp(view_curves(figure, asked, store))
+        return stamp(view_of(figure, asked, store))
 
     assert "not comparable" not in said(INIT, tasks=("cola",))
     assert "not comparable" not in said(INIT, tasks=("cola",), seeds=2)
@@ -247,14 +251,14 @@ def test_curves_of_other_runs_or_rows_are_not_comparable_with_the_papers_points(
 
 def test_published_points_say_how_they_are_known(view: CurvesView, store: Store) -> None:
     picture = line(view, MEDIAN, SIZED, "digitised")
-    assert len(picture.dots) == 7
-    assert (math.log10(picture.dots[0].x or 1), picture.dots[0].y) == pytest.approx((5.4, -1.0))
+    assert len(picture.points) == 7
+    assert (math.log10(picture.points[0].x or 1), picture.points[0].y) == pytest.approx((5.4, -1.0))
     assert picture.encoder == KNOWN[BERT_LARGE].name
-    last = line(view, MEDIAN, TOP, "digitised").dots[-1].x or 0
+    last = line(view, MEDIAN, TOP, "digitised").points[-1].x or 0
     assert last == pytest.approx(24 * 12_596_224, rel=0.01)  # all layers of BERT-large
-    mnli = view_curves(GLUE, request(GLUE, tasks=("mnli",)), store)
+    mnli = view_of(GLUE, request(GLUE, tasks=("mnli",)), store)
     quoted = {
-        one.series: (one.dots[0].x, one.dots[0].y, round(one.dots[0].high or 0, 6))
+        one.series: (one.points[0].x, one.points[0].y, round(one.points[0].high or 0, 6))
         for one in panel(mnli, "mnli").lines
         if one.kind == "quoted"
     }
@@ -263,20 +267,20 @@ def test_published_points_say_how_they_are_known(view: CurvesView, store: Store)
         SIZED: (2e6, 83.7, 83.8),
         FULL: (None, 84.4, 84.42),
     }
-    squad = view_curves(SQUAD, request(SQUAD), store).panels[0].lines
-    assert sorted(d.y or 0 for one in squad for d in one.dots) == [89.9, 90.4, 90.7]
-    robust = view_curves(INIT, request(INIT), store).panels[0].lines[-1]
-    assert (robust.shape, robust.dots[0].x) == ("threshold", 0.01)
+    squad = view_of(SQUAD, request(SQUAD), store).panels[0].lines
+    assert sorted(d.y or 0 for one in squad for d in one.points) == [89.9, 90.4, 90.7]
+    robust = view_of(INIT, request(INIT), store).panels[0].lines[-1]
+    assert (robust.shape, robust.points[0].x) == ("threshold", 0.01)
 
 
 def test_a_point_that_lacks_a_task_is_absent_and_named(store: Store) -> None:
     """Never a percentile over other tasks than its neighbours'."""
     asked = request(GLUE, tasks=THREE)
     store_curves(store, GLUE, asked, score, without=[("Adapters, size 16", "mrpc")])
-    view = view_curves(GLUE, asked, store)
-    labels = [one.label for one in line(view, MEDIAN, SIZED).dots]
+    view = view_of(GLUE, asked, store)
+    labels = [one.point for one in line(view, MEDIAN, SIZED).points]
     assert labels == ["Adapters, size 2", "Adapters, size 64"]
-    assert all(one.names == THREE for one in line(view, MEDIAN, SIZED).dots)
+    assert all(one.of == THREE for one in line(view, MEDIAN, SIZED).points)
     assert (view.done, view.cells) == (20, 21)
     said = "Absent: Adapters, size 16 (MRPC): not run: python -m repro figure tradeoff-glue"
     assert any(note.startswith(said) for note in notes(view))
@@ -286,7 +290,7 @@ def test_a_point_that_lacks_a_task_is_absent_and_named(store: Store) -> None:
 def test_without_the_reference_on_a_task_no_difference_is_drawn(store: Store) -> None:
     asked = request(GLUE, tasks=THREE)
     store_curves(store, GLUE, asked, score, without=[(FULL, "rte")])
-    view = view_curves(GLUE, asked, store)
+    view = view_of(GLUE, asked, store)
     assert {one.kind for one in panel(view, MEDIAN).lines} == {"digitised"}
     assert panel(view, MEDIAN).absent.startswith("not run")
     assert dot(view, "cola", SIZED, "Adapters, size 2").y == 79
@@ -295,9 +299,9 @@ def test_without_the_reference_on_a_task_no_difference_is_drawn(store: Store) ->
 def test_a_task_without_data_is_left_out_of_every_point(store: Store) -> None:
     asked = request(GLUE, tasks=THREE, unavailable={"mrpc": "its rows are not here"})
     store_curves(store, GLUE, asked, score)
-    view = view_curves(GLUE, asked, store)
+    view = view_of(GLUE, asked, store)
     assert view.tasks == ("cola", "rte")
-    assert dot(view, MEDIAN, SIZED, "Adapters, size 2").names == ("cola", "rte")
+    assert dot(view, MEDIAN, SIZED, "Adapters, size 2").of == ("cola", "rte")
     assert "Left out of every point, MRPC: its rows are not here." in notes(view)
     assert view.done == view.cells == 14
 
@@ -308,7 +312,7 @@ def test_an_undefined_score_is_no_zero(store: Store) -> None:
         store, GLUE, asked, lambda p, t, s: None if (p.label, t) == ("size 2", "stsb") else 50.0,
         collapsed=[("Adapters, size 2", "stsb")],
     )  # fmt: skip
-    view = view_curves(GLUE, asked, store)
+    view = view_of(GLUE, asked, store)
     said = "Absent: Adapters, size 2 (STS-B): undefined, as the run predicts one class."
     assert said in notes(view)
 
@@ -316,17 +320,17 @@ def test_an_undefined_score_is_no_zero(store: Store) -> None:
 def test_a_collapsed_run_is_marked_and_counted(store: Store) -> None:
     asked = request(GLUE, tasks=THREE)
     store_curves(store, GLUE, asked, score, collapsed=[("Adapters, size 2", "rte")])
-    view = view_curves(GLUE, asked, store)
+    view = view_of(GLUE, asked, store)
     assert dot(view, MEDIAN, SIZED, "Adapters, size 2").collapsed == 1
     assert dot(view, MEDIAN, SIZED, "Adapters, size 16").collapsed == 0
     assert any("predicts one class: Adapters, size 2 (RTE)." in note for note in notes(view))
-    assert of_curves(view).collapsed == "Adapters, size 2 (RTE)"
+    assert shown(curves, view).collapsed == "Adapters, size 2 (RTE)"
 
 
 def test_a_missing_seed_leaves_the_point_out(store: Store) -> None:
     stored, asked = request(INIT), request(INIT, seeds=2)
     store_curves(store, INIT, stored, score)
-    view = view_curves(INIT, asked, store)
+    view = view_of(INIT, asked, store)
     assert view.done == 0
     assert "Absent: every point: 1 of 2 seeds; the rest: not run: " in notes(view)[0]
 
@@ -354,7 +358,7 @@ def test_the_caption_names_tasks_setting_and_scale(view: CurvesView) -> None:
 
 def test_the_csv_holds_every_point_with_what_it_is_of(view: CurvesView) -> None:
     rows = list(csv.DictReader(io.StringIO(csv_text(view))))
-    drawn = [one for found in view.panels for own in found.lines for one in own.dots]
+    drawn = [one for found in view.panels for own in found.lines for one in own.points]
     assert len(rows) == len(drawn)
     row = next(r for r in rows if r["panel"] == MEDIAN and r["point"] == "Adapters, size 64")
     assert (row["of"], row["values"]) == ("cola mrpc rte", "-1.0 -4.0 -2.0")

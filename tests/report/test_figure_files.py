@@ -17,11 +17,20 @@ import pytest
 from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
-from repro.report.figures.ablation import AblationView, Panel, view_ablation
+from repro.report.figures import ablation
+from repro.report.figures.ablation import (
+    AblationView,
+    Panel,
+    csv_text,
+    draw,
+    farthest,
+    fill,
+    in_rows,
+    view_of,
+)
+from repro.report.figures.architecture_drawing import text_ems
 from repro.report.figures.files import as_json, write_figure
-from repro.report.figures.grids import csv_text
-from repro.report.figures.heatmap import about_zero, draw_ablation, every, fill, labels
-from repro.report.figures.kinds import of_ablation
+from repro.report.figures.kinds import shown
 from repro.report.figures.style import (
     GAIN,
     INK,
@@ -31,10 +40,9 @@ from repro.report.figures.style import (
     blank,
     ink_on,
     rendered,
+    rounded,
     styled,
-    text_ems,
 )
-from repro.report.figures.text import rounded
 from repro.report.files import table_name
 from repro.report.render import json_text
 from repro.report.reproduce import picture
@@ -52,14 +60,14 @@ def name(layers: int) -> str:
 def view(store: Store) -> AblationView:
     """Six layers, all scored."""
     store_chain(store, request(layers=6))
-    return view_ablation(FIGURE, request(layers=6), store)
+    return view_of(FIGURE, request(layers=6), store)
 
 
 @pytest.fixture
 def small(store: Store) -> AblationView:
     """Three layers of a task without a published grid: drawn in a second."""
     store_chain(store, request(layers=3, task="mnli"))
-    return view_ablation(FIGURE, request(layers=3, task="mnli"), store)
+    return view_of(FIGURE, request(layers=3, task="mnli"), store)
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +75,20 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[str
     """Everything written in the figure of `view`, and in the cells of its panel "Reproduced"."""
     store = Store(tmp_path_factory.mktemp("drawn"))
     store_chain(store, request(layers=6))
-    return texts_of(view_ablation(FIGURE, request(layers=6), store))
+    return texts_of(view_of(FIGURE, request(layers=6), store))
 
 
 def test_the_same_data_gives_the_same_bytes(small: AblationView, tmp_path: Path) -> None:
     """In this process and in another, whose hashes are seeded otherwise."""
-    paths = write_figure(of_ablation(small), tmp_path / "one")
+    paths = write_figure(shown(ablation, small), tmp_path / "one")
     program = (
         "import sys; from pathlib import Path; from fake_spans import *;"
-        "from repro.report.figures.ablation import view_ablation;"
+        "from repro.report.figures import ablation;"
         "from repro.report.figures.files import write_figure;"
-        "from repro.report.figures.kinds import of_ablation;"
+        "from repro.report.figures.kinds import shown;"
         "root = Path(sys.argv[1]);"
-        "view = view_ablation(FIGURE, request(3, 'mnli'), Store(root / 'store'));"
-        "write_figure(of_ablation(view), root / 'two')"
+        "view = ablation.view_of(FIGURE, request(3, 'mnli'), Store(root / 'store'));"
+        "write_figure(shown(ablation, view), root / 'two')"
     )
     here = Path(__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
@@ -133,7 +141,7 @@ def test_the_bytes_do_not_depend_on_what_is_set_for_matplotlib(tmp_path: Path) -
 
 def test_no_date_enters_a_picture(small: AblationView) -> None:
     with styled():
-        pictures = rendered(draw_ablation(small))
+        pictures = rendered(draw(small))
     assert pictures["png"].startswith(b"\x89PNG")
     assert b"Software" not in pictures["png"][:400]
     assert b"<dc:date>" not in pictures["svg"]
@@ -143,16 +151,16 @@ def test_no_date_enters_a_picture(small: AblationView) -> None:
 def test_every_file_is_named_and_unchanged_ones_are_left_alone(
     small: AblationView, tmp_path: Path
 ) -> None:
-    paths = write_figure(of_ablation(small), tmp_path)
+    paths = write_figure(shown(ablation, small), tmp_path)
     assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json"]
-    *files, page = as_json(of_ablation(small))["files"]
+    *files, page = as_json(shown(ablation, small))["files"]
     assert [str(path.relative_to(tmp_path)) for path in paths] == files
     drawn = table_name(small.request)
     assert files[0] == f"figures/{drawn}.png"
     assert page == f"tables/{drawn}.md"
     before = [path.stat().st_mtime_ns for path in paths]
     assert [
-        path.stat().st_mtime_ns for path in write_figure(of_ablation(small), tmp_path)
+        path.stat().st_mtime_ns for path in write_figure(shown(ablation, small), tmp_path)
     ] == before
 
 
@@ -161,7 +169,7 @@ def test_a_folder_that_cannot_be_written_names_the_mend(
 ) -> None:
     (tmp_path / "figures").write_text("a file")
     with pytest.raises(StoreError, match="--out"):
-        write_figure(of_ablation(small), tmp_path)
+        write_figure(shown(ablation, small), tmp_path)
 
 
 def test_the_csv_holds_every_cell_that_is_drawn(view: AblationView) -> None:
@@ -176,7 +184,7 @@ def test_the_csv_holds_every_cell_that_is_drawn(view: AblationView) -> None:
 
 
 def test_the_json_is_what_the_picture_shows(view: AblationView) -> None:
-    document = json.loads(json.dumps(as_json(of_ablation(view)), allow_nan=False))
+    document = json.loads(json.dumps(as_json(shown(ablation, view)), allow_nan=False))
     assert [panel["name"] for panel in document["panels"]] == [
         "published", "reproduced", "difference", "relative",
     ]  # fmt: skip
@@ -197,14 +205,17 @@ def test_an_undefined_cell_is_null_in_json_empty_in_csv_and_blank_in_the_picture
         return 0.0 if metric == "accuracy" else by_place(seed, metric, span)
 
     store_chain(store, asked, value=value)
-    view = view_ablation(FIGURE, asked, store)
-    relative = json.loads(json.dumps(as_json(of_ablation(view)), allow_nan=False))["panels"][3]
+    view = view_of(FIGURE, asked, store)
+    relative = json.loads(json.dumps(as_json(shown(ablation, view)), allow_nan=False))["panels"][3]
     why = "no change in percent: the intact model's accuracy is 0"
     assert [(c["value"], c["undefined"]) for c in relative["cells"]] == [(None, why)] * 6
     lines = [x for x in csv.DictReader(io.StringIO(csv_text(view))) if x["panel"] == "relative"]
     assert [line["value"] for line in lines] == [""] * 6
     words = " ".join(texts_of(view)[0]).replace("\n", " ")
-    assert "No change in percent: the intact model's accuracy is 0" in words
+    assert (
+        "relative change in accuracy: no change in percent: the intact model's accuracy is 0"
+        in words
+    )
 
 
 def test_no_zero_has_a_sign(store: Store) -> None:
@@ -216,15 +227,15 @@ def test_no_zero_has_a_sign(store: Store) -> None:
         return -0.0 - small if metric == "matthews" else 50.0 - small
 
     store_chain(store, asked, value=value)
-    view = view_ablation(FIGURE, asked, store)
-    words = " ".join([*texts_of(view)[0], picture(of_ablation(view))])
+    view = view_of(FIGURE, asked, store)
+    words = " ".join([*texts_of(view)[0], picture(shown(ablation, view))])
     assert not re.search(r"-0\.0(?!\d)", words)
-    assert not re.search(r"-0\.0\b", json_text(as_json(of_ablation(view))) + csv_text(view))
+    assert not re.search(r"-0\.0\b", json_text(as_json(shown(ablation, view))) + csv_text(view))
 
 
 def test_the_caption_has_an_alternative_text_and_no_tag(view: AblationView) -> None:
     broken = replace(view, partial="1 of 2 seeds; the rest: failed (error): <module>")
-    text = picture(of_ablation(broken))
+    text = picture(shown(ablation, broken))
     assert text.startswith("![Heat maps over")
     assert f"](../{name(6)}.png)" in text
     assert "&lt;module>" in text
@@ -235,9 +246,9 @@ def texts_of(view: AblationView) -> tuple[list[str], list[str]]:
     from matplotlib.text import Text
 
     with styled():
-        drawing = draw_ablation(view)
-        axes = next(a for a in drawing.axes if a.get_title(loc="left") == "Reproduced")
-        cells = [text.get_text() for text in axes.texts]
+        drawing = draw(view)
+        grids = [a for a in drawing.axes if a.get_title(loc="left") == "Reproduced"]
+        cells = [text.get_text() for axes in grids for text in axes.texts]
         return [text.get_text() for text in drawing.findobj(Text)], cells
 
 
@@ -254,13 +265,13 @@ def test_the_picture_says_its_scale_and_why_a_grid_is_absent(
     words = " ".join(drawn[0]).replace("\n", " ")
     assert "Smoke scale" in words
     assert "not comparable with the published numbers" in words
-    assert "The published grid has 12 layers and this encoder 6" in words
+    assert "Not drawn: reproduced minus published: the published grid has 12 layers" in words
 
 
 def test_an_empty_store_is_drawn_with_the_command_that_fills_it(store: Store) -> None:
     asked = request(layers=6, backbone=None)
-    words = " ".join(texts_of(view_ablation(FIGURE, asked, store))[0]).replace("\n", " ")
-    assert "Not run: python -m repro figure ablation-heatmap --scale smoke" in words
+    words = " ".join(texts_of(view_of(FIGURE, asked, store))[0]).replace("\n", " ")
+    assert "accuracy: not run: python -m repro figure ablation-heatmap --scale smoke" in words
 
 
 def made(grid: dict[Span, float]) -> Panel:
@@ -269,18 +280,19 @@ def made(grid: dict[Span, float]) -> Panel:
 
 def test_published_and_reproduced_share_their_colours(view: AblationView) -> None:
     published, reproduced = view.panels[:2]
-    colours = about_zero(LOSS, published, reproduced)
-    assert colours.farthest == max(*published.grid.values(), *reproduced.grid.values())
-    assert about_zero(LOSS, made({(0, 0): -3.0, (0, 1): 1.0})).farthest == 3
-    assert about_zero(LOSS, made({})).farthest > 0
+    assert farthest(published, reproduced) == max(
+        *published.grid.values(), *reproduced.grid.values()
+    )
+    assert farthest(made({(0, 0): -3.0, (0, 1): 1.0})) == 3
+    assert farthest(made({})) > 0
 
 
 def shades(grid: dict[Span, float], map: str) -> dict[Span, tuple[float, float, float]]:
     """Red, green and blue of each cell as it is drawn."""
-    panel = made(grid)
+    panel = replace(made(grid), name="relative" if map == GAIN else "reproduced")
     with styled():
         axes = blank(3.0, 3.0).add_subplot()
-        fill(axes, panel, about_zero(map, panel), 2.0)
+        fill(axes, panel, farthest(panel))
         spans = sorted(grid)
         colours = axes.collections[0].to_rgba(np.array([grid[span] for span in spans]))
         return {span: tuple(colour[:3]) for span, colour in zip(spans, colours, strict=True)}
@@ -303,13 +315,36 @@ def test_what_hurts_has_one_hue_in_every_panel() -> None:
     assert all(red > blue for red, _, blue in gained)
 
 
-@pytest.mark.parametrize(("layers", "inches"), [(6, 2.7), (12, 2.7), (24, 5.0)])
-def test_what_is_written_fits_its_cell_and_can_be_read(layers: int, inches: float) -> None:
+@pytest.mark.parametrize("layers", [6, 12, 24])
+def test_what_is_written_fits_its_cell_and_can_be_read(layers: int) -> None:
+    from matplotlib.text import Text
+
     grid = {(i, j): -10.0 * j - i for i in range(layers) for j in range(i, layers)}
-    written, size = labels(Panel("made", "Made", "points", layers, grid), inches / layers)
-    widest = max(text_ems(text) for text in written.values())
-    assert size >= LEAST
-    assert size * widest <= 72 * inches / layers
+    panel = made({span: max(value, -99.9) for span, value in grid.items()})
+    with styled():
+        drawing = blank(0.4 * layers + 1, 0.4 * layers + 2)
+        fill(axes := drawing.add_subplot(), panel, farthest(panel))
+        drawing.draw_without_rendering()
+        wide = axes.get_window_extent().width / layers
+        assert all(Text.get_window_extent(text).width < 0.9 * wide for text in axes.texts)
+        assert min(float(text.get_fontsize()) for text in axes.texts) >= LEAST
+
+
+def test_a_deep_encoders_grids_stand_in_several_rows() -> None:
+    def rows(*depths: int) -> list[list[int]]:
+        grids = [Panel("made", "Made", "points", layers, {}) for layers in depths]
+        return [[panel.layers for panel in row] for row in in_rows(grids)]
+
+    assert rows(12, 6, 6) == [[12, 6, 6]]
+    assert rows(12, 12, 12, 12) == [[12, 12], [12, 12]]
+    assert rows(12, 24, 24) == [[12], [24], [24]]
+
+
+def test_a_grid_of_one_value_is_not_drawn(store: Store) -> None:
+    asked = request(layers=3)
+    store_chain(store, asked, value=lambda seed, metric, span: 50.0)
+    words = " ".join(texts_of(view_of(FIGURE, asked, store))[0]).replace("\n", " ")
+    assert "Not drawn: reproduced, relative change in accuracy: 0.0 for every span." in words
 
 
 def test_the_estimated_width_of_a_number_is_the_fonts() -> None:
@@ -324,10 +359,6 @@ def test_the_estimated_width_of_a_number_is_the_fonts() -> None:
 def test_numbers_are_rounded_and_zero_has_no_sign() -> None:
     assert [rounded(v, 1) for v in (-0.04, 0.0, -0.06, 12.34)] == ["0.0", "0.0", "-0.1", "12.3"]
     assert [rounded(v, 0) for v in (-0.4, 12.6)] == ["0", "13"]
-
-
-def test_at_most_a_dozen_ticks_stand_on_an_axis() -> None:
-    assert [every(layers) for layers in (1, 6, 12, 13, 24)] == [1, 1, 1, 2, 2]
 
 
 def test_the_ink_is_the_one_that_contrasts_more() -> None:

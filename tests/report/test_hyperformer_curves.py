@@ -17,9 +17,14 @@ from repro.papers.hyperformer.figures import (
     PLUS_BASE,
 )
 from repro.papers.hyperformer.scores import PRINTED
-from repro.report.figures.curve_data import csv_text
-from repro.report.figures.curve_text import alternative, caption, notes
-from repro.report.figures.curves import CurvesView, view_curves
+from repro.report.figures.curves import (
+    CurvesView,
+    alternative,
+    caption,
+    csv_text,
+    notes,
+    view_of,
+)
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
 from repro.spec import RunSpec, TextToText
@@ -42,27 +47,27 @@ def by_task(spec: RunSpec, task: str, metric: str) -> float:
 def view(tmp_path_factory: pytest.TempPathFactory) -> CurvesView:
     store, asked = Store(tmp_path_factory.mktemp("runs")), request("low-resource", seeds=5)
     store_all(store, asked, by_task)
-    return view_curves(LOW_RESOURCE, asked, store)
+    return view_of(LOW_RESOURCE, asked, store)
 
 
 def test_a_point_is_the_mean_of_eleven_numbers_seed_by_seed(view: CurvesView) -> None:
     """By hand: 50 + (0 + 1 + 2 + 2.5 + 3 + 3.5 + 4 + 4.5 + 5 + 6 + 7) / 11 = 53.5, and a tenth."""
     (panel,) = view.panels
     assert (panel.name, panel.title) == (MEAN, "Mean over 8 tasks")
-    assert panel.y_label == "mean of 11 numbers, %"
+    assert panel.unit == "mean of 11 numbers, %"
     assert [line.series for line in panel.lines] == [MULTI_BASE, DAGGER_BASE, PLUS_BASE]
     for line in panel.lines:
-        assert [dot.x for dot in line.dots] == [100, 500, 1_000, 2_000, 4_000]
-        first = line.dots[0]
+        assert [dot.x for dot in line.points] == [100, 500, 1_000, 2_000, 4_000]
+        first = line.points[0]
         assert first.values == pytest.approx((53.6, 54.6, 55.6, 56.6, 57.6))
-        assert first.names == ("seed 42", "seed 43", "seed 44", "seed 45", "seed 46")
-        assert line.dots[-1].y == pytest.approx(53.5 + 4 + 2)
+        assert first.of == ("seed 42", "seed 43", "seed 44", "seed 45", "seed 46")
+        assert line.points[-1].y == pytest.approx(53.5 + 4 + 2)
 
 
 def test_a_band_is_the_standard_deviation_over_seeds(view: CurvesView) -> None:
     sd = statistics.stdev(range(5))
     for line in view.panels[0].lines:
-        for dot in line.dots:
+        for dot in line.points:
             assert dot.y is not None
             assert (dot.low, dot.high) == pytest.approx((dot.y - sd, dot.y + sd))
     assert "shaded is 1 standard deviation over seeds" in caption(view)
@@ -73,7 +78,7 @@ def test_a_tasks_own_score_is_the_mean_of_its_two(store: Store) -> None:
     store_all(store, asked, by_task)
     found = {
         (one.point.name, one.task): one.values
-        for one in view_curves(LOW_RESOURCE, asked, store).measured
+        for one in view_of(LOW_RESOURCE, asked, store).measured
     }
     assert found[f"{PLUS_BASE}, 500 samples", "mrpc"] == pytest.approx((52.75,))  # 52.5 and 53.0
     assert found[f"{PLUS_BASE}, 500 samples", "rte"] == pytest.approx((57.5,))
@@ -83,15 +88,15 @@ def test_some_tasks_have_the_mean_of_their_numbers(store: Store) -> None:
     """(50 + 52 + 52.5) / 3 of CoLA and MRPC."""
     asked = request("low-resource", "reduced", seeds=1, tasks=("cola", "mrpc"))
     store_all(store, asked, by_task)
-    panel = view_curves(LOW_RESOURCE, asked, store).panels[0]
-    assert (panel.title, panel.y_label) == ("Mean over 2 tasks", "mean of 3 numbers, %")
-    assert panel.lines[0].dots[0].y == pytest.approx(154.5 / 3 + 0.1)
+    panel = view_of(LOW_RESOURCE, asked, store).panels[0]
+    assert (panel.title, panel.unit) == ("Mean over 2 tasks", "mean of 3 numbers, %")
+    assert panel.lines[0].points[0].y == pytest.approx(154.5 / 3 + 0.1)
 
 
 def test_a_point_without_a_seed_is_absent_and_said_so(store: Store) -> None:
     asked = request("low-resource", seeds=2)
     store_all(store, request("low-resource", seeds=1), by_task)
-    found = view_curves(LOW_RESOURCE, asked, store)
+    found = view_of(LOW_RESOURCE, asked, store)
     assert found.panels[0].lines == ()
     assert found.done == 0
     assert "1 of 2 seeds; the rest: not run: python -m repro figure low-resource" in " ".join(
@@ -128,6 +133,8 @@ def test_it_is_drawn_with_bands_and_a_tick_at_every_number_of_samples(store: Sto
         drawing.draw_without_rendering()
         (axes,) = drawing.axes
         ticks = [label.get_text() for label in axes.get_xticklabels()]
+        named = [text.get_text() for text in drawing.legends[0].get_texts()]
     assert ticks == ["100", "500", "1k", "2k", "4k"]
+    assert (axes.get_ylabel(), named[-1]) == ("mean over the tasks' metrics, %", "HyperFormer++")
     assert len(axes.collections) == 3  # bands
     assert set(PRINTED) == set(LOW_RESOURCE.tasks)

@@ -1,14 +1,19 @@
-"""The heat map of switched-off adapters as it stands: every grid, and what is said of them.
+"""The heat map of switched-off adapters: its grids, what is said of them, and the picture.
 
 Built from the store alone, without torch. Grids hold numbers in the papers' units: points (percent
-of Matthews correlation or accuracy lost) and percent (change relative to the intact model).
+of Matthews correlation or accuracy lost) and percent (change relative to the intact model). The
+first layer that is switched off is on y, the last one on x, so the lower triangle is no span and
+stays empty. In every panel no change is the lightest colour, and a loss has the same hue.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from repro.papers.figures import Figure
 from repro.papers.matrix import Matrix
@@ -21,16 +26,40 @@ from repro.papers.three_shared.figures import (
     published_drops,
     published_intact,
 )
+from repro.report.captions import not_comparable
 from repro.report.declared import runs_differ
+from repro.report.figures.style import (
+    GAIN,
+    LOSS,
+    MARK,
+    PAPER,
+    WIDTH,
+    headed,
+    ink_on,
+    rounded,
+)
+from repro.report.figures.view import csv_of, lacking
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, why_missing
-from repro.spec import RunSpec
+from repro.spec import BottleneckAdapters, RunSpec
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group
 from repro.spec.tasks import GlueName
 from repro.store.entry import StoredRun
 from repro.store.store import Store
+from repro.words import counted
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+CSV_COLUMNS = (
+    "figure", "scale", "task", "panel", "unit", "first_layer", "last_layer", "value", "one_class",
+)  # fmt: skip
+CELL, MARGINS, MOST = 0.33, 0.75, 27
+"""Inches of a cell, inches beside a grid, and cells that stand side by side in a row of grids."""
+DIGITS = 7.3
+"""Points of the number in a cell: -100.0 has room."""
 PROTOCOL = "glue"
 RELATIVE = "accuracy"
 """Houlsby et al. draw the change in this metric, relative to the intact model's."""
@@ -57,10 +86,22 @@ class Panel:
 
     @property
     def blank(self) -> str:
-        """Why nothing can be drawn; empty where something can."""
-        if self.grid:
+        """Why a picture would show nothing; "" where it shows something."""
+        values = set(self.grid.values())
+        if len(values) == 1 and len(self.grid) > 1:
+            return f"{rounded(values.pop())} for every span"
+        if values:
             return ""
         return self.absent or next(iter(self.undefined.values()), "no span has a number")
+
+    @property
+    def shown(self) -> list[Span]:
+        """The spans with a number or undefined, by first layer, then by last."""
+        return [] if self.absent else sorted({*self.grid, *self.undefined})
+
+    def one_class(self, span: Span) -> bool | None:
+        """Whether every row gets one class; None where nobody says."""
+        return None if self.constant is None else span in self.constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +166,7 @@ class AblationView:
         return self.done == self.cells
 
 
-def view_ablation(figure: Figure, request: Request, store: Store) -> AblationView:
+def view_of(figure: Figure, request: Request, store: Store) -> AblationView:
     """Lays the store's results beside the published grid."""
     task = figure.task(request)
     matrix = figure.matrix(request)
@@ -336,3 +377,258 @@ def _scores(found: Sequence[StoredRun], task: GlueName, metric: str, group: str)
 
 def _mean(values: Sequence[float]) -> float | None:
     return statistics.fmean(values) if values else None
+
+
+def headline(view: AblationView) -> str:
+    """What is drawn, in one line."""
+    method = view.trained.method
+    size = f", size {method.size}" if isinstance(method, BottleneckAdapters) else ""
+    model = view.figure.method(view.request)
+    return f"Adapters of layers i to j switched off: {GLUE[view.task].title}, {model}{size}"
+
+
+def stamp(view: AblationView) -> str:
+    """Scale, encoder, seeds, and whether the published grid is comparable."""
+    backbone, seeds = view.trained.backbone, view.request.seeds
+    parts = [
+        f"{view.request.scale.capitalize()} scale",
+        f"{backbone.name} ({backbone.layers} layers)",
+        "seed 0" if seeds == 1 else _seeds(view.drawn, seeds),
+    ]
+    parts += not_comparable(view.request.scale, view.differs)
+    return " · ".join(parts)
+
+
+def _seeds(drawn: int, asked: int) -> str:
+    """mean of 3 seeds, mean of 2 of 3 seeds, 1 of 3 seeds, none of 3 seeds."""
+    of = f"{drawn or 'none'} of " if drawn < asked else ""
+    return f"{'mean of ' if drawn > 1 else ''}{of}{counted(asked, 'seed')}"
+
+
+def constant(view: AblationView) -> str:
+    """What a frame means; of several seeds one is enough."""
+    seed = "For at least one seed every" if view.drawn > 1 else "Every"
+    return f"{seed} row gets one class, so that Matthews' correlation is 0."
+
+
+def collapsed(view: AblationView) -> str:
+    """What gives a constant answer."""
+    return "intact model" if view.collapsed else ""
+
+
+def constant_answer(view: AblationView) -> list[str]:
+    """That an intact model gives a constant answer, if one does."""
+    if not view.collapsed:
+        return []
+    seeds = view.request.seeds
+    of = f" of {view.collapsed} of {counted(view.drawn, 'seed')}" if seeds > 1 else ""
+    return [f"The intact model{of} predicts one class: its spans say nothing about adapters."]
+
+
+def agreement(view: AblationView) -> str:
+    """How alike the two grids are, or why that cannot be said."""
+    if view.correlation is None:
+        return f"No rank correlation: {view.correlation_reason}."
+    return f"Spearman rank correlation {rounded(view.correlation, 2)}, {view.correlation_reason}."
+
+
+def statement(said: Statement) -> str:
+    """What they say, and what is found here."""
+    if said.reproduced is None:
+        return f"{said.text}: {said.published:g} %; here: {said.note or 'not run'}."
+    here, note = f"{rounded(said.reproduced)} %", f" ({said.note})" if said.note else ""
+    return f"{said.text}: {said.published:g} %; here: {here}{note}."
+
+
+def statements(view: AblationView) -> list[str]:
+    """All of them; first, that other adapters than theirs are drawn, where they are."""
+    drawn = view.figure.method(view.request)
+    theirs = f"Their numbers are of their own adapters, those here of {drawn}."
+    said = [statement(said) for said in view.statements]
+    return said if drawn == "houlsby" else [theirs, *said]
+
+
+def caption(view: AblationView) -> str:
+    """What a reader must know of the grids."""
+    task, recipe = view.trained.task, view.trained.recipe
+    rows = f"{task.train_rows:,}" if task.train_rows else "all"
+    kind = "generated" if task.source == "generated" else "published"
+    parts = [
+        f"{view.figure.title}.",
+        f"{headline(view)}.",
+        f"{stamp(view)}.",
+        f"Trained on {rows} {kind} rows, {counted(recipe.epochs, 'epoch')}, batch "
+        f"{recipe.batch_size}, rate {recipe.learning_rate:g}, {recipe.precision}; scored on "
+        f"{GLUE[view.task].evaluation[0]}.",
+        f"Grids: {view.panels[1].unit} (published, reproduced and the difference), and the change "
+        "in accuracy, in percent of the intact model's.",
+        *constant_answer(view),
+        agreement(view),
+        f"Houlsby et al., section 3.6: {' '.join(statements(view))}",
+        f"Spans scored: {view.done}/{view.cells}.",
+    ]
+    return " ".join(parts)
+
+
+def alternative(view: AblationView) -> str:
+    """What stands in the picture, for who cannot see it."""
+    drawn = [f"{panel.title}: {panel.blank or _ends(panel.grid)}" for panel in view.panels]
+    return (
+        "Heat maps over the first (y) and the last (x) layer whose adapters are switched off. "
+        f"{'. '.join(drawn)}."
+    )
+
+
+def _ends(grid: Grid) -> str:
+    least, most = min(grid, key=lambda s: grid[s]), max(grid, key=lambda s: grid[s])
+    return (
+        f"from {rounded(grid[least])} (layers {least[0]} to {least[1]}) "
+        f"to {rounded(grid[most])} (layers {most[0]} to {most[1]})"
+    )
+
+
+def notes(view: AblationView) -> list[str]:
+    """What is undefined or missing, and what holds for the figure at every scale."""
+    found = constant_answer(view)
+    framed = view.panels[1].constant
+    if framed:
+        found.append(f"{counted(len(framed), 'span')} framed: {constant(view)}")
+    undefined = view.panels[3].undefined
+    if undefined:
+        reasons = "; ".join(sorted(set(undefined.values())))
+        found.append(f"{counted(len(undefined), 'span')} undefined: {reasons}.")
+    if view.partial:
+        found.append(f"{view.partial.removesuffix('.')}.")
+    return found + list(view.figure.notes)
+
+
+def csv_text(view: AblationView) -> str:
+    """One cell of one panel a line, layers from 0; `one_class`: all rows get one. An undefined
+    value is empty.
+    """
+    head = view.figure.id, view.request.scale, view.task
+    return csv_of(
+        CSV_COLUMNS,
+        [
+            (*head, panel.name, panel.unit, *span, panel.grid.get(span), panel.one_class(span))
+            for panel in view.panels
+            for span in panel.shown
+        ],
+    )
+
+
+def as_json(view: AblationView) -> dict[str, Any]:
+    """What `figure --json` says of it, but for the files; docs/json.md describes it."""
+    return {
+        "id": view.figure.id,
+        "scale": view.request.scale,
+        "task": view.task,
+        "method": view.figure.method(view.request),
+        "encoder": view.trained.backbone.name,
+        "caption": caption(view),
+        "intact": {
+            "reproduced": dict(view.intact),
+            "published": view.published_intact,
+            "collapsed": view.collapsed,
+        },
+        "panels": [_panel_json(panel) for panel in view.panels],
+        "rank_correlation": {"value": view.correlation, "reason": view.correlation_reason},
+        "statements": [asdict(said) | {"note": said.note or None} for said in view.statements],
+        "complete": f"{view.done}/{view.cells}",
+        "runs": list(view.runs),
+        "notes": notes(view),
+    }
+
+
+def _panel_json(panel: Panel) -> dict[str, Any]:
+    return {
+        "name": panel.name,
+        "title": panel.title,
+        "unit": panel.unit,
+        "layers": panel.layers,
+        "absent": panel.absent or None,
+        "cells": [
+            {
+                "first": span[0],
+                "last": span[1],
+                "value": panel.grid.get(span),
+                "undefined": panel.undefined.get(span),
+                "one_class": panel.one_class(span),
+            }
+            for span in panel.shown
+        ],
+    }
+
+
+def draw(view: AblationView) -> Drawing:
+    """The grids that show something, with cells of one size; call it within `styled`."""
+    rows = in_rows([panel for panel in view.panels if not panel.blank])
+    said = lacking("Not drawn", ((p.title.lower(), p.blank) for p in view.panels if p.blank))
+    if any(panel.constant for row in rows for panel in row):
+        said.append(f"Framed: {constant(view)}")
+    wide = [CELL * sum(panel.layers for panel in row) + MARGINS * len(row) for row in rows]
+    tall = [CELL * max(panel.layers for panel in row) + 1.4 for row in rows]
+    width = max([0.75 * WIDTH, *wide])
+    drawing = headed(width, math.fsum(tall), headline(view), stamp(view), *said)
+    parts: Any = drawing.subfigures(len(rows) or 1, 1, height_ratios=tall or None, squeeze=False)
+    published, reproduced = view.panels[:2]
+    for part, row, own in zip(parts[:, 0], rows, wide, strict=False):
+        ratios = [*(CELL * panel.layers + MARGINS for panel in row), width - own + 0.01]
+        grid = part.add_gridspec(1, len(ratios), width_ratios=ratios)
+        for place, panel in enumerate(row):
+            shared = (published, reproduced) if panel in (published, reproduced) else (panel,)
+            fill(part.add_subplot(grid[place]), panel, farthest(*shared))
+    return drawing
+
+
+def in_rows(panels: Sequence[Panel]) -> list[list[Panel]]:
+    """Rows of panels, of at most `MOST` cells side by side; a larger one stands alone."""
+    rows: list[list[Panel]] = []
+    for panel in panels:
+        if not rows or sum(p.layers for p in rows[-1]) + panel.layers > MOST:
+            rows.append([])
+        rows[-1].append(panel)
+    return rows
+
+
+def farthest(*panels: Panel) -> float:
+    """How far colours reach to either side of 0, their lightest."""
+    values = [abs(value) for panel in panels for value in panel.grid.values()]
+    return max(values, default=0.0) or 1.0
+
+
+def fill(axes: Axes, panel: Panel, reach: float) -> None:
+    """Draws one grid, and below it a bar of the colours that its values have."""
+    import pandas as pd
+    import seaborn
+    from matplotlib.patches import Rectangle
+    from matplotlib.ticker import MaxNLocator
+
+    numbers = range(panel.layers)
+    values = pd.DataFrame(index=numbers, columns=numbers, dtype=float)
+    texts = pd.DataFrame("", index=numbers, columns=numbers)
+    for (first, last), value in panel.grid.items():
+        values.loc[first, last], texts.loc[first, last] = value, rounded(value)
+    seaborn.heatmap(
+        values, vmin=-reach, vmax=reach, cmap=GAIN if panel.name == "relative" else LOSS,
+        annot=texts, fmt="", annot_kws={"size": DIGITS}, linewidths=0.5,
+        linecolor=PAPER, square=True, ax=axes,
+        cbar_kws={"location": "bottom", "aspect": 25, "pad": 0.03, "ticks": MaxNLocator(4)},
+    )  # fmt: skip
+    for text in axes.texts:
+        column, row = text.get_position()
+        shade = axes.collections[0].to_rgba(values.iloc[int(row), int(column)])
+        text.set_color(ink_on(tuple(shade)))
+    for first, last in sorted(panel.constant or ()):
+        place = (last + 0.06, first + 0.06)
+        axes.add_patch(Rectangle(place, 0.88, 0.88, fill=False, ec=MARK, lw=1.2))
+    letters = int(11 * CELL * panel.layers)
+    bar = axes.collections[0].colorbar
+    assert bar is not None
+    if any(panel.grid.values()):
+        bar.ax.set_xlim(min(0.0, *panel.grid.values()), max(0.0, *panel.grid.values()))
+    bar.set_label(textwrap.fill(panel.unit, letters + 6))
+    bar.outline.set_visible(False)
+    axes.set_title(textwrap.fill(panel.title, letters), loc="left")
+    axes.set(xlabel="last layer switched off", ylabel="first layer switched off", anchor="S")
+    axes.tick_params(length=0, labelrotation=0)

@@ -1,12 +1,15 @@
-"""Learned activations as they stand in the store: the curve of each layer, or why there is none.
+"""Learned activations: the curve of each layer, or why there is none, and the picture.
 
-Built without torch, from the coefficients that results hold.
+Built without torch, from the coefficients that results hold. In the picture every curve has axes
+of its own, the published one dashed behind it.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +17,35 @@ from numpy.typing import NDArray
 from repro.papers.activations import Activations, Curve, Digitised, Panel
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
+from repro.report.captions import not_comparable
 from repro.report.declared import runs_differ
+from repro.report.figures.style import BASE, INK, QUIET, SMALL, WIDTH, headed
+from repro.report.figures.view import csv_of, lacking
 from repro.report.runs_found import Found, Lookup
 from repro.spec import AdaptableAdapters, RunSpec
+from repro.spec.glue import GLUE
 from repro.spec.rational import evaluate
 from repro.spec.trained import adapted_layers
 from repro.store.result import Activation
 from repro.store.store import Store
+from repro.words import counted
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+PANELS: tuple[Panel, ...] = ("layers", "tasks")
+Y_LABEL = "R(x)"
+CSV_COLUMNS = (
+    "figure", "scale", "panel", "task", "layer", "published_layer", "kind", "x", "y", "met",
+    "in_use", "model", "encoder", "source",
+)  # fmt: skip
+MOST = 15.0
+"""What is farther from 0 is not drawn."""
+OURS, THEIRS, SHADE = "#0072B2", INK, "#DCEBF5"
+"""Colours of a curve of ours and of a published one, and behind them where inputs were met."""
+ACROSS = 5
+"""Pairs of axes side by side."""
 STEP = 0.05
 """Between two places on x."""
 Points = tuple[tuple[float, float], ...]
@@ -107,7 +131,7 @@ class ActivationsView:
         return np.linspace(min(ends), max(ends), number).round(6)
 
 
-def view_activations(figure: Activations, request: Request, store: Store) -> ActivationsView:
+def view_of(figure: Activations, request: Request, store: Store) -> ActivationsView:
     """Raises UnknownName or ReproError for what the figure cannot show."""
     matrix, lookup, published = figure.matrix(request), Lookup(store), figure.published()
     lines = tuple(
@@ -149,3 +173,231 @@ def _line(
 def _learned(found: Found, layer: int | None) -> Activation | None:
     held = found.run.result.activations if found.run is not None else None
     return held.get(str(layer)) if held else None
+
+
+def model(view: ActivationsView) -> str:
+    """The row of the table whose runs are drawn."""
+    return view.figure.method(view.request)
+
+
+def stamp(view: ActivationsView) -> str:
+    """Scale, encoder, model and rows, and whether the layers are the published ones."""
+    backbone, request = view.lead.backbone, view.request
+    parts = [
+        f"{request.scale.capitalize()} scale",
+        f"{backbone.name} ({backbone.layers} layers)",
+        f"{model(view)}, {view.figure.rows(request)}, seed {view.lead.seed}",
+    ]
+    parts += not_comparable(request.scale, view.differs, "curves")
+    return " · ".join(parts)
+
+
+def title(view: ActivationsView, panel: Panel) -> str:
+    """Layers of one adapter: QNLI; layer 2 on several tasks."""
+    if panel == "layers":
+        return f"Layers of one run: {GLUE[view.figure.task].title}"
+    layers = sorted({line.layer for line in view.panel(panel) if line.layer is not None})
+    of = f"Layer {layers[0]}" if layers else "No layer"
+    return (
+        f"{of}{_stands_for(view, view.figure.layer)} on {counted(len(view.panel(panel)), 'task')}"
+    )
+
+
+def name(view: ActivationsView, line: Line) -> str:
+    """layer 4 (for layer 7 of 24); CoLA."""
+    if line.curve.panel == "tasks":
+        return GLUE[line.curve.task].title
+    own = "no layer" if line.layer is None else f"layer {line.layer}"
+    return own + _stands_for(view, line.curve.layer)
+
+
+def _stands_for(view: ActivationsView, layer: int) -> str:
+    return "" if view.same_depth else f" (for {layer} of {view.figure.depth})"
+
+
+def published_label(view: ActivationsView) -> str:
+    """What the dashed lines are."""
+    return f"published, {view.figure.encoder} (digitised from a picture)"
+
+
+def caption(view: ActivationsView) -> str:
+    """What a reader must know of the curves."""
+    task = view.lead.task
+    kind = "generated" if task.source == "generated" else "published"
+    rows = f"{task.train_rows:,} {kind} rows" if task.train_rows else f"all {kind} rows"
+    errors = {one.error for one in view.figure.published().values()}
+    parts = [
+        f"{view.figure.title}.",
+        f"{stamp(view)}.",
+        f"Each adapter of {rows}, a quarter of them for development; inputs are those of the "
+        "scored rows.",
+        "Solid: where inputs were met; thin: beyond them. Dashed, in the same colour: "
+        f"{published_label(view)}, each point within ±{min(errors):g} or ±{max(errors):g}.",
+        f"Curves drawn: {view.done}/{view.cells}.",
+    ]
+    return " ".join(parts)
+
+
+def notes(view: ActivationsView) -> list[str]:
+    """What is missing or cut off, and what holds for the figure at every scale."""
+    found = [f"Not drawn, {name(view, line)}: {line.absent}."
+             for line in view.lines if line.learned is None]  # fmt: skip
+    cut = [line for line in view.lines if any(abs(y) > MOST for _, y in line.points(view.x))]
+    if cut:
+        named = ", ".join(name(view, line) for line in cut)
+        found.append(f"Cut off in the picture beyond ±{MOST:g}, whole in its CSV: {named}.")
+    drawn = [task for task in view.figure.needed(view.request) if task in view.request.pools]
+    if drawn:
+        titles = ", ".join(GLUE[task].title for task in drawn)
+        found.append(f"Training rows drawn from validation rows, of which others score: {titles}.")
+    if collapsed(view):
+        found.append(f"Runs that predict one class: {collapsed(view)}.")
+    if view.request.seeds > 1:
+        found.append("Of several seeds the first one is drawn.")
+    return list(dict.fromkeys(found)) + list(view.figure.notes)
+
+
+def collapsed(view: ActivationsView) -> str:
+    """The tasks whose run gives a constant answer."""
+    titles = [GLUE[line.curve.task].title for line in view.lines if line.constant]
+    return ", ".join(dict.fromkeys(titles))
+
+
+def alternative(view: ActivationsView) -> str:
+    """What stands in the picture, for who cannot see it: each curve at both ends and at 0."""
+    return f"Curves of learned activations, {stamp(view)}. " + " ".join(
+        f"{title(view, panel)}: {'; '.join(_said(view, line) for line in view.panel(panel))}."
+        for panel in PANELS
+    )
+
+
+def _said(view: ActivationsView, line: Line) -> str:
+    """layer 0 1.2 at -4, 0.9 at 0, 0.3 at 4; published -2.0 at -3.5, ..."""
+    if line.learned is None:
+        words = f"{name(view, line)} not drawn ({line.absent})"
+    else:
+        words = f"{name(view, line)} {_ends(line.points(view.x))}"
+    published = line.published
+    return words + (f", published {_ends(published.points)}" if published is not None else "")
+
+
+def _ends(points: tuple[tuple[float, float], ...]) -> str:
+    chosen = [points[0], min(points, key=lambda point: abs(point[0])), points[-1]]
+    return ", ".join(f"{y:.2f} at {x:g}" for x, y in chosen)
+
+
+def csv_text(view: ActivationsView) -> str:
+    """One point a line. `met`: x lies within the inputs that the activation met."""
+    rows: list[list[Any]] = []
+    ours, theirs = (model(view), view.lead.backbone.name), view.figure.methods[0]
+    for line in view.lines:
+        curve, one, printed = line.curve, line.learned, line.published
+        head = [view.figure.id, view.request.scale, curve.panel, curve.task]
+        for x, y in line.points(view.x):
+            assert one is not None
+            met = one.low <= x <= one.high
+            own = [line.layer, curve.layer, "reproduced", x, round(y, 6), met, line.used]
+            rows.append([*head, *own, *ours, ""])
+        for x, y in printed.points if printed else ():
+            own = ["", curve.layer, "digitised", x, y, "", ""]
+            rows.append([*head, *own, theirs, view.figure.encoder, printed and printed.source])
+    return csv_of(CSV_COLUMNS, rows)
+
+
+def as_json(view: ActivationsView) -> dict[str, Any]:
+    """What `figure --json` says of it, but for the files; docs/json.md describes it."""
+    return {
+        "id": view.figure.id,
+        "scale": view.request.scale,
+        "method": model(view),
+        "section": view.figure.rows(view.request),
+        "encoder": view.lead.backbone.name,
+        "caption": caption(view),
+        "panels": [
+            {
+                "name": panel,
+                "title": title(view, panel),
+                "unit": Y_LABEL,
+                "curves": [_curve_json(line) for line in view.panel(panel)],
+            }
+            for panel in PANELS
+        ],
+        "complete": f"{view.done}/{view.cells}",
+        "runs": list(view.runs),
+        "notes": notes(view),
+    }
+
+
+def _curve_json(line: Line) -> dict[str, Any]:
+    one, published = line.learned, line.published
+    return {
+        "task": line.curve.task,
+        "layer": line.layer,
+        "published_layer": line.curve.layer,
+        "absent": line.absent or None,
+        "in_use": line.used,
+        "learned": one.model_dump(mode="json") if one is not None else None,
+        "published": asdict(published) if published is not None else None,
+    }
+
+
+def draw(view: ActivationsView) -> Drawing:
+    """A row of small axes a panel, one a curve; call it within `styled`."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    rows = [
+        (title(view, panel) if not n else "", lines[n : n + ACROSS])
+        for panel in PANELS
+        if (lines := [one for one in view.panel(panel) if one.learned or one.published])
+        for n in range(0, len(lines), ACROSS)
+    ]
+    said = lacking(
+        "Not reproduced", ((name(view, one), one.absent) for one in view.lines if not one.learned)
+    )
+    drawing = headed(WIDTH, 2.35 * len(rows) + 0.5, view.figure.title, stamp(view), *said)
+    parts = drawing.subfigures(len(rows), 1, squeeze=False)[:, 0]
+    for part, (words, lines) in zip(parts, rows, strict=True):
+        part.suptitle(words, x=0.01, ha="left", weight="bold", fontsize=BASE)
+        for place, line in enumerate(lines, 1):
+            fill(part.add_subplot(1, ACROSS, place), view, line)
+    kinds: list[Any] = [
+        Line2D([], [], color=OURS, linewidth=2.0, label="here"),
+        Patch(color=SHADE, label="inputs met here; thin: beyond them, cut at the frame"),
+        Line2D([], [], color=THEIRS, linewidth=1.2, linestyle="--", label=published_label(view)),
+    ]
+    shown = kinds if view.done else kinds[2:]
+    drawing.legend(handles=shown, loc="outside lower left", ncols=3, frameon=False, fontsize=SMALL)
+    return drawing
+
+
+def fill(axes: Axes, view: ActivationsView, line: Line) -> None:
+    """One curve: thick where inputs were met, thin beyond, the published one dashed.
+
+    y reaches as far as the thick curve and the published one.
+    """
+    import seaborn
+
+    own = name(view, line) + ("" if line.used or line.learned is None else ", switched off")
+    axes.set_title(textwrap.fill(own, 24), fontsize=SMALL, weight="normal", loc="left")
+    seen: list[float] = []
+    if line.published is not None:
+        x, y = zip(*line.published.points, strict=True)
+        seaborn.lineplot(x=x, y=y, color=THEIRS, linestyle="--", linewidth=1.0, ax=axes)
+        seen += y
+    if (one := line.learned) is not None:
+        x, y = zip(*line.points(view.x), strict=True)
+        met = [(a, b) for a, b in zip(x, y, strict=True) if one.low <= a <= one.high]
+        axes.axvspan(max(one.low, x[0]), min(one.high, x[-1]), color=SHADE, linewidth=0, zorder=0)
+        seaborn.lineplot(x=x, y=y, color=OURS, linewidth=0.8, ax=axes)
+        seaborn.lineplot(
+            x=[a for a, _ in met], y=[b for _, b in met], color=OURS, linewidth=2.0, ax=axes
+        )
+        seen += [b for _, b in met]
+    low, high = max(min(seen, default=0.0), -MOST), min(max(seen, default=0.0), MOST)
+    room = 0.1 * max(high - low, 1.0)
+    axes.set(xlim=(view.x[0], view.x[-1]), ylim=(low - room, high + room), xlabel="x")
+    axes.set_ylabel(Y_LABEL if axes.get_subplotspec().is_first_col() else "")  # type: ignore[union-attr]
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.axhline(0, color=QUIET, linewidth=0.4, zorder=1)
+    axes.axvline(0, color=QUIET, linewidth=0.4, zorder=1)

@@ -1,8 +1,8 @@
-"""A drawing of a model as it is configured: its boxes with shapes and counts, and what joins them.
+"""A model as it is configured: its boxes with shapes and counts, what joins them, and the words.
 
-Built without torch. What is joined to what comes from the code that is trained: its wirings are
-called with names in place of tensors. Counts are those of `repro.spec.counts`, which a test
-compares with the modules.
+`architecture_drawing` draws it. Built without torch. What is joined to what comes from the code
+that is trained: its wirings are called with names in place of tensors. Counts are those of
+`repro.spec.counts`, which a test compares with the modules.
 """
 
 from __future__ import annotations
@@ -10,13 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.architecture import Architecture, Sketch
 from repro.papers.request import Request
+from repro.report.figures.view import csv_of
 from repro.spec import PipelinedCells, RunSpec
 from repro.spec.counts import cell_parts, layer_parameters, pooler_parameters
+from repro.store.store import Store
+from repro.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+STACKS = 2
+CSV_COLUMNS = (
+    "figure", "scale", "panel", "box", "what", "tokens", "width", "parameters", "trained", "inputs",
+)  # fmt: skip
 
 NONLINEAR = {"relu": "ReLU", "gelu": "GELU"}
 AXES = {"feature": "per feature", "position": "per position"}
@@ -82,6 +93,12 @@ class Box:
     trained: bool
     inputs: tuple[str, ...]
 
+    @property
+    def said(self) -> str:
+        """Title and what it is, without a formula."""
+        title = "" if self.title.startswith("$") else self.title
+        return f"{title} {self.what}".strip()
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -132,8 +149,11 @@ class ArchitectureView:
         return len(self.panels)
 
 
-def view_architecture(figure: Architecture, request: Request) -> ArchitectureView:
-    """Raises ReproError where the encoder asked for cannot have the cells."""
+def view_of(figure: Architecture, request: Request, store: Store | None = None) -> ArchitectureView:
+    """Reads no store: nothing behind it is trained.
+
+    Raises ReproError where the encoder asked for cannot have the cells.
+    """
     matrix = figure.matrix(request)
     panels = tuple(_panel(sketch, *matrix.of(sketch.name)) for sketch in figure.sketches)
     return ArchitectureView(figure, request, matrix.entries[0].spec, panels)
@@ -204,3 +224,140 @@ def cell_boxes(spec: RunSpec, method: PipelinedCells) -> tuple[Box, ...]:
         box("up", "Project up", f"{b} → {d}", d, "dropout"),
         box("norm", "Layer norm", f"ε {method.layer_norm_eps:g}", d, "up"),
     )
+
+
+def headline(view: ArchitectureView) -> str:
+    """What is drawn, in one line."""
+    method = view.panels[0].method
+    return (
+        f"ResAdapters on {view.lead.backbone.name}: {view.layers} layers of width "
+        f"{view.lead.backbone.hidden_size}, cells of bottleneck {method.bottleneck}, stages of "
+        f"{method.stage}"
+    )
+
+
+def stamp(view: ArchitectureView) -> str:
+    """Scale and reading, and what the numbers in a box are."""
+    reading = "as released" if view.request.as_released else "repaired"
+    return (
+        f"{view.request.scale.capitalize()} scale · reading: {reading} · in a box: parameters, "
+        "then tokens × width of what leaves it"
+    )
+
+
+def title(panel: Panel) -> str:
+    """What a panel shows, and whose model it is."""
+    return f"{panel.sketch.title}: {panel.sketch.rows}"
+
+
+def sums(panel: Panel) -> str:
+    """How the counts of a panel's boxes add up."""
+    if panel.wiring is None:
+        return f"One cell: {panel.stack:,} parameters"
+    cells = [box for box in panel.boxes if box.name.startswith("C")]
+    scorer = panel.box("scorer").parameters
+    return (
+        f"Of {panel.sketch.rows.split(',')[0]}: {len(cells)} cells × {cells[0].parameters:,} + "
+        f"scorer {scorer:,} = {panel.stack:,} a stack; two stacks train "
+        f"{STACKS * panel.stack:,} parameters"
+    )
+
+
+def caption(view: ArchitectureView) -> str:
+    """What a reader must know of the drawing."""
+    totals = "; ".join(
+        f"{panel.sketch.rows.split(',')[0]} {STACKS * panel.stack:,}"
+        for panel in view.panels
+        if panel.wiring is not None
+    )
+    return (
+        f"{view.figure.title}. {headline(view)}. {stamp(view)}. Grey: the frozen encoder; blue: "
+        "what is trained, one stack of two; dashed green: a residual path, which adds no "
+        f"parameter; ⊕: a sum. Trained in both stacks: {totals}."
+    )
+
+
+def notes(view: ArchitectureView) -> list[str]:
+    """What holds for the drawing at every scale."""
+    return list(view.figure.notes)
+
+
+def alternative(view: ArchitectureView) -> str:
+    """What stands in the picture, for who cannot see it: each panel's boxes and lines."""
+    return f"Drawings of {headline(view)}. " + " ".join(_said(panel) for panel in view.panels)
+
+
+def _said(panel: Panel) -> str:
+    if panel.wiring is None:
+        steps = ", ".join(box.title.lower() if box.what else box.title for box in panel.boxes)
+        return f"{panel.sketch.title}: {steps}."
+    layers = len(panel.wiring.inputs)
+    extra = [box for box in panel.boxes if box.name.startswith("C") and _residual(box)]
+    later = f"; residual paths also reach {', '.join(box.name for box in extra)}" if extra else ""
+    out = " + ".join(panel.wiring.output.terms)
+    return f"{panel.sketch.title}: {counted(layers, 'cell')}{later}; the scorer reads {out}."
+
+
+def _residual(box: Box) -> list[str]:
+    """Frozen layers that a cell reads beside its own."""
+    return [name for name in box.inputs if name.startswith("T") and name[1:] != box.name[1:]]
+
+
+def collapsed(view: ArchitectureView) -> str:
+    """No run, so none that gives a constant answer."""
+    return ""
+
+
+def csv_text(view: ArchitectureView) -> str:
+    """One box of one panel a line; `inputs` are the boxes that are summed into it."""
+    return csv_of(
+        CSV_COLUMNS,
+        [
+            (
+                view.figure.id, view.request.scale, panel.sketch.name, box.name, box.said,
+                *box.shape, box.parameters, box.trained, " ".join(box.inputs),
+            )
+            for panel in view.panels
+            for box in panel.boxes
+        ],
+    )  # fmt: skip
+
+
+def as_json(view: ArchitectureView) -> dict[str, Any]:
+    """What `figure --json` says of it, but for the files; docs/json.md describes it."""
+    return {
+        "id": view.figure.id,
+        "scale": view.request.scale,
+        "encoder": view.lead.backbone.name,
+        "caption": caption(view),
+        "panels": [_panel_json(panel) for panel in view.panels],
+        "complete": f"{len(view.panels)}/{len(view.panels)}",
+        "runs": [],
+        "notes": notes(view),
+    }
+
+
+def _panel_json(panel: Panel) -> dict[str, Any]:
+    return {
+        "name": panel.sketch.name,
+        "title": title(panel),
+        "parameters_trained": panel.stack,
+        "boxes": [
+            {
+                "box": box.name,
+                "what": box.said,
+                "shape": list(box.shape),
+                "parameters": box.parameters,
+                "trained": box.trained,
+                "inputs": list(box.inputs),
+            }
+            for box in panel.boxes
+        ],
+    }
+
+
+def draw(view: ArchitectureView) -> Drawing:
+    """The picture; call it within `styled`."""
+    from repro.report.figures.architecture_drawing import draw_architecture
+
+    return draw_architecture(view)

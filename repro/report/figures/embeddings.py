@@ -1,6 +1,7 @@
-"""Task embeddings as they stand in the store: two maps of them, their distances, or why not.
+"""Task embeddings: two maps of them and their distances, or why there are none, and the picture.
 
-Built without torch, from the vectors that a result holds.
+Built without torch, from the vectors that a result holds. In the picture a kind of task has a
+colour and a shape, and each point a name beside it.
 """
 
 from __future__ import annotations
@@ -9,26 +10,48 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from repro.papers.embeddings import FEWEST, Embeddings
 from repro.papers.request import Request
-from repro.report.figures.embedding_maps import (
-    Matrix,
-    cosine_distances,
-    neighbour_map,
-    principal_components,
-)
+from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed
+from repro.report.figures.view import csv_of, lacking
+from repro.report.files import command_line
 from repro.report.runs_found import Found, Lookup
 from repro.spec import HyperFormer, RunSpec
 from repro.spec.t5 import WrittenName
+from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.store.store import Store
+from repro.words import counted
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+Matrix = NDArray[np.float64]
+PERPLEXITY = 3.0
+"""Effective neighbours of a point in t-SNE: below half of the other seven."""
+RATE, STEPS, START = 1.0, 1000, 1e-4
+"""Of t-SNE's descent; `START` is the spread that it begins with. A small rate without exaggerated
+similarities, which are for many points: at the library's rate of 50 eight points jump about, and a
+change of an input by a ten-millionth decides which map comes out.
+"""
+CSV_COLUMNS = (
+    "figure", "scale", "model", "encoder", "seed", "part", "task", "kind", "x", "y", "x_share",
+    "y_share", "other", "distance", "nearest",
+)  # fmt: skip
+TITLES = {"pca": "Principal components", "tsne": f"t-SNE, perplexity {PERPLEXITY:g}"}
+NOT_RUN = "not run"
+NAMES = {"hyperformer++": "HyperFormer++", "hyperformer": "HyperFormer"}
+MARKS = (("#E69F00", "s"), (INK, "D"), ("#009E73", "^"), ("#0072B2", "o"), ("#CC79A7", "v"))
+"""Colour, of Okabe and Ito's palette, and shape of each kind of task, in order."""
 DIGITS = 4
 """Decimals of what is written: more may differ from machine to machine."""
 PanelName = Literal["pca", "tsne"]
+Place = tuple[float, float]
 Distances = dict[tuple[WrittenName, WrittenName], float]
 
 
@@ -39,7 +62,7 @@ class Map:
     """
 
     name: PanelName
-    points: dict[WrittenName, tuple[float, float]]
+    points: dict[WrittenName, Place]
     shares: tuple[float, ...] = ()
     absent: str = ""
 
@@ -49,7 +72,7 @@ class EmbeddingsView:
     """The whole figure. `tasks` are those shown, `key` is the run's; `width` that of a vector.
 
     `distances` are cosine distances between two tasks, both ways; none of a zero vector. `absent`
-    says why there is no vector. `collapsed`: the run gives constant answers on every task.
+    says why there is no vector. `constant`: the run gives constant answers on every task.
     """
 
     figure: Embeddings
@@ -61,7 +84,7 @@ class EmbeddingsView:
     maps: tuple[Map, Map]
     distances: Distances
     absent: str
-    collapsed: bool
+    constant: bool
 
     @property
     def done(self) -> int:
@@ -91,7 +114,7 @@ class EmbeddingsView:
         return fmean(found) if found else None, len(found)
 
 
-def view_embeddings(figure: Embeddings, request: Request, store: Store) -> EmbeddingsView:
+def view_of(figure: Embeddings, request: Request, store: Store) -> EmbeddingsView:
     """Raises UnknownName for a method that the figure cannot show."""
     (spec,), lookup = figure.matrix(request).of(""), Lookup(store)
     tasks = figure.shown(spec, request)
@@ -114,7 +137,7 @@ def view_embeddings(figure: Embeddings, request: Request, store: Store) -> Embed
         ),
         distances={} if absent else _distances(tasks, vectors),
         absent=absent,
-        collapsed=found.run is not None and bool(found.run.result.collapsed),
+        constant=found.run is not None and bool(found.run.result.collapsed),
     )
 
 
@@ -151,6 +174,46 @@ def _rounded(place: Matrix) -> tuple[float, float]:
     return x, y
 
 
+def principal_components(vectors: Matrix) -> tuple[Matrix, Matrix]:
+    """(points, 2) on the two directions of most variance, and each direction's share of it.
+
+    `vectors` is (points, width) of two points at least. Raises ValueError where all are the same.
+    """
+    from sklearn.decomposition import PCA
+
+    centred = vectors - vectors.mean(axis=0)
+    noise = len(vectors) * np.finfo(float).eps * np.linalg.norm(vectors)
+    if np.linalg.norm(centred, 2) <= noise:
+        raise ValueError("all embeddings are the same")
+    found = PCA(svd_solver="full").fit(vectors)
+    return found.transform(vectors)[:, :2], found.explained_variance_ratio_
+
+
+def neighbour_map(vectors: Matrix) -> Matrix:
+    """t-SNE (van der Maaten & Hinton 2008), exact, (points, 2): neighbours stay neighbours.
+
+    It starts from the two principal components and draws no random number. `vectors` is
+    (points, width) of more points than the perplexity. Raises ValueError where all are the same.
+    """
+    from sklearn.manifold import TSNE
+
+    start = principal_components(vectors)[0]
+    found: Matrix = TSNE(
+        perplexity=PERPLEXITY, method="exact", init=START * start / start[:, 0].std(),
+        learning_rate=RATE, early_exaggeration=1.0, max_iter=STEPS,
+    ).fit_transform(vectors)  # fmt: skip
+    found -= found.mean(axis=0)
+    return found
+
+
+def cosine_distances(vectors: Matrix) -> Matrix:
+    """(points, points): 1 - cos of the angle, from 0 (same direction) to 2; NaN for a zero one."""
+    from scipy.spatial.distance import pdist, squareform
+
+    found: Matrix = squareform(pdist(vectors, "cosine").clip(0.0, 2.0))
+    return found
+
+
 def _distances(tasks: tuple[WrittenName, ...], vectors: Matrix) -> Distances:
     far = cosine_distances(vectors)
     return {
@@ -159,3 +222,279 @@ def _distances(tasks: tuple[WrittenName, ...], vectors: Matrix) -> Distances:
         for j, b in enumerate(tasks)
         if i != j and np.isfinite(far[i, j])
     }
+
+
+def model(view: EmbeddingsView) -> str:
+    """As the paper writes it."""
+    method = view.figure.method(view.request)
+    return NAMES.get(method, method)
+
+
+def named(task: WrittenName) -> str:
+    """SST-2."""
+    return TEXT_TO_TEXT[task].facts.title
+
+
+def stamp(view: EmbeddingsView) -> str:
+    """Scale, encoder, model, width of an embedding and seed."""
+    backbone, request = view.lead.backbone, view.request
+    return " · ".join(
+        [
+            f"{request.scale.capitalize()} scale",
+            f"{backbone.name} ({backbone.layers} + {backbone.layers} layers)",
+            f"{model(view)}, {view.width} dimensions, seed {view.lead.seed}",
+            "no published coordinates to compare with",
+        ]
+    )
+
+
+def axis_labels(one: Map) -> tuple[str, str]:
+    """PC 1 (31 %), PC 2 (20 %); the axes of t-SNE have no meaning of their own."""
+    if one.name == "tsne":
+        return "t-SNE 1 (no unit)", "t-SNE 2 (no unit)"
+    if not one.shares:
+        return "PC 1", "PC 2"
+    first, second = (f"PC {n} ({100 * share:.0f} %)" for n, share in enumerate(one.shares[:2], 1))
+    return first, second
+
+
+def by_kind(view: EmbeddingsView) -> dict[str, list[WrittenName]]:
+    """Kind -> those of its tasks that are shown, in order; none of some kinds, perhaps."""
+    return {
+        kind: [task for task in tasks if task in view.tasks]
+        for kind, tasks in view.figure.kinds.items()
+    }
+
+
+def caption(view: EmbeddingsView) -> str:
+    """What a reader must know of the maps."""
+    return " ".join(
+        [
+            f"{view.figure.title}.",
+            f"{stamp(view)}.",
+            f"Each point is the embedding z of a task as trained, of one run on "
+            f"{counted(len(view.tasks), 'task')}. Left: the principal components of their "
+            "covariance, with their shares of the variance. Right: t-SNE of perplexity "
+            f"{PERPLEXITY:g}, which starts from the left map and draws no random number; only who "
+            "is near to whom means something. Colour and shape: kind of task. Grey: from each task "
+            f"to the nearest one by cosine distance in all {view.width} dimensions.",
+            *spread(view),
+            f"Embeddings drawn: {view.done}/{view.cells}.",
+        ]
+    )
+
+
+def spread(view: EmbeddingsView) -> list[str]:
+    """How near tasks of one kind are beside tasks of two, and what chance gives."""
+    within, pairs = view.mean_distance(within=True)
+    between, others = view.mean_distance(within=False)
+    if within is None or between is None:
+        return []
+    return [
+        f"Mean cosine distance of two tasks of one kind {within:.2f} "
+        f"({counted(pairs, 'pair')}), of two kinds {between:.2f} ({counted(others, 'pair')}); at "
+        f"the start, where embeddings are drawn from N(0, 1), 1 with a standard deviation of "
+        f"{view.width**-0.5:.2f} a pair."
+    ]
+
+
+def notes(view: EmbeddingsView) -> list[str]:
+    """What is missing, who is nearest to whom, and what holds for the figure at every scale."""
+    found: list[str] = []
+    if view.absent:
+        found.append(f"Not drawn: {view.absent.removesuffix('.')}.{_command(view)}")
+    else:
+        found += [
+            f"{TITLES[one.name]}: not drawn, {one.absent}." for one in view.maps if one.absent
+        ]
+    found += nearest(view)
+    if view.constant:
+        found.append(
+            "The run gives a constant answer on every task: its embeddings may mean nothing."
+        )
+    if view.request.seeds > 1:
+        found.append("Of several seeds the first one is drawn.")
+    return found + list(view.figure.notes)
+
+
+def _command(view: EmbeddingsView) -> str:
+    """What trains the run, where it never ran."""
+    return f" It is trained by: {command_line(view.request)}" if view.absent == NOT_RUN else ""
+
+
+def nearest(view: EmbeddingsView) -> list[str]:
+    """Nearest to each: CoLA: RTE (0.71); ..."""
+    said = [
+        f"{named(task)}: {named(other)} ({view.distances[task, other]:.2f})"
+        for task in view.tasks
+        if (other := view.nearest(task)) is not None
+    ]
+    return [f"Nearest to each task, with the cosine distance: {'; '.join(said)}."] if said else []
+
+
+def alternative(view: EmbeddingsView) -> str:
+    """What stands in the picture, for who cannot see it."""
+    said = " ".join(f"{TITLES[one.name]}: {_said(one)}." for one in view.maps)
+    return f"Two maps of task embeddings, {stamp(view)}. {said}"
+
+
+def _said(one: Map) -> str:
+    if one.absent:
+        return f"not drawn ({one.absent})"
+    places = "; ".join(f"{named(task)} {x:.2f}, {y:.2f}" for task, (x, y) in one.points.items())
+    return f"{', '.join(axis_labels(one))}: {places}"
+
+
+def collapsed(view: EmbeddingsView) -> str:
+    """The model, if its run gives a constant answer on every task."""
+    return model(view) if view.constant else ""
+
+
+def csv_text(view: EmbeddingsView) -> str:
+    """Coordinates, a line a task and map (`part`: pca, tsne); then distances, a line a pair."""
+    lead, kind = view.lead, view.figure.kind_of
+    head = view.figure.id, view.request.scale, model(view), lead.backbone.name, lead.seed
+    places = [
+        (*head, one.name, task, kind(task), *place, *(one.shares[:2] or ("", "")), "", "", "")
+        for one in view.maps
+        for task, place in one.points.items()
+    ]
+    pairs = [
+        (*head, "distance", task, kind(task), "", "", "", "", other, far,
+         other == view.nearest(task))
+        for (task, other), far in view.distances.items()
+    ]  # fmt: skip
+    return csv_of(CSV_COLUMNS, [*places, *pairs])
+
+
+def as_json(view: EmbeddingsView) -> dict[str, Any]:
+    """What `figure --json` says of it, but for the files; docs/json.md describes it."""
+    return {
+        "id": view.figure.id,
+        "scale": view.request.scale,
+        "method": view.figure.method(view.request),
+        "encoder": view.lead.backbone.name,
+        "seed": view.lead.seed,
+        "dimensions": view.width,
+        "caption": caption(view),
+        "panels": [_map_json(view, one) for one in view.maps],
+        "distances": [
+            {
+                "task": task,
+                "kind": view.figure.kind_of(task),
+                "nearest": view.nearest(task),
+                "to": [
+                    {"task": other, "cosine": far}
+                    for (one, other), far in view.distances.items()
+                    if one == task
+                ],
+            }
+            for task in view.tasks
+            if view.distances
+        ],
+        "mean_distance": {
+            "within_kinds": _four(view.mean_distance(within=True)[0]),
+            "between_kinds": _four(view.mean_distance(within=False)[0]),
+        },
+        "published": None,
+        "complete": f"{view.done}/{view.cells}",
+        "runs": list(view.runs),
+        "notes": notes(view),
+    }
+
+
+def _map_json(view: EmbeddingsView, one: Map) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "title": TITLES[one.name],
+        "absent": one.absent or None,
+        "perplexity": PERPLEXITY if one.name == "tsne" else None,
+        "variance_shares": list(one.shares),
+        "points": [
+            {"task": task, "kind": view.figure.kind_of(task), "x": x, "y": y}
+            for task, (x, y) in one.points.items()
+        ],
+    }
+
+
+def _four(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def draw(view: EmbeddingsView) -> Drawing:
+    """The maps side by side, one legend below both; call it within `styled`."""
+    from matplotlib.lines import Line2D
+
+    maps = [one for one in view.maps if not one.absent]
+    said = lacking("Not drawn", ((TITLES[one.name], one.absent) for one in view.maps if one.absent))
+    height = 0.5 * WIDTH if maps else 0.0
+    drawing = headed(WIDTH, height, view.figure.title, stamp(view), *said)
+    if not maps:
+        return drawing
+    panels = [fill(drawing.add_subplot(1, 2, n), view, one) for n, one in enumerate(maps, 1)]
+    kinds = [
+        Line2D(
+            [], [], color=colour, marker=shape, markersize=8, linestyle="",
+            label=f"{kind}: {', '.join(map(named, tasks))}",
+        )
+        for (kind, tasks), (colour, shape) in zip(by_kind(view).items(), MARKS, strict=False)
+        if tasks
+    ]  # fmt: skip
+    joined = Line2D(
+        [], [], color=QUIET, linewidth=0.8, alpha=0.6, label="nearest by cosine distance"
+    )
+    drawing.legend(
+        handles=[*kinds, joined], loc="outside lower left", ncols=3, frameon=False, fontsize=SMALL
+    )
+    drawing.draw_without_rendering()  # so that names are placed where the axes will stand
+    drawing.set_layout_engine("none")
+    for axes, one in zip(panels, maps, strict=True):
+        _name_points(axes, view, one)
+    return drawing
+
+
+def fill(axes: Axes, view: EmbeddingsView, one: Map) -> Axes:
+    """The points of a map, each joined to the task that is nearest to it in all dimensions."""
+    import pandas as pd
+    import seaborn
+
+    kinds = [view.figure.kind_of(task) for task in one.points]
+    places = pd.DataFrame(one.points.values(), columns=["x", "y"]).assign(kind=kinds)
+    looks = dict(zip(view.figure.kinds, MARKS, strict=False))
+    seaborn.scatterplot(
+        places, x="x", y="y", hue="kind", style="kind", s=70, legend=False, zorder=3, ax=axes,
+        palette={kind: colour for kind, (colour, _) in looks.items()},
+        markers={kind: shape for kind, (_, shape) in looks.items()},
+    )  # fmt: skip
+    for ends in near(view, one):
+        axes.plot(*zip(*ends, strict=True), color=QUIET, linewidth=0.8, alpha=0.6, zorder=2)
+    axes.set_title(TITLES[one.name], loc="left")
+    axes.set(**dict(zip(("xlabel", "ylabel"), axis_labels(one), strict=True)))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(0.16)
+    axes.set_aspect("equal", adjustable="datalim")  # a distance is as long across as up
+    return axes
+
+
+def near(view: EmbeddingsView, one: Map) -> list[tuple[Place, Place]]:
+    """The ends of the lines from each task to its nearest, each line once."""
+    pairs = ((task, other) for task in one.points if (other := view.nearest(task)) is not None)
+    lines = {frozenset(pair): pair for pair in pairs}
+    return [(one.points[task], one.points[other]) for task, other in lines.values()]
+
+
+def _name_points(axes: Axes, view: EmbeddingsView, one: Map) -> None:
+    """A name beside each point, on no other name, mark or line; a thin line where it stands far."""
+    from adjustText import adjust_text
+
+    names = [axes.text(*one.points[task], named(task), fontsize=SMALL) for task in one.points]
+    along = np.linspace(0, 1, 40)[:, None]
+    ends = [(1 - along) * np.array(a) + along * np.array(b) for a, b in near(view, one)]
+    x, y = np.concatenate([np.array(list(one.points.values())), *ends]).T
+    adjust_text(
+        names, x, y, ax=axes, target_x=x[: len(names)], target_y=y[: len(names)], iter_lim=400,
+        objects=axes.collections[0], expand=(1.15, 1.3), min_arrow_len=14,
+        arrowprops={"arrowstyle": "-", "color": QUIET, "lw": 0.5},
+    )  # fmt: skip
+    for name in names:
+        name.set_in_layout(False)  # which is settled

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
 import os
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,8 @@ LOSS, GAIN = "PuOr", "PuOr_r"
 """Colour maps that hold for colour-blind readers, of what is lost and of what is gained: nearly
 white at 0, a loss is purple, a gain orange.
 """
-EMS = {".": 0.32, ",": 0.32, " ": 0.32, "-": 0.36, "×": 0.84, "→": 0.84}
-"""Widths in this font as a share of its size; a digit's is 0.64."""
+LETTERS, LINE = 14.0, 0.22
+"""Letters of a title that fit into an inch, and the height of one of its lines in inches."""
 
 CONFIG = "MPLCONFIGDIR"
 RC: dict[str, Any] = {
@@ -100,14 +100,30 @@ def blank(width: float, height: float) -> Drawing:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
-    drawing = Drawing(figsize=(width, height), facecolor=PAPER)
+    drawing = Drawing(figsize=(width, height), facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(drawing)
     return drawing
 
 
-def text_ems(text: str) -> float:
-    """About how wide a number is, as a multiple of the font's size."""
-    return math.fsum(EMS.get(letter, 0.64) for letter in text)
+def headed(width: float, height: float, title: str, *said: str) -> Drawing:
+    """An empty drawing with a title and further lines, which are wrapped at its width.
+
+    `height` is that of what will be drawn below them. A figure without anything to draw is its
+    title and the reasons.
+    """
+    letters = int(LETTERS * width)
+    lines = [textwrap.fill(line, letters, break_on_hyphens=False) for line in (title, *said)]
+    text = "\n".join(lines)
+    drawing = blank(width, height + LINE * (text.count("\n") + 1) + 0.1)
+    if not height:
+        drawing.set_layout_engine("none")  # there is nothing to place
+    drawing.suptitle(text, x=0.01, ha="left", fontsize=BASE, linespacing=1.5)
+    return drawing
+
+
+def rounded(value: float, decimals: int = 1) -> str:
+    """A number without a sign on zero."""
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def ink_on(shade: Sequence[float]) -> str:
@@ -125,7 +141,6 @@ def rendered(drawing: Drawing) -> dict[str, bytes]:
 
     The parts are placed once, for all formats.
     """
-    drawing.set_layout_engine("constrained")
     drawing.draw_without_rendering()
     drawing.set_layout_engine("none")
     found = {}

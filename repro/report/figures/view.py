@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,3 +43,19 @@ class FigureView:
     def complete(self) -> bool:
         """Everything is scored."""
         return self.done == self.cells
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as CSV; what is None is empty, and whole numbers stay whole."""
+    import pandas as pd
+
+    frame = pd.DataFrame([list(row) for row in rows], columns=list(columns), dtype=object)
+    return str(frame.to_csv(index=False, lineterminator="\n"))
+
+
+def lacking(word: str, parts: Iterable[tuple[str, str]]) -> list[str]:
+    """What is missing of a picture, a sentence a reason: Not drawn: CoLA, RTE: not run."""
+    names: dict[str, list[str]] = {}
+    for name, reason in parts:
+        names.setdefault(reason.removesuffix("."), []).append(name)
+    return [f"{word}: {', '.join(found)}: {reason}." for reason, found in names.items()]
