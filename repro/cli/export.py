@@ -35,7 +35,7 @@ def command(
     to: Annotated[str, typer.Argument(metavar="glue", help="The server: glue.")],
     id: Annotated[str, typer.Argument(help="Table, for example 3-shared-2.")],
     row: Annotated[str, typer.Option(help="Row of the table whose runs predict.")],
-    asked: o.Asked,
+    asked: o.AskedOfWhole,
     seed: Annotated[
         int | None, typer.Option(help="Which of a row's runs (default: 0); none of a sweep's.")
     ] = None,

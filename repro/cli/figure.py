@@ -27,7 +27,7 @@ from repro.store.store import Store
 @o.grouped
 def command(
     id: Annotated[str, typer.Argument(help="Figure, for example ablation-heatmap.")],
-    asked: o.Asked,
+    asked: o.AskedOfWhole,
     how: o.How,
     no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, draw only.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,

@@ -84,9 +84,12 @@ BUDGET_OPTION = Parameter(
 )
 Asked = Annotated[requests.Asked, (*ASKED, BUDGET_OPTION)]
 """For a verb: all that a user can ask of tables and figures."""
+_WHOLE = tuple(known for known in ASKED if known.name not in ("rows", "columns"))
+AskedOfWhole = Annotated[requests.Asked, (*_WHOLE, BUDGET_OPTION)]
+"""The same where rows and columns are not chosen."""
 AskedOfRuns = Annotated[
     requests.Asked,
-    tuple(known for known in ASKED if known.name not in ("scale", "seeds", "server")),
+    tuple(known for known in _WHOLE if known.name not in ("scale", "seeds", "server")),
 ]
 """The same of one run at a scale that the verb has an option of its own for."""
 AskedBackbone = Annotated[

@@ -149,7 +149,7 @@ def test_writing_a_table_leaves_unchanged_files_alone(store: Store, tmp_path: Pa
     paths[0].write_text("by hand")
     write_table(view, tmp_path)
     assert [path.stat().st_ino for path in paths][1:] == before[1:]
-    assert paths[0].read_text().startswith("table,scale,row,column")
+    assert paths[0].read_text().startswith("artefact,variant,request,scale,")
 
 
 def test_the_index_links_what_was_run_and_the_appendix_has_the_smoke_scale(

@@ -106,7 +106,7 @@ def test_a_cell_shows_both_numbers_and_opens_its_runs(store: Store, build: Build
     words = page.cell("cell-1-2").text
     assert "81.5 ± 0.7" in words  # seeds 0 and 1 after eight epochs: 81 and 82
     assert f"{f1:.1f}" in words
-    assert f"{81.5 - f1:.1f}" not in words  # made-up questions say nothing of the printed number
+    assert f"+{81.5 - f1:.1f}" in words
     assert "not comparable" in words
     opened = page.cell("runs-cell-1-2")
     specs = [spec for spec in runs_of(asked) if run_key(spec) in _linked(files, asked, "cell-1-2")]
