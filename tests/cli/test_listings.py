@@ -179,7 +179,7 @@ def test_report_lays_out_every_table_asked_for(cli: Call, store: Store, tmp_path
         save_request(store, asked)
     answer = cli("report", "--out", "site")
     assert answer.code == 0
-    assert answer.out == "Wrote site/REPRODUCE.md and 12 files in site/tables.\n"
+    assert answer.out == "Wrote site/REPRODUCE.md and 13 files in site/tables.\n"
     names = sorted(path.name for path in (tmp_path / "site" / "tables").iterdir())
     tables = [f"ResAdapters-{n}.smoke.epochs-2.{e}" for n in (1, 2) for e in ENDINGS]
     assert names == [*tables, "audit.md", "claims.md", "repro.tex", "smoke.md"]

@@ -58,6 +58,7 @@ TYPED: list[tuple[str, dict[str, Any]]] = [
     ("ResAdapters-1", {"backbone": "google-bert/bert-base-uncased", "bottleneck": 12, "seeds": 2}),
     ("3-shared-2", {"tasks": "rte,cola", "train_rows": 0, "evaluation_rows": 12, "server": True}),
     ("3-shared-2", {"learning_rate": 1e-5, "precision": "bf16", "as_released": True}),
+    ("3-shared-2", {"rows": ["Ours (3-shared)"], "columns": ["CoLA", "MNLI(m)"]}),
     ("AA-2", {"sections": "low-data-300,Low-data-100", "published_layers": True}),
     ("AA-2", {"settings": ["method.layers=[0, 2]", "method.form=b", "recipe.epochs=2"]}),
     ("3-shared-2", {"settings": ["recipe.clip_norm=null", "task.train_rows=null"], "epochs": 3}),
