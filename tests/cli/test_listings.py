@@ -182,7 +182,7 @@ def test_report_lays_out_every_table_asked_for(cli: Call, store: Store, tmp_path
     assert answer.out == "Wrote site/REPRODUCE.md and 13 files in site/tables.\n"
     names = sorted(path.name for path in (tmp_path / "site" / "tables").iterdir())
     tables = [f"ResAdapters-{n}.smoke.epochs-2.{e}" for n in (1, 2) for e in ENDINGS]
-    assert names == [*tables, "audit.md", "claims.md", "repro.tex", "smoke.md"]
+    assert names == [*tables, "audit.md", "claims.md", "numbers.tex", "repro.tex", "smoke.md"]
     before = (tmp_path / "site" / "REPRODUCE.md").read_bytes()
     cli("report", "--out", "site")
     assert (tmp_path / "site" / "REPRODUCE.md").read_bytes() == before
