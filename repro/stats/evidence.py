@@ -76,11 +76,11 @@ def weigh(
     Args:
         ours: the reproduced runs.
         target: the published number.
-        margin: without the rounding of the printed number.
+        margin: with the rounding of the printed number.
         column_sd: the typical deviation of the column's cells, see `typical_sd`.
         tests: cells of the table that are tested, for the number of seeds that would settle it.
     """
-    difference, margin = ours.mean - target.value, margin + target.unit / 2
+    difference = ours.mean - target.value
     values = variation([target.value, *ours.values])
     if ours.sd is None:
         return Evidence(difference, margin, ours.n, target.n, variation=values)

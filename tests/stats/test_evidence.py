@@ -150,10 +150,6 @@ def test_plain_cases(values: list[float], printed: float, expected: str) -> None
     assert verdict(values, Target(printed, 0.1), 1.0) == expected
 
 
-def test_half_a_unit_of_the_last_digit_is_in_the_margin() -> None:
-    assert weigh(summarise([70.0]), Target(70.0, 0.1), 1.0).margin == pytest.approx(1.05)
-
-
 def test_equal_runs_scatter_by_one_printed_digit() -> None:
     assert weigh(summarise([70.0, 70.0, 70.0]), Target(70.0, 0.1), 1.0).sd == 0.1
 
