@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import Column, Columns, records, typed
 from repro.errors import ReproError
 from repro.papers.margins import WIDEST, with_rounding
-from repro.stats.evidence import Evidence, Target, holm, typical_sd, weigh
+from repro.stats.evidence import Target, holm, typical_sd, weigh
 from repro.stats.summary import Summary, summarise
 from repro.stats.verdicts import comparable, judge
 
@@ -92,9 +92,11 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
         found[i] = weigh(ours[i], _target(cells[i]), cells[i]["margin"], typical, len(tested))
     adjusted = dict(zip(tested, holm([found[i].p or 0.0 for i in tested]), strict=True))
     for i in open_:
-        found[i] = replace(found[i], adjusted=adjusted.get(i))
+        found[i] = replace(found[i], p_adjusted=adjusted.get(i))
         cells[i]["verdict"], cells[i]["reason"] = judge(found[i], cells[i]["missing"] or "")
-    made = typed((cell | _columns(found.get(i)) for i, cell in enumerate(cells)), JUDGED)
+    made = typed(
+        (c | (asdict(found[i]) if i in found else {}) for i, c in enumerate(cells)), JUDGED
+    )
     return frame.assign(**{name: made[name].array for name in JUDGED})
 
 
@@ -114,17 +116,3 @@ def _target(cell: Mapping[str, Any]) -> Target:
     if spread == "population sd" and sd is not None and n is not None and n > 1:
         sd *= math.sqrt(n / (n - 1))
     return Target(cell["published"], unit, n, sd)
-
-
-def _columns(found: Evidence | None) -> dict[str, Any]:
-    if found is None:
-        return {}
-    (low_90, high_90), (low_95, high_95) = (
-        ends or (None, None) for ends in (found.equivalence, found.interval)
-    )
-    return {
-        "low_90": low_90, "high_90": high_90, "low_95": low_95, "high_95": high_95,
-        "p_adjusted": found.adjusted, "run_sd": found.sd, "freedom": found.freedom,
-        "column_sd": found.column_sd, "cv_star": found.variation, "seeds_to_settle": found.seeds,
-        "basis": found.basis or None,
-    }  # fmt: skip
