@@ -80,8 +80,8 @@ COLUMNS: Columns = {
                      "their values", "cells.chosen"),
     "wanted": Column("boolean", "whether the cell was asked for and can be reproduced at all"),
     "complete": Column("boolean", "whether everything is stored that the cell needs"),
-    "missing": Column("string", "which of the seeds that were asked for have no number, and why; "
-                      "missing where all or none have one"),
+    "missing": Column("string", "which of the seeds asked for have no number, and why, if others "
+                      "have one"),
     "runs": Column("object", "keys of the runs behind `values`, in their order", "cells.runs"),
 }  # fmt: skip
 """The columns of `comparison_frame`; `json`: where an object of `rows` in `table --json` has it."""
