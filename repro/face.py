@@ -84,7 +84,6 @@ def comparison(
     """
     from repro.cli.requests import check_scale, parsed
     from repro.cli.scales import requests_at, stored_variants
-    from repro.comparison.comparison import comparison_frame
     from repro.errors import ReproError
     from repro.papers.registry import find_table
     from repro.report.files import saved_requests
@@ -108,7 +107,23 @@ def comparison(
                 + (f" --scale {chosen}" if chosen else "")
             )
         request = stored[0]
-    return comparison_frame(view_table(table, request, runs))
+    return view_table(table, request, runs).frame
+
+
+def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """A frame of your own numbers, or a changed one of `comparison`, with verdicts by the rule in
+    docs/verdicts.md.
+
+    Args:
+        frame: the cells of one table, one a row: `column`, `published`, `decimals`, and `values`
+            with a list of numbers, one a run. Optional columns and what is returned: see
+            `repro.comparison.verdicts.judged`.
+
+    Raises ReproError if a needed column is not there.
+    """
+    from repro.comparison.verdicts import judged
+
+    return judged(frame)
 
 
 def history(key: str, store: Path | str | None = None) -> pandas.DataFrame:

@@ -34,3 +34,9 @@ def typed(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pandas.DataFra
 
     frame = pandas.DataFrame(list(rows), columns=list(columns), dtype=object)
     return frame.astype({name: column.dtype for name, column in columns.items()})
+
+
+def records(frame: pandas.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame; what is missing is None."""
+    found: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return found

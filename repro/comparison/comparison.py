@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import Column, Columns, typed
-from repro.papers.request import OPTIONS
-from repro.papers.tables import Fact, Mean, Score
-from repro.report.cells import Cell
-from repro.report.view import RowView, TableView
+from repro.comparison.verdicts import JUDGED, judged
+from repro.papers.margins import LAYER, with_rounding
+from repro.papers.matrix import Matrix
+from repro.papers.request import OPTIONS, Request
+from repro.papers.tables import Fact, Mean, Row, Score, Table
+from repro.report.cells import Cell, RowView
 from repro.server.layout import PROTOCOL
-from repro.spec import canonical_json
+from repro.spec import RunSpec, canonical_json
 
 if TYPE_CHECKING:
     import pandas
@@ -63,31 +65,7 @@ COLUMNS: Columns = {
     "difference": Column("float64", "reproduced minus published; missing at smoke scale, whose "
                          "model and data are others, but for counts that are the same everywhere",
                          "cells.difference"),
-    "margin": Column("float64", "the largest difference that changes no conclusion of the paper's, "
-                     "rounding of the printed number included", "cells.evidence.margin"),
-    "low_90": Column("float64", "90 % interval of the difference (for equivalence), lower end",
-                     "cells.evidence.equivalence.0"),
-    "high_90": Column("float64", "its upper end", "cells.evidence.equivalence.1"),
-    "low_95": Column("float64", "95 % interval of the difference, lower end",
-                     "cells.evidence.interval.0"),
-    "high_95": Column("float64", "its upper end", "cells.evidence.interval.1"),
-    "p_adjusted": Column("float64", "p-value of a true difference of at most the margin, adjusted "
-                         "over the table", "cells.evidence.p_adjusted"),
-    "run_sd": Column("float64", "the deviation of single runs that the intervals use",
-                     "cells.evidence.sd"),
-    "freedom": Column("Int64", "their degrees of freedom", "cells.evidence.freedom"),
-    "column_sd": Column("float64", "the deviation that `p_adjusted` uses: the larger of `run_sd` "
-                        "and the column's median", "cells.evidence.column_sd"),
-    "cv_star": Column("float64", "coefficient of variation of published and reproduced numbers "
-                      "together, in percent", "cells.evidence.cv_star"),
-    "seeds_to_settle": Column("Int64", "seeds that would decide the cell if its mean and deviation "
-                              "stayed as they are", "cells.evidence.seeds_to_settle"),
-    "basis": Column("string", "what is assumed of the paper's runs", "cells.evidence.basis"),
-    "verdict": Column("category", "`MATCH`, `LOWER`, `HIGHER`, `UNDECIDED`, `SINGLE`, `NOT "
-                      "COMPARABLE`, `GAP` (see [verdicts.md](verdicts.md)); of what is counted or "
-                      "stated also `DIFFERS`; missing where there is nothing to compare with",
-                      "cells.verdict"),
-    "reason": Column("string", "why the verdict is that", "cells.reason"),
+    **JUDGED,
     "trained_parameters": Column("Int64", "of the first column's model; missing for a reference, a "
                                  "sweep, and where nothing is trained", "parameters.trained"),
     "total_parameters": Column("Int64", "the same, trained and frozen ones together",
@@ -102,42 +80,56 @@ COLUMNS: Columns = {
                      "their values", "cells.chosen"),
     "wanted": Column("boolean", "whether the cell was asked for and can be reproduced at all"),
     "complete": Column("boolean", "whether everything is stored that the cell needs"),
+    "missing": Column("string", "which of the seeds asked for have no number, and why, if others "
+                      "have one"),
     "runs": Column("object", "keys of the runs behind `values`, in their order", "cells.runs"),
 }  # fmt: skip
 """The columns of `comparison_frame`; `json`: where an object of `rows` in `table --json` has it."""
 
 
-def comparison_frame(view: TableView) -> pandas.DataFrame:
-    """One row for each cell that is asked for: `COLUMNS`, row by row as the paper prints them.
+def comparison_frame(
+    matrix: Matrix[Table], lead: RunSpec, rows: Sequence[RowView]
+) -> pandas.DataFrame:
+    """One row for each cell: `COLUMNS`, row by row as the paper prints them, with verdicts.
 
     Every row names its request, so frames of several requests can be concatenated. What is absent
     is missing (NaN, <NA> or None), never "" or 0. Numbers are in the paper's units.
     """
     from repro.report.files import request_document, table_name
 
-    document = request_document(view.request)
+    request = matrix.request
+    document = request_document(request)
     told = [name for name in OPTIONS if name not in ("scale", "seeds", "backbone")]
     settings = {name: document[name] for name in told if document.get(name)}
     shared = {
-        "artefact": view.table.id,
-        "variant": table_name(view.request),
+        "artefact": matrix.artefact.id,
+        "variant": table_name(request),
         "request": hashlib.sha256(canonical_json(document).encode()).hexdigest()[:12],
-        "scale": view.request.scale,
-        "backbone": view.lead.backbone.name,
-        "seeds": view.request.seeds,
+        "scale": request.scale,
+        "backbone": lead.backbone.name,
+        "seeds": request.seeds,
         "settings": canonical_json(settings) if settings else None,
-        "spread": view.table.spread,
+        "spread": matrix.artefact.spread,
     }
-    shown = {column.name for column in view.table.shown(view.request)}
-    cells = [(row, cell) for row in view.rows for cell in row.cells if cell.column.name in shown]
-    return typed((shared | _of_row(row) | _of_cell(view, cell) for row, cell in cells), COLUMNS)
+    cells = ((row, cell) for row in rows for cell in row.cells)
+    lines = (shared | _of_row(row) | _of_cell(matrix, row.row, cell) for row, cell in cells)
+    return judged(typed(lines, COLUMNS))
 
 
-def is_compared(view: TableView, cell: Cell) -> bool:
+def is_compared(request: Request, cell: Cell) -> bool:
     """Whether a difference to the printed number says anything: not of scores at smoke scale, whose
     model and data are others.
     """
-    return view.request.scale != "smoke" or cell.verdict != "NOT COMPARABLE"
+    return request.scale != "smoke" or cell.verdict != "NOT COMPARABLE"
+
+
+def _margin(table: Table, row: Row, cell: Cell) -> float | None:
+    """Of a measured number; None where it is compared exactly or not at all."""
+    declared, published = table.margin_of(cell.column), cell.published
+    measured = cell.verdict in ("UNDECIDED", "NOT COMPARABLE")
+    if declared is None or published is None or not measured:
+        return None
+    return with_rounding(LAYER if row.measure == "layers" else declared, published.decimals)
 
 
 def _of_row(view: RowView) -> dict[str, Any]:
@@ -154,7 +146,8 @@ def _of_row(view: RowView) -> dict[str, Any]:
     }
 
 
-def _of_cell(view: TableView, cell: Cell) -> dict[str, Any]:
+def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
+    table, request = matrix.artefact, matrix.request
     column, published, ours = cell.column, cell.published, cell.reproduced
     found: dict[str, Any] = {
         "column": column.name,
@@ -166,13 +159,14 @@ def _of_cell(view: TableView, cell: Cell) -> dict[str, Any]:
         "chosen": cell.chosen,
         "wanted": cell.wanted,
         "complete": cell.complete,
+        "missing": cell.partial or None,
         "runs": list(cell.runs),
     }
     if isinstance(column, Score):
         found |= {name: getattr(column, name) for name in ("task", "metric", "group")}
         found |= {
-            "split": view.table.split(column, view.request.scale),
-            "protocol": PROTOCOL if view.request.server else column.protocol or view.table.protocol,
+            "split": table.split(column, request.scale),
+            "protocol": PROTOCOL if request.server else column.protocol or table.protocol,
             "collapsed": len(cell.collapsed),
         }
     if published is not None:
@@ -187,23 +181,6 @@ def _of_cell(view: TableView, cell: Cell) -> dict[str, Any]:
         }
     if ours is not None:
         found |= {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
-    if is_compared(view, cell):
-        found |= {"difference": cell.difference, **dict(_evidence(cell))}
+    if is_compared(request, cell):
+        found |= {"difference": cell.difference, "margin": _margin(table, row, cell)}
     return found
-
-
-def _evidence(cell: Cell) -> Iterator[tuple[str, Any]]:
-    found = cell.evidence
-    if found is not None:
-        yield from {
-            "margin": found.margin,
-            "p_adjusted": found.adjusted,
-            "run_sd": found.sd,
-            "freedom": found.freedom,
-            "column_sd": found.column_sd,
-            "cv_star": found.variation,
-            "seeds_to_settle": found.seeds,
-            "basis": found.basis or None,
-        }.items()
-        for width, ends in ((90, found.equivalence), (95, found.interval)):
-            yield from zip((f"low_{width}", f"high_{width}"), ends or (None, None), strict=True)

@@ -19,7 +19,6 @@ from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.spec.sentences import SENTENCES, protocol_of
 from repro.spec.trained import selected_by
-from repro.stats.evidence import Evidence
 from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
 from repro.store.entry import StoredRun
@@ -33,8 +32,7 @@ class Cell:
     it; `wanted`: it was asked for and can be reproduced at all. `partial` says which of the seeds
     have no number and why, if some but not all have one. `runs` are behind the number, `behind`
     were read for it: a selection reads more. `chosen` is the selected run, by the fields that were
-    swept. `evidence`: how a measured number stands to the printed one, comparable or not.
-    `differs`: why its runs are not the paper's (see `report.declared`), "" where they are.
+    swept. `differs`: why its runs are not the paper's (see `report.declared`), "" where they are.
     """
 
     column: Column
@@ -51,7 +49,6 @@ class Cell:
     text: str | None = None
     collapsed: tuple[str, ...] = ()
     chosen: dict[str, Any] | None = None
-    evidence: Evidence | None = None
     settled: bool = False
     """All its runs are stored, and they give no number: nothing that is trained would change it."""
     model: RunSpec | None = field(default=None, repr=False)
@@ -65,6 +62,21 @@ class Cell:
         pairs = zip(self.runs, self.reproduced.values, strict=True)
         values = [value for key, value in pairs if key not in self.collapsed]
         return summarise(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """One row; `parameters` are the trained and the total ones of its first score's model."""
+
+    row: Row
+    cells: tuple[Cell, ...]
+    parameters: tuple[int, int] | None
+    span_f1: Summary | None
+
+    @property
+    def collapsed(self) -> int:
+        """How many of its runs give a constant answer."""
+        return len({key for cell in self.cells for key in cell.collapsed})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 
-from repro.comparison.comparison import comparison_frame
+from repro.comparison.columns import records
 from repro.report.captions import caption
-from repro.report.render import GAP, Grid, Layout, lay_out, number, records
+from repro.report.render import GAP, Grid, Layout, lay_out, number
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
 from repro.words import counted
@@ -111,7 +111,7 @@ def _caption(view: TableView) -> str:
 def _parts(view: TableView, layout: Layout | None) -> Iterator[tuple[str, Grid]]:
     """The table cut to pages, each with the name of its part: by parts, by rows, by columns."""
     transposed = view.table.transposed
-    found = records(comparison_frame(view))
+    found = records(view.frame)
     whole = lay_out(found, transposed, layout)
     sections = list(dict.fromkeys(cell["section"] for cell in found))
     if transposed or len(sections) == 1 or len(whole.lines) <= MOST_LINES:
@@ -266,7 +266,7 @@ def numbers(views: Sequence[TableView]) -> str:
     """One command for each number of these tables, for the running text of a paper."""
     lines = list(NUMBERS)
     for view in views:
-        for own in records(comparison_frame(view)):
+        for own in records(view.frame):
             named = f"{plain(own['variant'])}:{plain(own['row'])}:{plain(own['column'])}"
             for kind, column in (("reproduced", "mean"), ("published", "published"),
                                  ("difference", "difference")):  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from repro.comparison.statistics import table_statistics
 from repro.papers.tables import NOT_ASKED, Mean, Score
 from repro.report.captions import many_tasks
 from repro.report.cells import Cell
-from repro.report.offsets import table_level
 from repro.report.view import RowView, TableView
 from repro.stats.summary import Summary, share_interval
 
@@ -30,7 +30,7 @@ def notes(view: TableView) -> list[str]:
         *_odd_deltas(view),
         *_choices(view),
         *_margins(view),
-        *table_level(view),
+        *table_statistics(view.frame),
         *_open(view),
         *_converged(view),
         *view.table.notes,

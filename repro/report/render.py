@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from repro.comparison.comparison import COLUMNS, comparison_frame
+from repro.comparison.columns import records
+from repro.comparison.comparison import COLUMNS
 from repro.papers.tables import Column, Fact, Mean
 from repro.report.captions import caption
 from repro.report.layout import markdown_table, prose
@@ -17,7 +18,7 @@ from repro.server.layout import PROTOCOL
 from repro.stats.summary import Summary
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 GAP = "—"
 Layout = Literal["reproduced", "side-by-side", "difference"]
@@ -128,7 +129,7 @@ class Grid:
 
 def grid(view: TableView, layout: Layout | None = None) -> Grid:
     """The table in words; `layout`: see `LAYOUTS`."""
-    return lay_out(records(comparison_frame(view)), view.table.transposed, layout)
+    return lay_out(records(view.frame), view.table.transposed, layout)
 
 
 def lay_out(cells: Sequence[Cell], transposed: bool, layout: Layout | None) -> Grid:
@@ -154,12 +155,6 @@ def lay_out(cells: Sequence[Cell], transposed: bool, layout: Layout | None) -> G
             columns += ("Trained parameters",)
     kinds = {line.kind for line in lines} - {"reproduced", ""} != set()
     return Grid("" if transposed else "Model", columns, tuple(lines), kinds)
-
-
-def records(frame: pandas.DataFrame) -> list[Cell]:
-    """The rows of a frame; what is missing is None."""
-    found: list[Cell] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return found
 
 
 def _grouped(cells: Sequence[Cell], name: str) -> dict[str, list[Cell]]:
@@ -304,7 +299,7 @@ def _rows(view: TableView) -> Iterator[dict[str, Any]]:
     """The rows of the table, each with its cells, as the columns of the frame declare it."""
     of_row = _tree()
     of_cell = of_row.pop("cells")
-    for cells in _grouped(records(comparison_frame(view)), "row").values():
+    for cells in _grouped(records(view.frame), "row").values():
         row = {name: _filled(own, cells[0]) for name, own in of_row.items()}
         found = [{name: _filled(own, cell) for name, own in of_cell.items()} for cell in cells]
         yield row | {"cells": found}
@@ -329,7 +324,7 @@ def csv_text(view: TableView) -> str:
     """The frame, one cell a line: what is missing is empty; `values` and `runs` are separated by
     spaces, `chosen` is JSON.
     """
-    frame = comparison_frame(view)
+    frame = view.frame
     joined = {
         name: frame[name].map(lambda items: " ".join(map(str, items)), na_action="ignore")
         for name in ("values", "runs")

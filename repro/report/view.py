@@ -5,44 +5,39 @@ Built from the store alone, without torch. All renderers read this one structure
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+from repro.comparison.columns import records
+from repro.comparison.comparison import comparison_frame
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
-from repro.papers.tables import Mean, Row, Score, Table
-from repro.report.cells import Cell, Place, delta_cell, derived_cell, score_cell
+from repro.papers.tables import Mean, Score, Table
+from repro.report.cells import Cell, Place, RowView, delta_cell, derived_cell, score_cell
 from repro.report.runs_found import Lookup, kept_epoch
-from repro.report.verdicts import with_verdicts
 from repro.spec import LastLayers, RunSpec
 from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.trained import awaits_layers
 from repro.stats.summary import Summary, summarise
 from repro.store.store import Store
 
-
-@dataclass(frozen=True, slots=True)
-class RowView:
-    """One row; `parameters` are the trained and the total ones of its first score's model."""
-
-    row: Row
-    cells: tuple[Cell, ...]
-    parameters: tuple[int, int] | None
-    span_f1: Summary | None
-
-    @property
-    def collapsed(self) -> int:
-        """How many of its runs give a constant answer."""
-        return len({key for cell in self.cells for key in cell.collapsed})
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A whole table at one scale, as it is shown. `lead` is its first run, for what all share."""
+    """A whole table at one scale, as it is shown. `lead` is its first run, for what all share.
+
+    `frame` has the cells that are asked for, see `repro.comparison.comparison`.
+    """
 
     table: Table
     matrix: Matrix[Table]
     rows: tuple[RowView, ...]
     lead: RunSpec
+    frame: pandas.DataFrame = field(repr=False, compare=False)
 
     @property
     def request(self) -> Request:
@@ -93,9 +88,18 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
     wanted = [column for column in table.scores if not table.gap(column, request)]
     first = (wanted or table.scores or table.columns)[0]
     lead = matrix.of(table.trained[0].name, first.name)[0]
-    judged = with_verdicts(table, {name: row.cells for name, row in rows.items()})
-    views = (replace(row, cells=judged[name]) for name, row in rows.items())
-    return TableView(table, matrix, tuple(views), lead)
+    frame = comparison_frame(matrix, lead, list(rows.values()))
+    verdicts = iter(records(frame[["verdict", "reason"]]))
+    views = [
+        replace(row, cells=tuple(_judged(cell, next(verdicts)) for cell in row.cells))
+        for row in rows.values()
+    ]
+    shown = frame["column"].isin([column.name for column in table.shown(request)])
+    return TableView(table, matrix, tuple(views), lead, frame[shown].reset_index(drop=True))
+
+
+def _judged(cell: Cell, line: Mapping[str, Any]) -> Cell:
+    return replace(cell, verdict=line["verdict"], reason=line["reason"] or "")
 
 
 def _difference(at: Place, rows: dict[str, RowView]) -> RowView:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from repro.comparison.columns import records
 from repro.papers.names import PAPERS
 from repro.report.captions import caption
 from repro.report.figures.view import FigureView
@@ -38,8 +39,12 @@ class Line:
 
 def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
     """What the page shows."""
+    lines_of = {(line["row"], line["column"]): line for line in records(view.frame)}
     cells = [
-        [show(view, row, column, runs) for column in range(len(of.cells))]
+        [
+            show(view, row, column, runs, lines_of.get((of.row.name, cell.column.name), {}))
+            for column, cell in enumerate(of.cells)
+        ]
         for row, of in enumerate(view.rows)
     ]
     flat = [cell for row in cells for cell in row]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from repro.comparison.comparison import is_compared
 from repro.papers.tables import Fact, Mean, Score
@@ -70,8 +71,10 @@ class Shown:
         return bool(self.facts or self.runs or self.missing)
 
 
-def show(view: TableView, row: int, column: int, runs: Runs) -> Shown:
-    """The cell at these places of the table as data."""
+def show(view: TableView, row: int, column: int, runs: Runs, line: Mapping[str, Any]) -> Shown:
+    """The cell at these places of the table as data; `line`: its row of the table's frame, {} where
+    it was not asked for.
+    """
     of, cell = view.rows[row], view.rows[row].cells[column]
     places = digits(cell.column)
     word = words.WORDS[cell.verdict] if cell.verdict else None
@@ -83,7 +86,7 @@ def show(view: TableView, row: int, column: int, runs: Runs) -> Shown:
     )
     shown, others = _behind(view, of, cell, runs, use)
     value = _value(view, cell)
-    alone = not is_compared(view, cell)
+    alone = not is_compared(view.request, cell)
     return Shown(
         id=use.anchor,
         row=of.row.name,
@@ -95,11 +98,11 @@ def show(view: TableView, row: int, column: int, runs: Runs) -> Shown:
         word=word,
         reason=_reason(cell),
         facts=tuple(_facts(view, cell)),
-        evidence=tuple(_evidence(cell)),
+        evidence=tuple(_evidence(cell, line)),
         runs=shown,
         others=others,
         missing=_missing(view, of, cell, runs, use),
-        compared=None if alone else _compared(of, cell, word),
+        compared=_compared(of, cell, word, line),
         wanted=cell.wanted,
     )
 
@@ -128,23 +131,27 @@ def _reason(cell: Cell) -> str:
     return cell.reason
 
 
-def _compared(of: RowView, cell: Cell, word: words.Word | None) -> Compared | None:
+def _compared(
+    of: RowView, cell: Cell, word: words.Word | None, line: Mapping[str, Any]
+) -> Compared | None:
     """What the plots need; None where no measured number of a model of the paper's stands beside a
     printed one.
     """
-    printed = cell.published.value if cell.published else None
-    if not of.row.trained or of.row.reference or cell.evidence is None:
+    if not of.row.trained or of.row.reference or line.get("margin") is None or word is None:
         return None
-    if printed is None or word is None:
-        return None
-    places = digits(cell.column)
-    ends = cell.evidence.interval
+    places, difference = digits(cell.column), line["difference"]
+    ends = _interval(line, 95)
     told = f" [{words.interval(ends, places)}]" if ends else " (one run)"
-    text = f"{words.difference(cell.evidence.difference, places)}{told} {word.sign} {word.text}"
+    text = f"{words.difference(difference, places)}{told} {word.sign} {word.text}"
     name = plain_label(f"{of.row.name}, {cell.column.name}")
     return Compared(
-        name, printed, cell.evidence.difference, cell.evidence, word.css, word.mark, text
+        name, line["published"], difference, line["margin"], ends, word.css, word.mark, text
     )
+
+
+def _interval(line: Mapping[str, Any], width: int) -> tuple[float, float] | None:
+    low, high = line[f"low_{width}"], line[f"high_{width}"]
+    return None if low is None else (low, high)
 
 
 def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
@@ -158,7 +165,7 @@ def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
         kind = "standard error" if view.table.spread == "sem" else "standard deviation"
         how = f" (mean ± {kind} of {runs})" if cell.reproduced.n > 1 else f" ({runs})" * bool(runs)
         facts.append(("Reproduced", _value(view, cell) + how))
-    if cell.difference is not None and is_compared(view, cell):
+    if cell.difference is not None and is_compared(view.request, cell):
         facts.append(("Difference", words.difference(cell.difference, digits(cell.column))))
     if cell.verdict:
         word = words.WORDS[cell.verdict]
@@ -177,22 +184,20 @@ def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
     return facts
 
 
-def _evidence(cell: Cell) -> list[tuple[str, str]]:
-    found, places = cell.evidence, digits(cell.column) + 1
-    if found is None:
+def _evidence(cell: Cell, line: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if line.get("margin") is None:
         return []
-    facts = [("Margin", f"±{found.margin:.{places}f}, declared before any result")]
-    if found.interval is not None and found.equivalence is not None:
-        facts += [
-            ("95 % interval", words.interval(found.interval, places)),
-            ("90 % interval, for equivalence", words.interval(found.equivalence, places)),
-        ]
-    if found.basis:
-        facts.append(("Compared", found.basis))
-    if found.adjusted is not None:
-        facts.append(("p, adjusted over the table", f"{found.adjusted:.3g}"))
-    if found.variation is not None:
-        facts.append(("CV*, published and reproduced together", f"{found.variation:.2f} %"))
+    places = digits(cell.column) + 1
+    facts = [("Margin", f"±{line['margin']:.{places}f}, declared before any result")]
+    for width, term in ((95, "95 % interval"), (90, "90 % interval, for equivalence")):
+        ends = _interval(line, width)
+        facts += [(term, words.interval(ends, places))] if ends else []
+    if line["basis"] is not None:
+        facts.append(("Compared", line["basis"]))
+    if line["p_adjusted"] is not None:
+        facts.append(("p, adjusted over the table", f"{line['p_adjusted']:.3g}"))
+    if line["cv_star"] is not None:
+        facts.append(("CV*, published and reproduced together", f"{line['cv_star']:.2f} %"))
     return facts
 
 

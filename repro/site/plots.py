@@ -10,8 +10,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from repro.stats.evidence import Evidence
-
 ROW, HEAD, FOOT = 24, 10, 48
 """Pixels: of a line of a forest plot, above the first one and below the last."""
 LABELS, FIELD, NUMBERS = 250, 330, 330
@@ -80,12 +78,15 @@ def axis(values: Sequence[float], start: float, end: float, least: float = 1.0) 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A published number with its reproduction; `text` is what stands beside it."""
+    """A published number with its reproduction; `text` is what stands beside it. `interval`: the
+    95 % one of the difference, None for one run.
+    """
 
     name: str
     published: float
     difference: float
-    evidence: Evidence | None
+    margin: float
+    interval: tuple[float, float] | None
     verdict: str
     mark: str
     text: str
@@ -103,7 +104,7 @@ class Interval:
     path: str
     y: float
     x: float
-    margin: tuple[float, float] | None
+    margin: tuple[float, float]
     bar: tuple[float, float] | None
     cut: tuple[bool, bool]
 
@@ -122,9 +123,8 @@ def forest(compared: Sequence[Compared]) -> Forest | None:
     """The forest plot; None where there is nothing to compare."""
     if not compared:
         return None
-    known = [one.evidence for one in compared if one.evidence]
-    far = max([*(2 * one.margin for one in known), *(abs(one.difference) for one in compared)])
-    ends = [abs(end) for one in known for end in one.interval or ()]
+    far = max(max(2 * one.margin, abs(one.difference)) for one in compared)
+    ends = [abs(end) for one in compared for end in one.interval or ()]
     reach = 1.1 * max([far, *(min(end, 2 * far) for end in ends)])
     x = Axis(-reach, reach, LABELS, LABELS + FIELD)
     lines = tuple(_interval(one, x, HEAD + ROW * i + ROW / 2) for i, one in enumerate(compared))
@@ -132,8 +132,7 @@ def forest(compared: Sequence[Compared]) -> Forest | None:
 
 
 def _interval(one: Compared, x: Axis, y: float) -> Interval:
-    found = one.evidence
-    interval = found.interval if found else None
+    interval = one.interval
     return Interval(
         name=one.name,
         text=one.text,
@@ -141,7 +140,7 @@ def _interval(one: Compared, x: Axis, y: float) -> Interval:
         path=MARKS[one.mark],
         y=y,
         x=x.at(one.difference),
-        margin=(x.at(-found.margin), x.at(found.margin)) if found else None,
+        margin=(x.at(-one.margin), x.at(one.margin)),
         bar=(x.at(interval[0]), x.at(interval[1])) if interval else None,
         cut=(not x.holds(interval[0]), not x.holds(interval[1])) if interval else (False, False),
     )

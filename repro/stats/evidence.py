@@ -35,32 +35,32 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A reproduced mean beside a published number.
+    """A reproduced mean beside a published number; the fields are columns of a comparison frame.
 
     `difference` is reproduced minus published, `margin` the largest one that changes no conclusion
-    of the paper's (it includes half a unit of the last printed digit). `sd` is the deviation of
-    single runs, `freedom` the degrees of freedom of the t quantiles. `equivalence` (90 %) and
-    `interval` (95 %) are t intervals of the difference. `p` is two-sided, of the hypothesis that
-    the true difference is at most the margin, and uses `column_sd` if that is larger than `sd`;
-    `adjusted` is p after Holm's correction over the table. All are None for a single run. `seeds`
-    of ours would settle the cell if its mean and deviation stayed as they are; None: no number of
-    ours does. `basis` says what is assumed of the paper's runs.
+    of the paper's (it includes half a unit of the last printed digit). `run_sd` is the deviation of
+    single runs, `freedom` the degrees of freedom of the t quantiles. `low_90` to `high_90` and
+    `low_95` to `high_95` are t intervals of the difference. `p` is two-sided, of the hypothesis
+    that the true difference is at most the margin, and uses `column_sd` if that is larger than
+    `run_sd`; `p_adjusted` is p after Holm's correction over the table. All are None for a single
+    run. `seeds_to_settle`: so many of ours would settle the cell if its mean and deviation stayed
+    as they are; None: no number of ours does. `basis` says what is assumed of the paper's runs.
     """
 
     difference: float
     margin: float
-    n: int
-    paper_n: int | None
-    sd: float | None = None
-    column_sd: float | None = None
-    freedom: int | None = None
-    equivalence: tuple[float, float] | None = None
-    interval: tuple[float, float] | None = None
+    low_90: float | None = None
+    high_90: float | None = None
+    low_95: float | None = None
+    high_95: float | None = None
     p: float | None = None
-    adjusted: float | None = None
-    variation: float | None = None
-    seeds: int | None = None
-    basis: str = ""
+    p_adjusted: float | None = None
+    run_sd: float | None = None
+    freedom: int | None = None
+    column_sd: float | None = None
+    cv_star: float | None = None
+    seeds_to_settle: int | None = None
+    basis: str | None = None
 
 
 def typical_sd(column: Sequence[Summary]) -> float:
@@ -76,36 +76,32 @@ def weigh(
     Args:
         ours: the reproduced runs.
         target: the published number.
-        margin: without the rounding of the printed number.
+        margin: with the rounding of the printed number.
         column_sd: the typical deviation of the column's cells, see `typical_sd`.
         tests: cells of the table that are tested, for the number of seeds that would settle it.
     """
-    difference, margin = ours.mean - target.value, margin + target.unit / 2
-    values = variation([target.value, *ours.values])
+    difference, cv_star = ours.mean - target.value, variation([target.value, *ours.values])
     if ours.sd is None:
-        return Evidence(difference, margin, ours.n, target.n, variation=values)
+        return Evidence(difference, margin, cv_star=cv_star)
     sd = max(ours.sd, target.unit)  # equal runs scatter by one printed digit
     column_sd, freedom = max(column_sd, sd), _freedom(ours.n, target)
     error = _error(sd, ours.n, target)
+    half_90, half_95 = (_quantile(1 - level, freedom) * error for level in (LEVEL, LEVEL / 2))
     return Evidence(
         difference,
         margin,
-        ours.n,
-        target.n,
-        sd=sd,
-        column_sd=column_sd,
-        freedom=freedom,
-        equivalence=_around(difference, _quantile(1 - LEVEL, freedom) * error),
-        interval=_around(difference, _quantile(1 - LEVEL / 2, freedom) * error),
+        low_90=difference - half_90,
+        high_90=difference + half_90,
+        low_95=difference - half_95,
+        high_95=difference + half_95,
         p=_beyond(difference, margin, _error(column_sd, ours.n, target), freedom),
-        variation=values,
-        seeds=_seeds(difference, margin, sd, column_sd, target, tests),
+        run_sd=sd,
+        freedom=freedom,
+        column_sd=column_sd,
+        cv_star=cv_star,
+        seeds_to_settle=_seeds(difference, margin, sd, column_sd, target, tests),
         basis=_basis(target),
     )
-
-
-def _around(centre: float, half: float) -> tuple[float, float]:
-    return centre - half, centre + half
 
 
 def _error(sd: float, n: int, target: Target) -> float:

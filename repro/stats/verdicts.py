@@ -65,20 +65,19 @@ def judge(evidence: Evidence, missing: str = "") -> tuple[Verdict, str]:
     where = f"{'outside' if outside else 'within'} the margin of {evidence.margin:.2f}"
     if missing:
         return "UNDECIDED", f"{where}; {missing}"
-    if evidence.equivalence is None:
+    if evidence.low_90 is None or evidence.high_90 is None:
         return "SINGLE", f"one run, {where}"
-    low, high = evidence.equivalence
-    if -evidence.margin < low and high < evidence.margin:
+    if -evidence.margin < evidence.low_90 and evidence.high_90 < evidence.margin:
         return "MATCH", f"{where}, {evidence.basis}"
-    adjusted = evidence.p if evidence.adjusted is None else evidence.adjusted
+    adjusted = evidence.p if evidence.p_adjusted is None else evidence.p_adjusted
     if adjusted is not None and adjusted < LEVEL:
         return ("LOWER" if evidence.difference < 0 else "HIGHER"), f"{where}, {evidence.basis}"
     return "UNDECIDED", f"{where}; {_what_settles(evidence)}"
 
 
 def _what_settles(evidence: Evidence) -> str:
-    if evidence.seeds is not None:
-        return f"about {evidence.seeds} seeds would settle it"
+    if evidence.seeds_to_settle is not None:
+        return f"about {evidence.seeds_to_settle} seeds would settle it"
     return f"no number of seeds settles it {evidence.basis}"
 
 

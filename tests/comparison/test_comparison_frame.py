@@ -8,7 +8,7 @@ import pandas
 import pytest
 from fake_results import request, store_all
 
-from repro.comparison.comparison import COLUMNS, comparison_frame
+from repro.comparison.comparison import COLUMNS
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.view import view_table
@@ -16,7 +16,7 @@ from repro.store import Store
 
 
 def frame_of(store: Store, asked: Request) -> pandas.DataFrame:
-    return comparison_frame(view_table(TABLES[asked.id], asked, store))
+    return view_table(TABLES[asked.id], asked, store).frame
 
 
 def test_every_cell_is_a_row_whose_numbers_are_numbers(store: Store) -> None:

@@ -95,7 +95,6 @@ def check(cell: Cell, row: Row, view: TableView, stored: set[str]) -> None:
     assert set(cell.behind) <= stored
     if cell.reproduced is None:
         assert cell.difference is None
-        assert cell.evidence is None
         assert cell.verdict in ("GAP", None) or cell.text is not None
         assert cell.reason or cell.verdict is None
         return

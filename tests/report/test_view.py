@@ -191,22 +191,19 @@ def test_each_row_has_its_own_deviation_and_the_table_one_chance_of_a_false_alar
     adapter, noisy, attention = (
         row(judged, name).cells for name in ("Adapter", "Adapter ResNet", "Attention")
     )
-    evidence = adapter[0].evidence
-    assert evidence is not None
-    assert evidence.sd is not None
-    assert evidence.sd == pytest.approx(0.1 * math.sqrt(2.5))
-    assert evidence.freedom == 4
-    half = stats.t.ppf(0.95, 4) * evidence.sd * math.sqrt(1 / 5 + 1)
-    assert evidence.equivalence == pytest.approx((-half, half))
+    first = judged.frame.drop_duplicates("row").set_index("row")
+    evidence, sd = first.loc["Adapter"], 0.1 * math.sqrt(2.5)
+    assert (evidence["run_sd"], evidence["freedom"]) == (pytest.approx(sd), 4)
+    half = stats.t.ppf(0.95, 4) * sd * math.sqrt(1 / 5 + 1)
+    assert (evidence["low_90"], evidence["high_90"]) == pytest.approx((-half, half))
     assert {cell.verdict for cell in adapter} == {"MATCH"}
     assert {cell.verdict for cell in noisy} == {"UNDECIDED"}
     assert {cell.verdict for cell in attention} == {"LOWER"}
-    found = attention[0].evidence
-    assert found is not None
-    assert found.sd == pytest.approx(0.8 * evidence.sd)
-    assert found.column_sd == pytest.approx(evidence.sd)  # the median of the column's five rows
-    raw = 2 * stats.t.sf((20 - 1.05) / (evidence.sd * math.sqrt(1 / 5 + 1)), 4)
-    assert found.adjusted == pytest.approx(raw * 30)  # the smallest of 30 cells' p-values
+    found = first.loc["Attention"]
+    assert found["run_sd"] == pytest.approx(0.8 * sd)
+    assert found["column_sd"] == pytest.approx(sd)  # the median of the column's five rows
+    raw = 2 * stats.t.sf((20 - 1.05) / (sd * math.sqrt(1 / 5 + 1)), 4)
+    assert found["p_adjusted"] == pytest.approx(raw * 30)  # the smallest of 30 cells' p-values
 
 
 @pytest.mark.parametrize(

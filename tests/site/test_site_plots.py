@@ -5,15 +5,12 @@ from __future__ import annotations
 import pytest
 
 from repro.site import plots
-from repro.stats.evidence import Evidence
 
 
-def evidence(difference: float, ends: tuple[float, float] | None = None) -> Evidence:
-    return Evidence(difference, 1.0, 3 if ends else 1, None, interval=ends, equivalence=ends)
-
-
-def compared(difference: float, found: Evidence, published: float = 80.0) -> plots.Compared:
-    return plots.Compared("a row", published, difference, found, "match", "circle", "words")
+def compared(
+    difference: float, ends: tuple[float, float] | None = None, published: float = 80.0
+) -> plots.Compared:
+    return plots.Compared("a row", published, difference, 1.0, ends, "match", "circle", "words")
 
 
 def test_a_value_stands_where_its_share_of_the_axis_is() -> None:
@@ -40,13 +37,12 @@ def test_ticks_of_epochs_are_whole() -> None:
 
 
 def test_an_interval_is_drawn_around_its_difference_against_the_margin() -> None:
-    one = compared(-2.0, evidence(-2.0, (-3.0, -1.0)))
+    one = compared(-2.0, (-3.0, -1.0))
     drawn = plots.forest([one])
     assert drawn is not None
     line = drawn.lines[0]
     middle = plots.LABELS + plots.FIELD / 2
     assert line.bar is not None
-    assert line.margin is not None
     assert middle - line.margin[0] == pytest.approx(line.margin[1] - middle, abs=0.2)
     # -1 is the margin's own end, and the interval's upper one.
     assert line.bar[1] == line.margin[0]
@@ -55,20 +51,20 @@ def test_an_interval_is_drawn_around_its_difference_against_the_margin() -> None
 
 
 def test_an_interval_that_leaves_the_axis_says_so() -> None:
-    drawn = plots.forest([compared(0.5, evidence(0.5, (-40.0, 41.0)))])
+    drawn = plots.forest([compared(0.5, (-40.0, 41.0))])
     assert drawn is not None
     assert drawn.lines[0].cut == (True, True)
     assert drawn.lines[0].bar == (plots.LABELS, plots.LABELS + plots.FIELD)
 
 
 def test_one_run_has_a_point_and_no_interval() -> None:
-    drawn = plots.forest([compared(0.5, evidence(0.5))])
+    drawn = plots.forest([compared(0.5)])
     assert drawn is not None
     assert drawn.lines[0].bar is None
 
 
 def test_the_delta_plot_marks_the_mean_difference() -> None:
-    drawn = plots.delta([compared(d, evidence(d), p) for d, p in ((1.0, 50.0), (-4.0, 90.0))])
+    drawn = plots.delta([compared(d, None, p) for d, p in ((1.0, 50.0), (-4.0, 90.0))])
     assert drawn is not None
     assert drawn.offset == -1.5
     assert drawn.mean == drawn.y.at(-1.5)

@@ -32,7 +32,7 @@ def judged(study: Study, runs: Array, printed: Array) -> list[list[str]]:
     ]
     adjusted = holm([one.p for one in found if one.p is not None])
     said: list[str] = [
-        judge(replace(one, adjusted=p))[0] for one, p in zip(found, adjusted, strict=True)
+        judge(replace(one, p_adjusted=p))[0] for one, p in zip(found, adjusted, strict=True)
     ]
     return [said[i : i + study.columns] for i in range(0, len(said), study.columns)]
 

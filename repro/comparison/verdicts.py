@@ -1,0 +1,118 @@
+"""The verdicts of a table: its cells share the chance of a false LOWER or HIGHER."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from repro.comparison.columns import Column, Columns, records, typed
+from repro.errors import ReproError
+from repro.papers.margins import WIDEST, with_rounding
+from repro.stats.evidence import Target, holm, typical_sd, weigh
+from repro.stats.summary import Summary, summarise
+from repro.stats.verdicts import comparable, judge
+
+if TYPE_CHECKING:
+    import pandas
+
+JUDGED: Columns = {
+    "margin": Column("float64", "the largest difference that changes no conclusion of the paper's, "
+                     "rounding of the printed number included", "cells.evidence.margin"),
+    "low_90": Column("float64", "90 % interval of the difference (for equivalence), lower end",
+                     "cells.evidence.equivalence.0"),
+    "high_90": Column("float64", "its upper end", "cells.evidence.equivalence.1"),
+    "low_95": Column("float64", "95 % interval of the difference, lower end",
+                     "cells.evidence.interval.0"),
+    "high_95": Column("float64", "its upper end", "cells.evidence.interval.1"),
+    "p_adjusted": Column("float64", "p-value of a true difference of at most the margin, adjusted "
+                         "over the table", "cells.evidence.p_adjusted"),
+    "run_sd": Column("float64", "the deviation of single runs that the intervals use",
+                     "cells.evidence.sd"),
+    "freedom": Column("Int64", "their degrees of freedom", "cells.evidence.freedom"),
+    "column_sd": Column("float64", "the deviation that `p_adjusted` uses: the larger of `run_sd` "
+                        "and the column's median", "cells.evidence.column_sd"),
+    "cv_star": Column("float64", "coefficient of variation of published and reproduced numbers "
+                      "together, in percent", "cells.evidence.cv_star"),
+    "seeds_to_settle": Column("Int64", "seeds that would decide the cell if its mean and deviation "
+                              "stayed as they are", "cells.evidence.seeds_to_settle"),
+    "basis": Column("string", "what is assumed of the paper's runs", "cells.evidence.basis"),
+    "verdict": Column("category", "`MATCH`, `LOWER`, `HIGHER`, `UNDECIDED`, `SINGLE`, `NOT "
+                      "COMPARABLE`, `GAP` (see [verdicts.md](verdicts.md)); of what is counted or "
+                      "stated also `DIFFERS`; missing where there is nothing to compare with",
+                      "cells.verdict"),
+    "reason": Column("string", "why the verdict is that", "cells.reason"),
+}  # fmt: skip
+"""The columns that `judged` makes."""
+NEEDED = ("column", "published", "decimals", "values")
+ALSO = ("published_n", "published_sd", "spread", "reference", "measure", "missing", "margin",
+        "verdict", "reason")  # fmt: skip
+"""The columns that `judged` reads if they are there."""
+
+
+def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The frame with the verdict on each cell, by the rule in docs/verdicts.md.
+
+    Args:
+        frame: the cells of one table, one a row, with the columns `NEEDED`; `values` has a list of
+            numbers, one a run. The columns `ALSO` are read if they are there; see `COLUMNS` in
+            `repro.comparison.comparison`. Without a column `margin`, each is one point and half a
+            unit of the last printed digit; a cell whose margin is missing is not weighed. A cell
+            whose `verdict` is NOT COMPARABLE keeps it.
+
+    Returns:
+        A new frame, in which the columns `JUDGED` are made anew. A verdict depends on all cells of
+        its table, so judge each table by itself.
+
+    Raises:
+        ReproError: a needed column is not there.
+    """
+    lacking = [name for name in NEEDED if name not in frame]
+    if lacking:
+        raise ReproError(f"The frame has no column {', '.join(lacking)}; see docs/verdicts.md.")
+    cells = records(frame.reindex(columns=[*NEEDED, *ALSO]))
+    ours = {i: summarise(cell["values"]) for i, cell in enumerate(cells) if cell["values"]}
+    models: dict[str, list[Summary]] = {}
+    for i, cell in enumerate(cells):
+        if "margin" not in frame and cell["decimals"] is not None:
+            cell["margin"] = with_rounding(WIDEST, cell["decimals"])
+        if "verdict" not in frame:
+            known = cell["published"], ours.get(i), "no values"
+            obstacle = "no margin" if cell["margin"] is None else ""
+            cell["verdict"], cell["reason"] = comparable(*known, obstacle)
+        if i in ours and _of_a_model(cell):
+            models.setdefault(cell["column"], []).append(ours[i])
+    weighed = [i for i in ours if None not in (cells[i]["published"], cells[i]["margin"])]
+    open_ = [i for i in weighed if cells[i]["verdict"] != "NOT COMPARABLE"]
+    tested = [i for i in open_ if ours[i].n > 1]
+    found = {}
+    for i in weighed:
+        typical = typical_sd(models.get(cells[i]["column"], []) if _of_a_model(cells[i]) else [])
+        found[i] = weigh(ours[i], _target(cells[i]), cells[i]["margin"], typical, len(tested))
+    adjusted = dict(zip(tested, holm([found[i].p or 0.0 for i in tested]), strict=True))
+    for i in open_:
+        found[i] = replace(found[i], p_adjusted=adjusted.get(i))
+        cells[i]["verdict"], cells[i]["reason"] = judge(found[i], cells[i]["missing"] or "")
+    made = typed(
+        (c | (asdict(found[i]) if i in found else {}) for i, c in enumerate(cells)), JUDGED
+    )
+    return frame.assign(**{name: made[name].array for name in JUDGED})
+
+
+def _of_a_model(cell: Mapping[str, Any]) -> bool:
+    """Whether its deviation counts as one of its column's: not that of a reference, a difference or
+    a number of layers.
+    """
+    return not cell["reference"] and cell["measure"] in (None, "score")
+
+
+def _target(cell: Mapping[str, Any]) -> Target:
+    """The published number as the rule needs it; `spread` says what the paper prints after ±."""
+    n, sd, spread = cell["published_n"], cell["published_sd"], cell["spread"]
+    unit = 10.0 ** -cell["decimals"]
+    if spread == "sem":
+        return Target(cell["published"], unit, n, sem=sd)
+    if spread == "population sd" and sd is not None and n is not None and n > 1:
+        sd *= math.sqrt(n / (n - 1))
+    return Target(cell["published"], unit, n, sd)
