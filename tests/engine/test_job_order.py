@@ -117,10 +117,8 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Family:
     parent = adaptable()
     first = adaptable(layers="selected", parents={"architecture": run_key(parent)})
     second = child(first)
-    artefact = SimpleNamespace(
-        wanted=lambda request: [second, first, parent],
-        runs=lambda request: [second, first, parent],
-    )
+    runs = {run_key(spec): spec for spec in (second, first, parent)}
+    artefact = SimpleNamespace(matrix=lambda request: SimpleNamespace(wanted=runs, runs=runs))
     monkeypatch.setitem(ARTEFACTS, "family", artefact)
     return parent, first, second
 

@@ -78,8 +78,9 @@ class Case:
     store: Memory
 
     def plan(self, *, retry: bool) -> Plan:
+        wanted, runs = ({run_key(spec): spec for spec in of} for of in (self.wanted, self.specs))
         artefact: Any = SimpleNamespace(
-            wanted=lambda request: self.wanted, runs=lambda request: self.specs
+            matrix=lambda request: SimpleNamespace(wanted=wanted, runs=runs)
         )
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(ARTEFACTS, "made up", artefact)
