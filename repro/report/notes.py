@@ -7,8 +7,8 @@ import math
 from repro.comparison.statistics import table_statistics
 from repro.papers.tables import NOT_ASKED, Mean, Score
 from repro.report.captions import many_tasks
-from repro.report.cells import Cell
-from repro.report.view import RowView, TableView
+from repro.report.cells import Cell, RowView
+from repro.report.view import TableView
 from repro.stats.summary import Summary, share_interval
 
 MOST_NAMED = 12
