@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from repro.comparison.statistics import table_statistics
 from repro.papers.tables import NOT_ASKED, Mean, Score
 from repro.report.captions import many_tasks
 from repro.report.cells import Cell, RowView
@@ -30,7 +29,7 @@ def notes(view: TableView) -> list[str]:
         *_odd_deltas(view),
         *_choices(view),
         *_margins(view),
-        *table_statistics(view.frame),
+        *view.statistics,
         *_open(view),
         *_converged(view),
         *view.table.notes,
