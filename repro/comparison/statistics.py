@@ -57,14 +57,15 @@ def _offset(cells: pandas.DataFrame) -> list[str]:
     ]
 
 
-def _sets_of_runs(runs: Iterable[Sequence[str]]) -> NDArray[np.int32]:
+def _sets_of_runs(runs: Iterable[Sequence[str]]) -> NDArray[np.int64]:
     """For each cell a number, the same for cells that share a run: they are off together."""
     import numpy as np
-    from scipy.sparse.csgraph import connected_components
 
     sets = [frozenset(keys) for keys in runs]
     shared = np.array([[not one.isdisjoint(other) for other in sets] for one in sets])
-    labels: NDArray[np.int32] = connected_components(shared, directed=False)[1]
+    labels = np.arange(len(sets))
+    for _ in sets:  # the smallest number goes one step along a chain of shared runs
+        labels = np.where(shared, labels, len(sets)).min(axis=1)
     return labels
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from repro.comparison.statistics import table_statistics
 from repro.papers.tables import NOT_ASKED, Mean, Score
 from repro.report.captions import many_tasks
-from repro.report.cells import Cell
-from repro.report.view import RowView, TableView
+from repro.report.cells import Cell, RowView
+from repro.report.view import TableView
 from repro.stats.summary import Summary, share_interval
 
 MOST_NAMED = 12
@@ -30,7 +29,7 @@ def notes(view: TableView) -> list[str]:
         *_odd_deltas(view),
         *_choices(view),
         *_margins(view),
-        *table_statistics(view.frame),
+        *view.statistics,
         *_open(view),
         *_converged(view),
         *view.table.notes,

@@ -16,11 +16,11 @@ from repro.papers.names import PAPERS
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import SHORT_NAMES, as_typed
 from repro.papers.tables import Fact
-from repro.report.cells import Cell
+from repro.report.cells import Cell, RowView
 from repro.report.figures.view import FigureView
 from repro.report.files import table_name
 from repro.report.protocol import Machine, machines
-from repro.report.view import RowView, TableView
+from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
 from repro.store.entry import StoredRun
 from repro.store.store import Store

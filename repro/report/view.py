@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import records
 from repro.comparison.comparison import comparison_frame
+from repro.comparison.statistics import table_statistics
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.papers.tables import Mean, Score, Table
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableView:
     """A whole table at one scale, as it is shown. `lead` is its first run, for what all share.
 
@@ -43,6 +45,11 @@ class TableView:
     def request(self) -> Request:
         """What was asked for."""
         return self.matrix.request
+
+    @cached_property
+    def statistics(self) -> list[str]:
+        """Sentences on the table as a whole, whose draws take about a second."""
+        return table_statistics(self.frame)
 
     @property
     def _wanted(self) -> list[Cell]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from repro.comparison.comparison import is_compared
 from repro.papers.tables import Fact, Mean, Score
-from repro.report.cells import Cell, Place
+from repro.report.cells import Cell, Place, RowView
 from repro.report.layout import plain_label
 from repro.report.render import GAP, digits, with_spread
 from repro.report.runs_found import Lookup, kept_epoch
-from repro.report.view import RowView, TableView
+from repro.report.view import TableView
 from repro.site import words
 from repro.site.plots import Compared, spark
 from repro.site.runs import Runs, Use, by_epoch, plain

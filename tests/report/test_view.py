@@ -10,7 +10,8 @@ from scipy import stats
 
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
-from repro.report.view import RowView, TableView, view_table
+from repro.report.cells import RowView
+from repro.report.view import TableView, view_table
 from repro.spec import AlwaysNull, RunSpec, Scale, run_key
 from repro.store import Store, StoredRun
 from repro.store.result import FailureKind
