@@ -24,6 +24,7 @@ COLUMNS: Columns = {
                       "two requests never share it"),
     "scale": Column("string", "`smoke`, `reduced` or `paper`"),
     "backbone": Column("string", "the pretrained model of the reproduced runs"),
+    "depth": Column("Int64", "how many layers that model has"),
     "seeds": Column("Int64", "runs asked for in each row"),
     "settings": Column("string", "what else was asked for, as JSON; missing where nothing was"),
     "section": Column("string", "the part of the table that the row is in", "section"),
@@ -88,6 +89,10 @@ COLUMNS: Columns = {
                       "stated also `DIFFERS`; missing where there is nothing to compare with",
                       "cells.verdict"),
     "reason": Column("string", "why the verdict is that", "cells.reason"),
+    "partial": Column("string", "which of the seeds have no number, and why; missing where all or "
+                      "none have one"),
+    "differs": Column("string", "why the runs, or the models, are not those of the printed number; "
+                      "missing where they are"),
     "trained_parameters": Column("Int64", "of the first column's model; missing for a reference, a "
                                  "sweep, and where nothing is trained", "parameters.trained"),
     "total_parameters": Column("Int64", "the same, trained and frozen ones together",
@@ -107,11 +112,12 @@ COLUMNS: Columns = {
 """The columns of `comparison_frame`; `json`: where an object of `rows` in `table --json` has it."""
 
 
-def comparison_frame(view: TableView) -> pandas.DataFrame:
+def comparison_frame(view: TableView, *, hidden: bool = False) -> pandas.DataFrame:
     """One row for each cell that is asked for: `COLUMNS`, row by row as the paper prints them.
 
     Every row names its request, so frames of several requests can be concatenated. What is absent
-    is missing (NaN, <NA> or None), never "" or 0. Numbers are in the paper's units.
+    is missing (NaN, <NA> or None), never "" or 0. Numbers are in the paper's units. `hidden`: also
+    the cells of columns that the request leaves out (a mean of all tasks where some are asked for).
     """
     from repro.report.files import request_document, table_name
 
@@ -124,12 +130,14 @@ def comparison_frame(view: TableView) -> pandas.DataFrame:
         "request": hashlib.sha256(canonical_json(document).encode()).hexdigest()[:12],
         "scale": view.request.scale,
         "backbone": view.lead.backbone.name,
+        "depth": view.lead.backbone.layers,
         "seeds": view.request.seeds,
         "settings": canonical_json(settings) if settings else None,
         "spread": view.table.spread,
     }
     shown = {column.name for column in view.table.shown(view.request)}
-    cells = [(row, cell) for row in view.rows for cell in row.cells if cell.column.name in shown]
+    cells = [(row, cell) for row in view.rows for cell in row.cells]
+    cells = [(row, cell) for row, cell in cells if hidden or cell.column.name in shown]
     return typed((shared | _of_row(row) | _of_cell(view, cell) for row, cell in cells), COLUMNS)
 
 
@@ -163,6 +171,8 @@ def _of_cell(view: TableView, cell: Cell) -> dict[str, Any]:
         "words": cell.text,
         "verdict": cell.verdict,
         "reason": cell.reason or None,
+        "partial": cell.partial or None,
+        "differs": cell.differs or None,
         "chosen": cell.chosen,
         "wanted": cell.wanted,
         "complete": cell.complete,

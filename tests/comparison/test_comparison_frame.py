@@ -6,7 +6,7 @@ import math
 
 import pandas
 import pytest
-from fake_results import request, store_all
+from fake_results import request, runs_of, store_all, store_result
 
 from repro.comparison.comparison import COLUMNS, comparison_frame
 from repro.papers.registry import TABLES
@@ -67,3 +67,18 @@ def test_words_have_a_column_of_their_own(store: Store) -> None:
     said = frame[frame["words"].notna()]
     assert said["mean"].isna().all()
     assert said["published_words"].notna().all()
+
+
+def test_a_cell_says_which_seeds_are_missing_and_why_its_runs_are_not_the_papers(
+    store: Store,
+) -> None:
+    """BERT-base has 12 layers; the paper's runs are of three epochs, at its own learning rate."""
+    asked = request(scale="paper", seeds=2, learning_rate=1e-4)
+    first, *_ = runs_of(asked)
+    store_result(store, first)
+    frame = frame_of(store, asked)
+    assert set(frame["depth"]) == {12}
+    found = frame[frame["runs"].map(len) == 1]
+    assert found["partial"].str.startswith("1 of 2 seeds").all()
+    assert found["differs"].str.startswith("recipe.learning_rate 0.0001").all()
+    assert frame[frame["runs"].map(len) == 0]["partial"].isna().all()
