@@ -174,12 +174,13 @@ def _constant(cells: Numbers) -> list[Finding]:
 def _every_task(cells: Numbers) -> list[Finding]:
     """The text: focused architectures are ahead of the baseline in all tasks."""
     lower = []
-    for row in FOCUSED:
-        for task in TASKS:
-            ours, theirs = at(cells, row, task), at(cells, BASELINE, task)
-            if ours is not None and theirs is not None and ours.value < theirs.value:
-                name = f"{task} {row.removeprefix(BLOCK)}"
-                lower.append(f"{name} {ours.printed} against {theirs.printed}")
+    scores = cells[cells["column"].isin(TASKS)]
+    baseline = {cell.column: cell for cell in cells_of(scores[scores["row"] == BASELINE])}
+    for ours in cells_of(scores[scores["row"].isin(FOCUSED)]):
+        theirs = baseline.get(ours.column)
+        if theirs is not None and ours.value < theirs.value:
+            name = f"{ours.column} {ours.row.removeprefix(BLOCK)}"
+            lower.append(f"{name} {ours.printed} against {theirs.printed}")
     if not lower:
         return []
     source = cells["source"].iloc[0]

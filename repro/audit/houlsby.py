@@ -98,7 +98,7 @@ def _abouts(cells: Numbers) -> list[Finding]:
         ),
         "size-64": (f"{MNLI}adapters size 64 (approx. 2M params)", size_64, "24 modules"),
         "norms": ("layer-norm parameters, BERT_BASE", norms, "25 norms"),
-    }  # fmt: skip
+    }
     found = []
     for name, (words, count, said) in counted.items():
         cell = at(cells, words)

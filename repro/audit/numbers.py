@@ -34,7 +34,8 @@ def load() -> Numbers:
     from repro.comparison.published import published_frame
 
     frame = published_frame().dropna(subset="value")
-    return frame.fillna({"column": "", "metric": "", "n": 0})
+    frame = frame.fillna({"column": "", "metric": "", "n": 0})
+    return frame[["paper", "table", *Cell._fields]]
 
 
 def of_table(numbers: Numbers, name: str) -> Numbers:
@@ -44,7 +45,8 @@ def of_table(numbers: Numbers, name: str) -> Numbers:
 
 def cells_of(numbers: Numbers) -> list[Cell]:
     """Every number, in order."""
-    return list(map(Cell._make, numbers[list(Cell._fields)].itertuples(index=False)))
+    columns = (numbers[name].tolist() for name in Cell._fields)
+    return list(map(Cell._make, zip(*columns, strict=True)))
 
 
 def at(numbers: Numbers, row: str, column: str | None = None, metric: str = "") -> Cell | None:

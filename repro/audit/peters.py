@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from repro.audit.finding import Finding
-from repro.audit.numbers import SLACK, Numbers, at, cells_of, of_table, slug, unit
+from repro.audit.numbers import SLACK, Numbers, cells_of, of_table, slug, unit
 
 PAPER, TABLE = "peters", "PRS19-T-reprint"
 DELTA = "delta = fine-tuning - feature extraction"
@@ -11,13 +11,14 @@ DELTA = "delta = fine-tuning - feature extraction"
 
 def check(numbers: Numbers) -> list[Finding]:
     """Printed differences against the two scores that they are of."""
-    cells, found = of_table(numbers, TABLE), []
-    for cell in cells_of(cells):
+    cells, found = cells_of(of_table(numbers, TABLE)), []
+    scores = {(cell.row, cell.column): cell for cell in cells}
+    for cell in cells:
         model, _, kind = cell.row.partition(" / ")
         if kind != DELTA:
             continue
-        tuned = at(cells, f"{model} / fine-tuning", cell.column)
-        frozen = at(cells, f"{model} / feature extraction", cell.column)
+        tuned = scores.get((f"{model} / fine-tuning", cell.column))
+        frozen = scores.get((f"{model} / feature extraction", cell.column))
         if tuned is None or frozen is None:
             continue
         exact = tuned.value - frozen.value

@@ -186,7 +186,8 @@ def _cells(request: Request, store: Store) -> pandas.DataFrame:
     if request.id in TABLES:
         frame = comparison_frame(view_table(TABLES[request.id], request, store), hidden=True)
     else:
-        figure, rows = FIGURES[request.id], iter(())
+        figure = FIGURES[request.id]
+        rows: Iterator[dict[str, Any]] = iter(())
         if isinstance(figure, Curves):
             rows = _of_curves(figure, request, store)
         elif isinstance(figure, Figure):
@@ -237,7 +238,7 @@ def _judge(claim: Claim, known: Mapping[str, Sequence[Source]]) -> JudgedClaim:
     for name in dict.fromkeys(place.artefact for place in places):
         own = [place for place in places if place.artefact == name]
         if known.get(name):  # the fittest to judge it; ties to the first
-            chosen[name] = max(known[name], key=lambda source, own=own: source.merit(own))
+            chosen[name] = max(known[name], key=lambda source: source.merit(own))
     judged = tuple(
         JudgedStatement(
             one, sentence(one), on_printed(one), on_ours(one, chosen, len(claim.statements))
