@@ -28,6 +28,13 @@ ACCURACIES: dict[str, tuple[GlueName, str]] = {
     "SST-2": ("sst2", "validation"), "RTE": ("rte", "validation"), "WNLI": ("wnli", "validation"),
 }  # fmt: skip
 """Columns of accuracy, and the official rows that they are of."""
+COUNTED = {
+    "BERT-base pfeiffer adapter layer": (768, 48, 1),
+    "BERT-base all adapter layers": (768, 48, 12),
+    "BERT-large adapter layer": (1024, 64, 1),
+    "BERT-large all adapter layers": (1024, 64, 24),
+}
+"""Rows of the text with a number of parameters -> hidden size, bottleneck, layers."""
 
 
 def check(numbers: Numbers) -> list[Finding]:
@@ -210,22 +217,18 @@ def _last_layers(cells: Numbers, thirteen: Numbers) -> list[Finding]:
 
 def _counts(text: Numbers) -> list[Finding]:
     """Parameters of adapters in the text: with biases, without, or neither."""
-    sizes = {"BERT-base": (768, 48, 12), "BERT-large": (1024, 64, 24)}
     found, bare_only = [], []
-    for name, (d, m, layers) in sizes.items():
-        of_one = text["row"].str.startswith(name) & (text["metric"] == "parameters")
-        for cell in cells_of(text[of_one]):
-            times = layers if "all" in cell.row else 1
-            bare, biased = times * 2 * d * m, times * (2 * d * m + d + m)
-            said = f"{cell.row}: {bare:,}, with biases {biased:,}, printed {cell.printed}"
-            fits = _rounds(cell, bare), _rounds(cell, biased)
-            if fits == (True, False):
-                bare_only.append((said, cell.source))
-            elif fits == (False, False):
-                text_ = f"{cell.row} is printed with {cell.printed} parameters, not those of its "
-                text_ += "maps."
-                slugged = f"adaptable-count-{slug(cell.row)}"
-                found.append(Finding(slugged, PAPER, "error", text_, said, cell.source))
+    for cell in cells_of(text[text["row"].isin(COUNTED)]):
+        d, m, layers = COUNTED[cell.row]
+        bare, biased = layers * 2 * d * m, layers * (2 * d * m + d + m)
+        said = f"{cell.row}: {bare:,}, with biases {biased:,}, printed {cell.printed}"
+        fits = _rounds(cell, bare), _rounds(cell, biased)
+        if fits == (True, False):
+            bare_only.append((said, cell.source))
+        elif fits == (False, False):
+            text_ = f"{cell.row} is printed with {cell.printed} parameters, not those of its maps."
+            name = f"adaptable-count-{slug(cell.row)}"
+            found.append(Finding(name, PAPER, "error", text_, said, cell.source))
     if bare_only:
         text_ = "The parameter counts of the text leave out the biases."
         said = "; ".join(said for said, _ in bare_only)

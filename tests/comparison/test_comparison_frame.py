@@ -6,6 +6,7 @@ import math
 
 import pandas
 import pytest
+from fake_glue import request as glue_request
 from fake_results import request, runs_of, store_all, store_result
 
 from repro.comparison.comparison import COLUMNS, comparison_frame
@@ -82,3 +83,12 @@ def test_a_cell_says_which_seeds_are_missing_and_why_its_runs_are_not_the_papers
     assert found["partial"].str.startswith("1 of 2 seeds").all()
     assert found["differs"].str.startswith("recipe.learning_rate 0.0001").all()
     assert frame[frame["runs"].map(len) == 0]["partial"].isna().all()
+
+
+def test_columns_that_the_request_leaves_out_are_hidden(store: Store) -> None:
+    """The mean of nine tasks is none of one task; a claim about it is told why it is absent."""
+    view = view_table(TABLES["3-shared-2"], glue_request("3-shared-2", tasks=("rte",)), store)
+    assert set(comparison_frame(view)["column"]) == {"RTE"}
+    whole = comparison_frame(view, hidden=True)
+    assert set(whole["column"]) > {"RTE", "Mean of 9"}
+    assert whole[whole["column"] == "Mean of 9"]["reason"].notna().all()
