@@ -2,88 +2,58 @@
 
 from __future__ import annotations
 
-import re
+import math
 
 from repro.audit.finding import Finding, Severity
-from repro.audit.means import Averaged, averages
-from repro.audit.numbers import Tables, at, number, reading, rows, slug
-from repro.papers.published import Cells
+from repro.audit.means import averaged, averages
+from repro.audit.numbers import Numbers, at, of_table, reading, slug
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
 from repro.spec.counts import adapter_parameters, layer_parameters
 
 PAPER = "houlsby"
 GLUE = ("CoLA", "SST", "MRPC", "STS-B", "QQP", "MNLIm", "MNLImm", "QNLI", "RTE")
-SCORE = "test accuracy %"
+MNLI = "MNLIm validation accuracy, "
 TASKS_GLUE, TASKS_FURTHER = 9, 17
 
 
-def check(tables: Tables) -> list[Finding]:
+def check(numbers: Numbers) -> list[Finding]:
     """Averages, totals of parameters, and what the text says of both."""
+    glue, more, text = (of_table(numbers, f"H19-{name}") for name in ("T1", "T2", "text"))
+    scores = more[more["metric"].str.startswith("test accuracy")]
+    of_tasks = averaged(scores, "Average", model="column")
     return [
-        *averages(PAPER, "Total of Table 1", "houlsby-total", glue_rows(tables["H19-T1"])),
-        *averages(PAPER, "Average of Table 2", "houlsby-average", further(tables["H19-T2"])),
-        *_totals(tables),
-        *_layers_share(tables["H19-T1"]),
-        *_abouts(tables["H19-text"]),
-        *_stated(tables),
+        *averages(PAPER, "Total of Table 1", "houlsby-total", averaged(glue, "Total", GLUE)),
+        *averages(PAPER, "Average of Table 2", "houlsby-average", of_tasks),
+        *_totals(glue, more),
+        *_layers_share(glue),
+        *_abouts(text),
+        *_stated(glue, more, text),
     ]
 
 
-def glue_rows(cells: Cells) -> list[Averaged]:
-    """Table 1: nine columns and the Total."""
-    return [
-        Averaged(row, total, parts)
-        for row in rows(cells)
-        if (total := at(cells, row, "Total", "mean"))
-        and len(parts := tuple(c for name in GLUE if (c := at(cells, row, name)))) == len(GLUE)
-    ]
-
-
-def further(cells: Cells) -> list[Averaged]:
-    """Table 2, whose rows are tasks: a column is a model."""
-    averaged = {
-        column: cell for (row, column, metric), cell in cells.items()
-        if row == "Average" and metric.startswith(SCORE)
-    }  # fmt: skip
-    return [
-        Averaged(
-            column,
-            cell,
-            tuple(
-                part
-                for (row, name, metric), part in cells.items()
-                if name == column and row != "Average" and metric.startswith("test accuracy")
-            ),
-        )
-        for column, cell in averaged.items()
-    ]
-
-
-def _totals(tables: Tables) -> list[Finding]:
+def _totals(glue: Numbers, more: Numbers) -> list[Finding]:
     """All tasks' models in encoders: one shared, plus each task's share."""
     found = []
-    glue, more = tables["H19-T1"], tables["H19-T2"]
     pairs = [
         (f"Table 1, {row}", at(glue, row, "Total num params"),
          at(glue, row, "Trained params / task"), TASKS_GLUE)
-        for row in rows(glue)
+        for row in glue["row"].unique()
     ]  # fmt: skip
-    columns = dict.fromkeys(column for row, column, _ in more if row == "Average")
     pairs += [
         (f"Table 2, {name}", at(more, "Total number of params", name),
          at(more, "Trained params/task", name), TASKS_FURTHER)
-        for name in columns
+        for name in more.loc[more["row"] == "Average", "column"].unique()
     ]  # fmt: skip
     for name, total, share, tasks in pairs:
-        if total is None or share is None or total.value is None or share.value is None:
+        if total is None or share is None:
             continue
-        whole = number(share) == 100
-        exact = tasks * number(share) / 100 + (0 if whole else 1)
+        whole = share.value == 100
+        exact = tasks * share.value / 100 + (0 if whole else 1)
         kind = reading(total, exact)
         if kind == "rounded":
             continue
-        text = f"{name}: {total.text} encoders are printed, and {tasks} tasks give {exact:.2f}."
-        said = f"{'' if whole else '1 + '}{tasks} x {share.text} = {exact:.3f}"
+        text = f"{name}: {total.printed} encoders are printed, and {tasks} tasks give {exact:.2f}."
+        said = f"{'' if whole else '1 + '}{tasks} x {share.printed} = {exact:.3f}"
         severity: Severity = "note" if kind in ("cut", "near") else "error"
         found.append(
             Finding(f"houlsby-total-{slug(name)}", PAPER, severity, text, said, total.source)
@@ -91,7 +61,7 @@ def _totals(tables: Tables) -> list[Finding]:
     return found
 
 
-def _layers_share(cells: Cells) -> list[Finding]:
+def _layers_share(cells: Numbers) -> list[Finding]:
     """The share that adapters of size 64 are of BERT-large: of the whole, or of its layers."""
     share = at(cells, "Adapters (64)", "Trained params / task")
     if share is None:
@@ -106,7 +76,7 @@ def _layers_share(cells: Cells) -> list[Finding]:
     return [
         Finding(
             "houlsby-share-of-layers", PAPER, "note" if fits else "error",
-            f"{share.text} for size 64 is "
+            f"{share.printed} for size 64 is "
             f"{'a share of the layers, ' if fits else ''}not of BERT-large with its embeddings.",
             f"{2 * large.layers} x (2 x 64 x {d} + 64 + {d}) = {added:,}: {exact:.2f} % of "
             f"{large.parameters:,}, {of_layers:.2f} % of {layers:,} in the layers", share.source,
@@ -114,26 +84,29 @@ def _layers_share(cells: Cells) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _abouts(cells: Cells) -> list[Finding]:
+def _abouts(cells: Numbers) -> list[Finding]:
     """Counts that the text gives roughly, "approx. 9M params" or "40k": right to one digit?"""
     base = KNOWN[BERT_BASE]
     d, layer = base.hidden_size, layer_parameters(base)
     size_64 = 2 * base.layers * adapter_parameters(64, d)
     norms = 2 * base.layers * 2 * d + 2 * d  # two a layer, and one of the embeddings
     counted = {
-        "top-layer": ("top layer only", layer, f"with the pooler {layer + d * d + d:,}"),
-        "size-64": ("adapters size 64 (approx", size_64, "24 modules"),
+        "top-layer": (
+            f"{MNLI}top layer only (approx. 9M params)",
+            layer,
+            f"with the pooler {layer + d * d + d:,}",
+        ),
+        "size-64": (f"{MNLI}adapters size 64 (approx. 2M params)", size_64, "24 modules"),
         "norms": ("layer-norm parameters, BERT_BASE", norms, "25 norms"),
     }
     found = []
     for name, (words, count, said) in counted.items():
-        cell = next((cell for cell in cells.values() if words in cell.row), None)
+        cell = at(cells, words)
         if cell is None:
             continue
-        named = re.search(r"approx\. (\d+)M", cell.row)  # the row is of a score, at such a size
-        printed = 1e6 * int(named[1]) if named else number(cell)
-        if printed != float(f"{count:.0e}"):
-            told = f"{named[1]}M" if named else cell.text
+        placed = not math.isnan(cell.x)  # the row is of a score, at such a size
+        if (cell.x if placed else cell.value) != float(f"{count:.0e}"):
+            told = f"{cell.x / 1e6:.0f}M" if placed else cell.printed
             text = f"{cell.row}: its modules have {count:,} parameters, not about {told}."
             arithmetic = f"{count:,}; {said}"
             found.append(
@@ -142,9 +115,8 @@ def _abouts(cells: Cells) -> list[Finding]:
     return found
 
 
-def _stated(tables: Tables) -> list[Finding]:
+def _stated(glue: Numbers, more: Numbers, text: Numbers) -> list[Finding]:
     """What the text says of numbers of the tables: each rounds to it, or is another."""
-    glue, more, text = (tables[f"H19-{name}"] for name in ("T1", "T2", "text"))
     score, share, size = "Total", "Trained params / task", "Trained params/task"
     full, best = at(glue, "BERT_LARGE", score, "mean"), at(glue, "Adapters (8-256)", score, "mean")
     tuned, adapted = (
@@ -166,15 +138,15 @@ def _stated(tables: Tables) -> list[Finding]:
     }  # fmt: skip
     found = []
     for name, (words, first, second) in statements.items():
-        cell = next((cell for cell in text.values() if cell.row == words), None)
+        cell = at(text, words)
         if cell is None or first is None:
             continue
-        exact = number(first) - (number(second) if second else 0)
+        exact = first.value - (second.value if second else 0)
         kind = reading(cell, exact)
         if kind == "rounded":
             continue
-        said = f"{first.text} - {second.text} = {exact:.1f}" if second else first.text
-        told = f"The text says {number(cell):g} ({cell.row}); the table gives {exact:.4g}."
+        said = f"{first.printed} - {second.printed} = {exact:.1f}" if second else first.printed
+        told = f"The text says {cell.value:g} ({cell.row}); the table gives {exact:.4g}."
         severity: Severity = "note" if kind == "cut" else "error"
         found.append(Finding(f"houlsby-text-{name}", PAPER, severity, told, said, cell.source))
     return found

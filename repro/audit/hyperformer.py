@@ -6,10 +6,9 @@ import statistics
 from collections.abc import Sequence
 
 from repro.audit.finding import Finding
-from repro.audit.means import Averaged, averages, mean_of, which_rule
-from repro.audit.numbers import Tables, at, number, reading, rows, unit
+from repro.audit.means import Averaged, averaged, averages, mean_of, which_rule
+from repro.audit.numbers import Cell, Numbers, at, cells_of, of_table, reading, unit
 from repro.audit.possible import item_counts
-from repro.papers.published import Cells, Published
 
 PAPER = "hyperformer"
 TASKS = 8
@@ -19,44 +18,26 @@ REDUCTION, EMBEDDING, PROJECTED, MIDDLE = 32, 64, 512, 128
 """Released configuration: bottleneck h / 32, embedding t = 64, z of HyperFormer 512, MLP 128."""
 
 
-def check(tables: Tables) -> list[Finding]:
+def check(numbers: Numbers) -> list[Finding]:
     """The average, parameter columns from module shapes, item counts, and table against table."""
-    cells = tables["HF21-T1"]
+    cells = of_table(numbers, "HF21-T1")
+    known = averaged(cells[~cells["column"].str.startswith("#")], "Avg")
     return [
-        *averages(PAPER, "Avg of Table 1", "hyperformer-average", averaged(cells)),
-        *_rule(cells),
+        *averages(PAPER, "Avg of Table 1", "hyperformer-average", known),
+        *_rule(known),
         *_shares(cells),
         *_totals(cells),
         *_items(cells),
-        *_ablation(cells, tables["HF21-T4"]),
+        *_ablation(cells, of_table(numbers, "HF21-T4")),
     ]
 
 
-def averaged(cells: Cells) -> list[Averaged]:
-    """Table 1: eleven numbers and Avg."""
-    return [
-        Averaged(row, average, _scores(cells, row))
-        for row in rows(cells)
-        if (average := at(cells, row, "Avg")) and _scores(cells, row)
-    ]
-
-
-def _scores(cells: Cells, row: str) -> tuple[Published, ...]:
-    """Without the average and the two columns of parameters."""
-    return tuple(
-        cell
-        for (name, column, _), cell in cells.items()
-        if name == row and column != "Avg" and not column.startswith("#")
-    )
-
-
-def _rule(cells: Cells) -> list[Finding]:
+def _rule(known: Sequence[Averaged]) -> list[Finding]:
     """Both metrics of a task count, or tasks count once: which of the two gives every row."""
-    known = averaged(cells)
     numbers = {one.row: one.mean for one in known}
     tasks = {one.row: _by_task(one.parts) for one in known}
     counts = which_rule(
-        {one.row: one.printed for one in known}, {"numbers": numbers, "tasks": tasks}
+        {one.row: one.average for one in known}, {"numbers": numbers, "tasks": tasks}
     )
     if not known or counts["tasks"] >= counts["numbers"]:
         return []
@@ -66,17 +47,17 @@ def _rule(cells: Cells) -> list[Finding]:
             "hyperformer-eleven-numbers", PAPER, "note",
             f"Avg is the mean of {len(one.parts)} printed numbers, not of {TASKS} tasks: both "
             "metrics of MRPC, QQP and STS-B count.",
-            f"{one.row}: {mean_of(one.parts)}, printed {one.printed.text}; over tasks "
+            f"{one.row}: {mean_of(one.parts)}, printed {one.average.printed}; over tasks "
             f"{tasks[one.row]:.2f}. So in {counts['numbers']} of {len(known)} rows, over tasks in "
-            f"{counts['tasks']}", one.printed.source,
+            f"{counts['tasks']}", one.average.source,
         )
     ]  # fmt: skip
 
 
-def _by_task(parts: Sequence[Published]) -> float:
+def _by_task(parts: Sequence[Cell]) -> float:
     of_task: dict[str, list[float]] = {}
     for part in parts:
-        of_task.setdefault(part.column, []).append(number(part))
+        of_task.setdefault(part.column, []).append(part.value)
     return statistics.fmean(statistics.fmean(values) for values in of_task.values())
 
 
@@ -118,7 +99,7 @@ KINDS = {
 """Row -> model, and by how many tasks its parameters are shared."""
 
 
-def _shares(cells: Cells) -> list[Finding]:
+def _shares(cells: Numbers) -> list[Finding]:
     """Trained parameters a task, in percent of T5."""
     found = []
     for size, (*_, whole, _) in SIZES.items():
@@ -130,7 +111,7 @@ def _shares(cells: Cells) -> list[Finding]:
             exact = 100 * count / tasks / whole
             if reading(cell, exact) == "rounded":
                 continue
-            text = f"{cell.row} trains {exact:.3f} % a task by its modules, printed {cell.text}."
+            text = f"{cell.row} trains {exact:.3f} % a task by its modules, printed {cell.printed}."
             said = f"{count:,} / {tasks} / {whole:,} = {exact:.3f} %"
             slug = f"hyperformer-share-{kind}-{size}".lower()
             found.append(Finding(slug, PAPER, "error", text, said, cell.source))
@@ -146,13 +127,13 @@ def _shares(cells: Cells) -> list[Finding]:
                     "The printed HyperFormer has a hypernetwork for every layer and place; the "
                     "released configuration shares them and is another model.",
                     f"own hypernetworks {counts[0]:,} = {paper:.2f} %, shared {counts[1]:,} = "
-                    f"{released:.2f} %, printed {cell.text}", cell.source,
+                    f"{released:.2f} %, printed {cell.printed}", cell.source,
                 )
             )  # fmt: skip
     return found
 
 
-def _totals(cells: Cells) -> list[Finding]:
+def _totals(cells: Numbers) -> list[Finding]:
     """All tasks' parameters in T5s; its own layer norms, which train, are not added."""
     short = []
     for size, (*_, whole, norms) in SIZES.items():
@@ -165,16 +146,16 @@ def _totals(cells: Cells) -> list[Finding]:
                 short.append((cell, exact))
     if not short:
         return []
-    said = "; ".join(f"{cell.row}: {exact:.3f}, printed {cell.text}" for cell, exact in short)
+    said = "; ".join(f"{cell.row}: {exact:.3f}, printed {cell.printed}" for cell, exact in short)
     text = "Printed totals of parameters are below what the modules give, rounded."
     return [Finding("hyperformer-totals-low", PAPER, "note", text, said, short[0][0].source)]
 
 
-def _items(cells: Cells) -> list[Finding]:
+def _items(cells: Numbers) -> list[Finding]:
     """How many items the accuracies of the halved development sets can be of."""
     found = []
     for task, whole in (("RTE", 277), ("MRPC", 408)):
-        column = [c for c in cells.values() if (c.column, c.metric) == (task, "accuracy")]
+        column = [c for c in cells_of(cells) if (c.column, c.metric) == (task, "accuracy")]
         half = range(whole // 2 - 1, whole // 2 + 2)
         fits = item_counts(column, range(50, whole + 1))
         if not column or whole in fits:
@@ -188,12 +169,12 @@ def _items(cells: Cells) -> list[Finding]:
     return found
 
 
-def _ablation(cells: Cells, ablation: Cells) -> list[Finding]:
+def _ablation(cells: Numbers, ablation: Numbers) -> list[Finding]:
     """The ablation's whole model is that of Table 1."""
     whole = at(ablation, "HYPERFORMER_SMALL", "GLUE")
     average = at(cells, "Multi-task / HYPERFORMER_SMALL", "Avg")
-    if whole is None or average is None or abs(number(whole) - number(average)) < unit(whole) / 2:
+    if whole is None or average is None or abs(whole.value - average.value) < unit(whole) / 2:
         return []
     text = "The whole model of the ablation scores another average than in Table 1."
-    said = f"{whole.text} against {average.text}"
+    said = f"{whole.printed} against {average.printed}"
     return [Finding("hyperformer-ablation-start", PAPER, "error", text, said, whole.source)]

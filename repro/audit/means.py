@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from repro.audit.finding import Finding
-from repro.audit.numbers import cut, number, reading, slug
-from repro.papers.published import Published
+from repro.audit.numbers import Cell, Numbers, cells_of, cut, reading, slug
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +15,13 @@ class Averaged:
     """One printed average and the printed numbers beside it."""
 
     row: str
-    printed: Published
-    parts: tuple[Published, ...]
+    average: Cell
+    parts: tuple[Cell, ...]
 
     @property
     def mean(self) -> float:
         """Of the parts, as printed."""
-        return statistics.fmean(map(number, self.parts))
+        return statistics.fmean(part.value for part in self.parts)
 
     @property
     def sum(self) -> str:
@@ -30,10 +29,31 @@ class Averaged:
         return mean_of(self.parts)
 
 
-def mean_of(parts: Sequence[Published]) -> str:
+def averaged(
+    cells: Numbers, average: str, parts: Collection[str] | None = None, model: str = "row"
+) -> list[Averaged]:
+    """Every model of a table that has its average printed, and all numbers that it is of.
+
+    Args:
+        cells: The table.
+        average: Name of the column with the averages.
+        parts: Names of the columns that they are of; None: all others.
+        model: "row", or "column" for a table whose columns are models.
+    """
+    found, across = [], "column" if model == "row" else "row"
+    for name, own in cells.groupby(model, sort=False):
+        printed, rest = own[own[across] == average], own[own[across] != average]
+        if parts is not None:
+            rest = rest[rest[across].isin(parts)]
+        if len(printed) and len(rest) >= len(parts or ("one",)):
+            found.append(Averaged(str(name), cells_of(printed)[0], tuple(cells_of(rest))))
+    return found
+
+
+def mean_of(parts: Sequence[Cell]) -> str:
     """(50 + 60 + 70) / 3 = 60.00."""
-    total = " + ".join(part.text for part in parts)
-    return f"({total}) / {len(parts)} = {statistics.fmean(map(number, parts)):.2f}"
+    total = " + ".join(part.printed for part in parts)
+    return f"({total}) / {len(parts)} = {statistics.fmean(part.value for part in parts):.2f}"
 
 
 def averages(paper: str, name: str, prefix: str, rows: Sequence[Averaged]) -> list[Finding]:
@@ -41,15 +61,15 @@ def averages(paper: str, name: str, prefix: str, rows: Sequence[Averaged]) -> li
     column is another quantity: one note. Else each that is off is an error, and one note tells
     the rule, where it is not rounding. Ids begin with `prefix`.
     """
-    found = {row.row: reading(row.printed, row.mean) for row in rows}
+    found = {row.row: reading(row.average, row.mean) for row in rows}
     if rows and all(kind == "off" for kind in found.values()):
-        said = "; ".join(f"{row.row}: {row.printed.text}, not {row.sum}" for row in rows)
+        said = "; ".join(f"{row.row}: {row.average.printed}, not {row.sum}" for row in rows)
         text = f"{name} is not the mean of the printed columns: do not recompute it from them."
-        return [Finding(f"{prefix}-no-mean", paper, "note", text, said, rows[0].printed.source)]
+        return [Finding(f"{prefix}-no-mean", paper, "note", text, said, rows[0].average.source)]
     odd = [_off(paper, name, prefix, row, rows) for row in rows if found[row.row] == "off"]
     short = [row for row in rows if found[row.row] in ("cut", "near")]
     if short:
-        source = short[0].printed.source
+        source = short[0].average.source
         text, said = _rule(name, rows, short)
         odd.append(Finding(f"{prefix}-unrounded", paper, "note", text, said, source))
     return odd
@@ -57,23 +77,23 @@ def averages(paper: str, name: str, prefix: str, rows: Sequence[Averaged]) -> li
 
 def _off(paper: str, name: str, prefix: str, row: Averaged, rows: Sequence[Averaged]) -> Finding:
     """One average that its columns do not give; and its place among the rows, where it moves."""
-    place = 1 + sum(number(other.printed) > number(row.printed) for other in rows)
+    place = 1 + sum(other.average.value > row.average.value for other in rows)
     due = 1 + sum(other.mean > row.mean for other in rows)
     moved = f"; place {place} of {len(rows)} as printed, {due} by the columns"
     return Finding(
         f"{prefix}-{slug(row.row)}", paper, "error",
-        f"{name} of {row.row} is printed as {row.printed.text}, and its columns give "
+        f"{name} of {row.row} is printed as {row.average.printed}, and its columns give "
         f"{row.mean:.2f}.",
-        row.sum + (moved if place != due else ""), row.printed.source,
+        row.sum + (moved if place != due else ""), row.average.source,
     )  # fmt: skip
 
 
 def _rule(name: str, rows: Sequence[Averaged], short: Sequence[Averaged]) -> tuple[str, str]:
     """The sentence and the arithmetic of averages that are not rounded."""
-    rounds = sum(reading(row.printed, row.mean) == "rounded" for row in rows)
-    cuts = sum(cut(row.printed, row.mean) for row in rows)
+    rounds = sum(reading(row.average, row.mean) == "rounded" for row in rows)
+    cuts = sum(cut(row.average, row.mean) for row in rows)
     names = ", ".join(row.row for row in short)
-    if all(cut(row.printed, row.mean) for row in short) and cuts >= rounds:
+    if all(cut(row.average, row.mean) for row in short) and cuts >= rounds:
         how = "cut, not rounded"
     else:
         how = "formed before these were rounded"
@@ -81,12 +101,12 @@ def _rule(name: str, rows: Sequence[Averaged], short: Sequence[Averaged]) -> tup
         f"{name} is the mean of the columns, {how}: rounding gives {rounds} of {len(rows)} rows, "
         f"cutting {cuts}; not rounded: {names}."
     )
-    said = "; ".join(f"{row.row}: {row.mean:.3f}, printed {row.printed.text}" for row in short)
+    said = "; ".join(f"{row.row}: {row.mean:.3f}, printed {row.average.printed}" for row in short)
     return text, said
 
 
 def which_rule(
-    rows: Mapping[str, Published], rules: Mapping[str, Mapping[str, float]]
+    rows: Mapping[str, Cell], rules: Mapping[str, Mapping[str, float]]
 ) -> dict[str, int]:
     """Rule -> how many rows' printed number it gives, rounded. `rules`: rule -> row -> value."""
     return {

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from repro.audit.numbers import number, unit
-from repro.papers.published import Published
+from repro.audit.numbers import Cell, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +14,9 @@ class Mixed:
     """`whole` should be p x `first` + (1 - p) x `second`, for one share p of the rows."""
 
     name: str
-    whole: Published
-    first: Published
-    second: Published
+    whole: Cell
+    first: Cell
+    second: Cell
 
 
 def shares(mixed: Mixed) -> tuple[float, float]:
@@ -25,12 +24,12 @@ def shares(mixed: Mixed) -> tuple[float, float]:
     found = []
     for signs in product((-0.5, 0.5), repeat=3):
         whole, first, second = (
-            number(cell) + sign * unit(cell)
+            cell.value + sign * unit(cell)
             for cell, sign in zip((mixed.whole, mixed.first, mixed.second), signs, strict=True)
         )
         if first != second:
             found.append((whole - second) / (first - second))
-    spans = number(mixed.first) - number(mixed.second)
+    spans = mixed.first.value - mixed.second.value
     wide = abs(spans) <= (unit(mixed.first) + unit(mixed.second)) / 2
     return (0.0, 1.0) if wide or not found else (min(found), max(found))
 

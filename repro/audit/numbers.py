@@ -3,38 +3,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from repro.papers.published import Cells, Published, load_published, table_names
+if TYPE_CHECKING:
+    import pandas
 
-Tables = Mapping[str, Cells]
-"""Name of a CSV -> its cells."""
+Numbers: TypeAlias = "pandas.DataFrame"
+"""Rows of the frame of published numbers that have a value."""
 SLACK = 1e-9
 """What binary fractions may add."""
 
 
-def load(paper: str) -> dict[str, Cells]:
-    """Every CSV of a paper, by name."""
-    return {name: load_published(paper, name) for name in table_names(paper)}
+class Cell(NamedTuple):
+    """One row of the frame of published numbers; `sd` and `x` are NaN where there is none."""
+
+    row: str
+    column: str
+    metric: str
+    value: float
+    sd: float
+    n: int
+    decimals: int
+    printed: str
+    source: str
+    x: float
 
 
-def number(cell: Published) -> float:
-    """The value of a cell that is known to be a number."""
-    assert cell.value is not None, cell
-    return cell.value
+def load() -> Numbers:
+    """All printed numbers; without what is printed in words."""
+    from repro.comparison.published import published_frame
+
+    frame = published_frame().dropna(subset="value")
+    frame = frame.fillna({"column": "", "metric": "", "n": 0})
+    return frame[["paper", "table", *Cell._fields]]
 
 
-def unit(cell: Published) -> float:
+def of_table(numbers: Numbers, name: str) -> Numbers:
+    """The numbers of one CSV file."""
+    return numbers[numbers["table"] == name]
+
+
+def cells_of(numbers: Numbers) -> list[Cell]:
+    """Every number, in order."""
+    columns = (numbers[name].tolist() for name in Cell._fields)
+    return list(map(Cell._make, zip(*columns, strict=True)))
+
+
+def at(numbers: Numbers, row: str, column: str | None = None, metric: str = "") -> Cell | None:
+    """The first number of this row, and of this column, whose metric begins so."""
+    chosen = (numbers["row"] == row) & numbers["metric"].str.startswith(metric)
+    if column is not None:
+        chosen &= numbers["column"] == column
+    return next(iter(cells_of(numbers[chosen])), None)
+
+
+def unit(cell: Cell) -> float:
     """One step of the last printed digit."""
     return 10.0**-cell.decimals
 
 
-def reading(cell: Published, exact: float) -> Literal["rounded", "cut", "near", "off"]:
+def reading(cell: Cell, exact: float) -> Literal["rounded", "cut", "near", "off"]:
     """How a printed number follows from an exact one: rounded; cut; near, by less than one and a
     half steps, as where it was formed before its parts were rounded; or not at all.
     """
-    step, gap = unit(cell), exact - number(cell)
+    step, gap = unit(cell), exact - cell.value
     if abs(gap) <= step / 2 + SLACK:
         return "rounded"
     if cut(cell, exact):
@@ -42,23 +74,10 @@ def reading(cell: Published, exact: float) -> Literal["rounded", "cut", "near", 
     return "near" if abs(gap) < 1.5 * step + SLACK else "off"
 
 
-def cut(cell: Published, exact: float) -> bool:
+def cut(cell: Cell, exact: float) -> bool:
     """Whether dropping the further digits of an exact number gives the printed one."""
-    gap = math.copysign(1, exact) * (exact - number(cell))
+    gap = math.copysign(1, exact) * (exact - cell.value)
     return -SLACK <= gap < unit(cell) - SLACK
-
-
-def at(cells: Cells, row: str, column: str, metric: str = "") -> Published | None:
-    """The cell of this row and column whose metric begins so."""
-    for (known_row, known_column, known_metric), cell in cells.items():
-        if (known_row, known_column) == (row, column) and known_metric.startswith(metric):
-            return cell
-    return None
-
-
-def rows(cells: Cells) -> list[str]:
-    """Rows in their order, each once."""
-    return list(dict.fromkeys(row for row, _, _ in cells))
 
 
 def slug(text: str) -> str:

@@ -6,8 +6,7 @@ from typing import Literal
 
 from repro.audit.finding import Finding
 from repro.audit.mixture import Mixed, common_share
-from repro.audit.numbers import SLACK, Tables, at, number, reading, rows, slug, unit
-from repro.papers.published import Cells
+from repro.audit.numbers import SLACK, Numbers, at, cells_of, of_table, reading, slug, unit
 from repro.spec.backbones import BERT_BASE, KNOWN
 from repro.spec.counts import stack_parameters
 from repro.spec.types import PipelinedCells
@@ -27,31 +26,30 @@ BOTTLENECK, LENGTH = 200, 384
 """Width of a cell and positions of a window in the released notebook."""
 
 
-def check(tables: Tables) -> list[Finding]:
+def check(numbers: Numbers) -> list[Finding]:
     """The mixture of ALL, what no answer scores, F1 and EM, parameters."""
-    found = mixtures(tables)
+    scores = numbers[numbers["table"].isin(TABLES)]
+    text, found = of_table(numbers, "RA-text"), mixtures(scores)
     low, high, misfits = common_share(found)
     return [
         *_evaluated(found, low, high, len(misfits)),
         *[_misfit(mixed, (low + high) / 2) for mixed in misfits],
         *_null(found, (low + high) / 2),
-        *_order(tables),
-        *_share(tables["RA-text"]),
-        *_counts(tables["RA-text"]),
+        *_order(scores),
+        *_share(text),
+        *_counts(text),
     ]
 
 
-def mixtures(tables: Tables) -> list[Mixed]:
+def mixtures(scores: Numbers) -> list[Mixed]:
     """ALL = p NoAns + (1 - p) HasAns, for exact match and F1 of every row."""
-    return [
-        Mixed(f"{table}, {row}, {metric}", whole, no, has)
-        for table in TABLES
-        for row in rows(tables[table])
-        for metric in ("EM", "F1")
-        if (whole := at(tables[table], row, "ALL", metric))
-        and (no := at(tables[table], row, "NoAns", metric))
-        and (has := at(tables[table], row, "HasAns", metric))
-    ]
+    found = []
+    metric = scores["metric"].str.slice(0, 2)  # EM or F1
+    for names, own in scores.groupby(["table", "row", metric], sort=False):
+        of = {cell.column: cell for cell in cells_of(own)}
+        if {"ALL", "NoAns", "HasAns"} <= set(of):
+            found.append(Mixed(", ".join(names), of["ALL"], of["NoAns"], of["HasAns"]))
+    return found
 
 
 def _evaluated(found: list[Mixed], low: float, high: float, misfits: int) -> list[Finding]:
@@ -75,13 +73,13 @@ def _evaluated(found: list[Mixed], low: float, high: float, misfits: int) -> lis
 
 def _misfit(mixed: Mixed, p: float) -> Finding:
     """A score that the common share does not give, and what HasAns would have to be."""
-    expected = p * number(mixed.first) + (1 - p) * number(mixed.second)
-    needed = (number(mixed.whole) - p * number(mixed.first)) / (1 - p)
+    expected = p * mixed.first.value + (1 - p) * mixed.second.value
+    needed = (mixed.whole.value - p * mixed.first.value) / (1 - p)
     return Finding(
         f"resadapters-mix-{slug(mixed.name)}", PAPER, "error",
         f"{mixed.name}: ALL, NoAns and HasAns do not fit each other.",
-        f"{p:.4f} x {mixed.first.text} + {1 - p:.4f} x {mixed.second.text} = {expected:.2f}, "
-        f"printed {mixed.whole.text}; HasAns would have to be {needed:.1f}", mixed.whole.source,
+        f"{p:.4f} x {mixed.first.printed} + {1 - p:.4f} x {mixed.second.printed} = {expected:.2f}, "
+        f"printed {mixed.whole.printed}; HasAns would have to be {needed:.1f}", mixed.whole.source,
     )  # fmt: skip
 
 
@@ -90,11 +88,11 @@ def _null(found: list[Mixed], p: float) -> list[Finding]:
     below, said = 0, []
     for table in TABLES:
         scores = [mixed.whole for mixed in found if mixed.name.startswith(table)]
-        lower = [cell for cell in scores if number(cell) + unit(cell) / 2 < 100 * p]
+        lower = [cell for cell in scores if cell.value + unit(cell) / 2 < 100 * p]
         below += len(lower)
-        highest = max((cell for cell in lower), key=number, default=None)
+        highest = max(lower, key=lambda cell: cell.value, default=None)
         if highest is not None:
-            said.append(f"{table}: {len(lower)} of {len(scores)}, at most {highest.text}")
+            said.append(f"{table}: {len(lower)} of {len(scores)}, at most {highest.printed}")
     if not below:
         return []
     text = (
@@ -107,73 +105,67 @@ def _null(found: list[Mixed], p: float) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _order(tables: Tables) -> list[Finding]:
-    """F1 is never below exact match, and equals it where there is no answer to overlap with."""
-    findings = []
-    for table in TABLES:
-        for row, group in ((r, g) for r in rows(tables[table]) for g in ("ALL", "NoAns", "HasAns")):
-            em, f1 = (at(tables[table], row, group, metric) for metric in ("EM", "F1"))
-            if em is None or f1 is None:
-                continue
-            said, name = f"EM {em.text}, F1 {f1.text}", slug(f"{table} {row} {group}")
-            if number(f1) < number(em):
-                text = f"{table}, {row}, {group}: F1 is below exact match, which it contains."
-                findings.append(
-                    Finding(f"resadapters-f1-{name}", PAPER, "error", text, said, f1.source)
-                )
-            elif group == "NoAns" and number(f1) != number(em):
-                text = f"{table}, {row}: without an answer F1 and exact match are the same."
-                findings.append(
-                    Finding(f"resadapters-noans-{name}", PAPER, "error", text, said, f1.source)
-                )
-    return findings + _bounds(tables)
+def _order(scores: Numbers) -> list[Finding]:
+    """F1 is never below exact match, and equals it where there is no answer to overlap with; both
+    are percentages.
+    """
+    found = []
+
+    def add(kind: str, place: str, says: str, arithmetic: str, source: str) -> None:
+        name = f"resadapters-{kind}-{slug(place)}"
+        found.append(Finding(name, PAPER, "error", says, arithmetic, source))
+
+    for (table, row, group), own in scores.groupby(["table", "row", "column"], sort=False):
+        place, of = f"{table} {row} {group}", {cell.metric[:2]: cell for cell in cells_of(own)}
+        for metric, cell in of.items():
+            if not 0 <= cell.value <= 100:
+                says = f"{table}, {row}, {group}: no percentage."
+                add("bounds", f"{place} {metric}", says, cell.printed, cell.source)
+        if set(of) != {"EM", "F1"}:
+            continue
+        em, f1 = of["EM"], of["F1"]
+        said = f"EM {em.printed}, F1 {f1.printed}"
+        if f1.value < em.value:
+            says = f"{table}, {row}, {group}: F1 is below exact match, which it contains."
+            add("f1", place, says, said, f1.source)
+        elif group == "NoAns" and f1.value != em.value:
+            says = f"{table}, {row}: without an answer F1 and exact match are the same."
+            add("noans", place, says, said, f1.source)
+    return found
 
 
-def _bounds(tables: Tables) -> list[Finding]:
-    return [
-        Finding(
-            f"resadapters-bounds-{slug(f'{table} {cell.row} {cell.column} {cell.metric[:2]}')}",
-            PAPER, "error", f"{table}, {cell.row}, {cell.column}: no percentage.", cell.text,
-            cell.source,
-        )
-        for table in TABLES
-        for cell in tables[table].values()
-        if not 0 <= number(cell) <= 100
-    ]  # fmt: skip
-
-
-def _share(text: Cells) -> list[Finding]:
+def _share(text: Numbers) -> list[Finding]:
     """The share of BERT's parameters that the text prints, from the two counts beside it."""
-    ours, bert = at(text, COUNTS["attention"], ""), at(text, BERT, "")
-    share = at(text, "adapter share of BERT parameters", "")
+    ours, bert = at(text, COUNTS["attention"]), at(text, BERT)
+    share = at(text, "adapter share of BERT parameters")
     if ours is None or bert is None or share is None:
         return []
-    exact = 100 * number(ours) / number(bert)
+    exact = 100 * ours.value / bert.value
     if reading(share, exact) == "rounded":
         return []
     return [
         Finding(
             "resadapters-parameter-share", PAPER, "doubt",
-            f"{share.text} of BERT's parameters is {exact:.1f} % by the counts in the text.",
-            f"{number(ours):,.0f} / {number(bert):,.0f} = {exact:.2f} %", share.source,
+            f"{share.printed} of BERT's parameters is {exact:.1f} % by the counts in the text.",
+            f"{ours.value:,.0f} / {bert.value:,.0f} = {exact:.2f} %", share.source,
         )
     ]  # fmt: skip
 
 
-def _counts(text: Cells) -> list[Finding]:
+def _counts(text: Numbers) -> list[Finding]:
     """Both counts of the text, in whole millions, against one or two stacks of released cells."""
-    printed = {kind: cell for kind, name in COUNTS.items() if (cell := at(text, name, ""))}
+    printed = {kind: cell for kind, name in COUNTS.items() if (cell := at(text, name))}
     counted = {kind: _stack(kind) for kind in printed}
     for stacks in (1, 2):
         fits = [
-            number(cell) // 1e6
+            cell.value // 1e6
             in (stacks * counted[kind] // 1e6, round(stacks * counted[kind] / 1e6))
             for kind, cell in printed.items()
         ]
         if all(fits):
             return []
     said = "; ".join(
-        f"{kind}: one stack {counted[kind]:,}, two {2 * counted[kind]:,}, printed {cell.text}"
+        f"{kind}: one stack {counted[kind]:,}, two {2 * counted[kind]:,}, printed {cell.printed}"
         for kind, cell in printed.items()
     )
     words = (

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 
 from repro.audit.finding import Finding
-from repro.audit.means import Averaged, averages
-from repro.audit.numbers import Tables, at, number, rows
-from repro.papers.published import Cells
+from repro.audit.means import averaged, averages
+from repro.audit.numbers import Numbers, cells_of, of_table
+from repro.papers.three_shared.figures import SPANS
 from repro.spec.backbones import BERT_BASE, KNOWN
 from repro.spec.counts import adapter_parameters
 
@@ -20,51 +19,26 @@ FEW = 2
 """Tasks that should not carry a gain on average."""
 
 
-def check(tables: Tables) -> list[Finding]:
+def check(numbers: Numbers) -> list[Finding]:
     """Averages, parameter counts, and the grid of ablated layers."""
+    one, two, three, grid = (of_table(numbers, f"SR20-{name}") for name in ("T1", "T2", "T3", "F8"))
+    of_tasks = averaged(three, "Average", model="column")
     return [
-        *averages(PAPER, "Total of Table 2", "three-shared-total", glue_rows(tables["SR20-T2"])),
-        *averages(PAPER, "Average of Table 3", "three-shared-average", further(tables["SR20-T3"])),
-        *_gain(tables["SR20-T3"]),
-        *_counts(tables["SR20-T1"]),
-        *_grid(tables["SR20-F8"]),
+        *averages(PAPER, "Total of Table 2", "three-shared-total", averaged(two, "Total", GLUE)),
+        *averages(PAPER, "Average of Table 3", "three-shared-average", of_tasks),
+        *_gain(three),
+        *_counts(one),
+        *_grid(grid),
     ]
 
 
-def glue_rows(cells: Cells) -> list[Averaged]:
-    """Table 2: nine columns and the Total."""
-    return [
-        Averaged(row, total, parts)
-        for row in rows(cells)
-        if (total := at(cells, row, "Total"))
-        and len(parts := tuple(c for name in GLUE if (c := at(cells, row, name)))) == len(GLUE)
-    ]
-
-
-def further(cells: Cells) -> list[Averaged]:
-    """Table 3, whose rows are tasks."""
-    columns = dict.fromkeys(column for _, column, _ in cells)
-    return [
-        Averaged(
-            column,
-            average,
-            tuple(c for (row, n, _), c in cells.items() if n == column and row != "Average"),
-        )
-        for column in columns
-        if (average := at(cells, "Average", column))
-    ]
-
-
-def _gain(cells: Cells) -> list[Finding]:
+def _gain(cells: Numbers) -> list[Finding]:
     """Table 3: how many of its tasks the gain over fine-tuning rests on."""
-    tuned, ours = "BERT-base (full fine-tuning)", "Ours (not shared)"
-    gains = {
-        row: number(b) - number(a)
-        for row in rows(cells)
-        if row != "Average" and (a := at(cells, row, tuned)) and (b := at(cells, row, ours))
-    }
+    wide = cells[cells["row"] != "Average"].pivot(index="row", columns="column", values="value")
+    gain = (wide["Ours (not shared)"] - wide["BERT-base (full fine-tuning)"]).dropna()
+    gains = gain.sort_values(ascending=False, kind="stable").to_dict()
     total, carried = math.fsum(gains.values()), []
-    for row in sorted(gains, key=lambda row: -gains[row]):
+    for row in gains:
         if total <= 0:
             break
         carried.append(row)
@@ -80,12 +54,12 @@ def _gain(cells: Cells) -> list[Finding]:
             "together the adapters are not ahead.",
             f"({math.fsum(gains.values()):+.1f}) / {len(gains)} = "
             f"{statistics.fmean(gains.values()):+.2f} on average; {said}; the other {rest}: "
-            f"({total:+.1f}) / {rest} = {total / rest:+.2f}", next(iter(cells.values())).source,
+            f"({total:+.1f}) / {rest} = {total / rest:+.2f}", cells["source"].iloc[0],
         )
     ]  # fmt: skip
 
 
-def _counts(cells: Cells) -> list[Finding]:
+def _counts(cells: Numbers) -> list[Finding]:
     """Table 1's parameters, from the shapes of the modules."""
     base = KNOWN[BERT_BASE]
     d, adapter = base.hidden_size, adapter_parameters(SIZE, base.hidden_size)
@@ -99,24 +73,22 @@ def _counts(cells: Cells) -> list[Finding]:
         "Ours (3-shared)": (base.layers // 3 * adapter, f"4 x {adapter:,}"),
     }
     found = []
-    for cell in cells.values():
-        if cell.row not in expected or cell.metric != "parameters" or cell.value is None:
+    for cell in cells_of(cells):
+        if cell.row not in expected or cell.metric != "parameters":
             continue
         count, said = expected[cell.row]
-        if number(cell) != count:
-            text = f"{cell.row} is printed with {cell.text} parameters; its modules have {count:,}."
+        if cell.value != count:
+            text = (
+                f"{cell.row} is printed with {cell.printed} parameters; its modules have {count:,}."
+            )
             slug = f"three-shared-count-{cell.row.split()[-1].strip('()').lower()}"
             found.append(Finding(slug, PAPER, "error", text, said, cell.source))
     return found
 
 
-def _grid(cells: Cells) -> list[Finding]:
+def _grid(cells: Numbers) -> list[Finding]:
     """Figure 8: what loses more, a span of layers or one that lies within it."""
-    drops = {}
-    for cell in cells.values():
-        spans = re.findall(r"ablated layer (\d+)", f"{cell.row} {cell.column}")
-        if len(spans) == 2 and cell.value is not None:
-            drops[int(spans[0]), int(spans[1])] = number(cell)
+    drops = {SPANS[cell.row, cell.column]: cell.value for cell in cells_of(cells) if cell.column}
     if not drops:
         return []
     widest = max(drops, key=lambda span: span[1] - span[0])
@@ -124,7 +96,7 @@ def _grid(cells: Cells) -> list[Finding]:
     worst = max(inner, key=lambda span: inner[span])
     if drops[widest] >= inner[worst]:
         return []
-    source = next(iter(cells.values())).source
+    source = cells["source"].iloc[0]
     return [
         Finding(
             "three-shared-all-layers", PAPER, "doubt",

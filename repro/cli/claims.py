@@ -13,10 +13,10 @@ import typer
 
 from repro.cli import options as o
 from repro.cli import requests
+from repro.comparison.claims import JudgedClaim, JudgedStatement, judge_all
 from repro.errors import ReproError
 from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS, find_paper
-from repro.report.claims import JudgedClaim, JudgedStatement, judge_all
 from repro.report.render import json_text
 from repro.words import counted
 

@@ -26,6 +26,7 @@ COLUMNS: Columns = {
                       "two requests never share it"),
     "scale": Column("string", "`smoke`, `reduced` or `paper`"),
     "backbone": Column("string", "the pretrained model of the reproduced runs"),
+    "depth": Column("Int64", "how many layers that model has"),
     "seeds": Column("Int64", "runs asked for in each row"),
     "settings": Column("string", "what else was asked for, as JSON; missing where nothing was"),
     "section": Column("string", "the part of the table that the row is in", "section"),
@@ -66,6 +67,8 @@ COLUMNS: Columns = {
                          "model and data are others, but for counts that are the same everywhere",
                          "cells.difference"),
     **JUDGED,
+    "differs": Column("string", "why the runs, or the models, are not those of the printed number; "
+                      "missing where they are"),
     "trained_parameters": Column("Int64", "of the first column's model; missing for a reference, a "
                                  "sweep, and where nothing is trained", "parameters.trained"),
     "total_parameters": Column("Int64", "the same, trained and frozen ones together",
@@ -107,6 +110,7 @@ def comparison_frame(
         "request": hashlib.sha256(canonical_json(document).encode()).hexdigest()[:12],
         "scale": request.scale,
         "backbone": lead.backbone.name,
+        "depth": lead.backbone.layers,
         "seeds": request.seeds,
         "settings": canonical_json(settings) if settings else None,
         "spread": matrix.artefact.spread,
@@ -156,6 +160,7 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
         "words": cell.text,
         "verdict": cell.verdict,
         "reason": cell.reason or None,
+        "differs": cell.differs or None,
         "chosen": cell.chosen,
         "wanted": cell.wanted,
         "complete": cell.complete,

@@ -17,7 +17,7 @@ DTYPES = {
     "artefact": "string", "paper": "string", "table": "string", "row": "string",
     "column": "string", "metric": "string", "kind": "category", "value": "float64",
     "sd": "float64", "n": "Int64", "decimals": "Int64", "printed": "string", "bound": "string",
-    "words": "string", "note": "string", "source": "string",
+    "words": "string", "note": "string", "source": "string", "x": "float64",
 }  # fmt: skip
 DRAWN = {
     "SR20-F8": "ablation-heatmap",
@@ -45,7 +45,7 @@ def published_frame(artefact: str | None = None) -> pandas.DataFrame:
         - `paper`: the folder of `repro.papers`. `table`: the name of the CSV file.
         - `words`: what is printed in place of one number, for kinds `words` and `list`.
 
-        `value` and `sd` are float64, `n` and `decimals` Int64, `kind` is a category, all others are
+        `value`, `sd` and `x` are float64, `n` and `decimals` Int64, `kind` is a category, the rest
         strings; what is absent is missing (NaN or <NA>), never "".
 
     Raises:

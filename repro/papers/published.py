@@ -15,6 +15,8 @@ a `list` its numbers, separated by commas; for `words` the words |
 | bound | `about`, `above` or `within`, if the value is not exact |
 | note | a remark |
 | source | who printed it |
+| x | only in files with points of a figure: where the point is on the horizontal axis, as the \
+paper states it (a number, its decimal logarithm or a share; `row` or `column` says which) |
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ COLUMNS = [
     "table", "row", "column", "metric", "kind", "value", "sd", "n", "decimals", "printed", "bound",
     "note", "source",
 ]  # fmt: skip
+OF_POINTS = [*COLUMNS, "x"]
+"""The header of a file with points of a figure."""
 KINDS = ("score", "count", "share", "ratio", "number", "list", "words")
 BOUNDS = ("", "about", "above", "within")
 
@@ -51,6 +55,7 @@ class Published:
     decimals: int = 0
     bound: str = ""
     note: str = ""
+    x: float | None = None
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -87,13 +92,13 @@ def table_names(paper: str) -> list[str]:
 def parse_published(text: str, table: str, name: str) -> Cells:
     """The cells of one CSV file's text; see `load_published`."""
     reader = csv.DictReader(text.splitlines())
-    if reader.fieldnames != COLUMNS:
+    if reader.fieldnames not in (COLUMNS, OF_POINTS):
         raise ReproError(f"{name}: the header is {reader.fieldnames}, expected {COLUMNS}.")
     cells: Cells = {}
     for record in reader:
         where = f"{name}, line {reader.line_num}"
         if None in record or None in record.values():
-            raise ReproError(f"{where}: expected {len(COLUMNS)} values.")
+            raise ReproError(f"{where}: expected {len(reader.fieldnames)} values.")
         if record["table"] != table or not record["source"] or not record["row"]:
             raise ReproError(f"{where}: needs table '{table}', a row name and a source.")
         cell = _cell(record, where)
@@ -106,7 +111,7 @@ def parse_published(text: str, table: str, name: str) -> Cells:
 
 def _cell(record: dict[str, str], where: str) -> Published:
     """A typed row. A mistyped score must not become a cell without a number, a seeming gap."""
-    value, sd = (_number(record[name], where) for name in ("value", "sd"))
+    value, sd, x = (_number(record.get(name, ""), where) for name in ("value", "sd", "x"))
     kind, bound, text = record["kind"], record["bound"], record["printed"] or record["value"]
     for name, given, known in (("kind", kind, KINDS), ("bound", bound, BOUNDS)):
         if given not in known:
@@ -135,6 +140,7 @@ def _cell(record: dict[str, str], where: str) -> Published:
         decimals=decimals or 0,
         bound=bound,
         note=record["note"],
+        x=x,
     )
 
 

@@ -54,7 +54,7 @@ from repro.store.store import Store
 from repro.words import counted
 
 if TYPE_CHECKING:
-    from repro.report.claims import JudgedClaim
+    from repro.comparison.claims import JudgedClaim
 
 MOST_NAMED = 6
 """Claims of one kind, or cells, that the first page names."""

@@ -29,7 +29,7 @@ from repro.words import counted
 
 if TYPE_CHECKING:
     from repro.audit.finding import Finding
-    from repro.report.claims import JudgedClaim
+    from repro.comparison.claims import JudgedClaim
 
 View = TableView | FigureView
 OFF = ("LOWER", "HIGHER", "DIFFERS")
@@ -81,7 +81,7 @@ class Summary:
 def summarise(views: Sequence[View], store: Store) -> Summary:
     """Judges the claims, audits the printed numbers."""
     from repro.audit.run import findings as audit  # neither is needed for the page of one table
-    from repro.report.claims import judge_all
+    from repro.comparison.claims import judge_all
 
     return Summary(tuple(views), tuple(judge_all(store)), tuple(audit()), cache(store.read))
 

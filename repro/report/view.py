@@ -32,19 +32,26 @@ if TYPE_CHECKING:
 class TableView:
     """A whole table at one scale, as it is shown. `lead` is its first run, for what all share.
 
-    `frame` has the cells that are asked for, see `repro.comparison.comparison`.
+    `whole` has all cells, those of columns that the request leaves out included, as
+    `repro.comparison.comparison` describes them.
     """
 
     table: Table
     matrix: Matrix[Table]
     rows: tuple[RowView, ...]
     lead: RunSpec
-    frame: pandas.DataFrame = field(repr=False, compare=False)
+    whole: pandas.DataFrame = field(repr=False, compare=False)
 
     @property
     def request(self) -> Request:
         """What was asked for."""
         return self.matrix.request
+
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """The cells that are asked for."""
+        shown = {column.name for column in self.table.shown(self.request)}
+        return self.whole[self.whole["column"].isin(shown)].reset_index(drop=True)
 
     @cached_property
     def statistics(self) -> list[str]:
@@ -101,8 +108,7 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
         replace(row, cells=tuple(_judged(cell, next(verdicts)) for cell in row.cells))
         for row in rows.values()
     ]
-    shown = frame["column"].isin([column.name for column in table.shown(request)])
-    return TableView(table, matrix, tuple(views), lead, frame[shown].reset_index(drop=True))
+    return TableView(table, matrix, tuple(views), lead, frame)
 
 
 def _judged(cell: Cell, line: Mapping[str, Any]) -> Cell:

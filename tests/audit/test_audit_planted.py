@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Iterable
+from typing import Any
 
+import pandas
 import pytest
 
 from repro.audit import resadapters
-from repro.audit.copies import Series, copies
+from repro.audit.copies import copies
 from repro.audit.means import Averaged, averages
 from repro.audit.mixture import Mixed, common_share, shares
-from repro.audit.numbers import load, reading
+from repro.audit.numbers import Cell, Numbers, load, reading
 from repro.audit.possible import (
     deviation_of_items,
     item_counts,
@@ -19,17 +22,25 @@ from repro.audit.possible import (
     share_of_constant,
 )
 from repro.audit.run import computed
-from repro.papers.names import PAPERS
-from repro.papers.published import COLUMNS, Cells, Published, parse_published
 
-Papers = dict[str, dict[str, Cells]]
-KNOWN = {found.id for found in computed({name: load(name) for name in PAPERS})}
+NUMBERS = load()
+CHANGED = ["printed", "value", "decimals"]
+KNOWN = {found.id for found in computed(NUMBERS)}
 
 
-def printed(text: str, row: str = "a row", column: str = "a column") -> Published:
-    number = float(text.rstrip("x%"))
-    digits = decimals(text)
-    return Published(row, column, "accuracy", number, text, None, None, "a source", decimals=digits)
+def printed(
+    text: str,
+    row: str = "a row",
+    column: str = "a column",
+    metric: str = "accuracy",
+    sd: float = math.nan,
+) -> Cell:
+    number, digits = float(text.rstrip("x%")), decimals(text)
+    return Cell(row, column, metric, number, sd, 0, digits, text, "a source", math.nan)
+
+
+def frame(paper: str, table: str, cells: Iterable[Cell]) -> Numbers:
+    return pandas.DataFrame(list(cells)).assign(paper=paper, table=table)
 
 
 def decimals(text: str) -> int:
@@ -37,15 +48,19 @@ def decimals(text: str) -> int:
     return len(text.rstrip("x%K").partition(".")[2])
 
 
+def place(paper: str, table: str, row: str, column: str, metric: str = "") -> Any:
+    """Where a printed number is in the frame."""
+    names = NUMBERS[["paper", "table", "row", "column"]]
+    chosen = names.eq([paper, table, row, column]).all(axis=1)
+    return NUMBERS.index[chosen & NUMBERS["metric"].str.startswith(metric)][0]
+
+
 def planted(paper: str, table: str, row: str, column: str, text: str, metric: str = "") -> set[str]:
     """Ids that are found beside the known ones when one printed number is another."""
-    papers: Papers = {name: dict(load(name)) for name in PAPERS}
-    cells = dict(papers[paper][table])
-    key = next(key for key in cells if key[:2] == (row, column) and key[2].startswith(metric))
+    numbers, cell = NUMBERS.copy(), place(paper, table, row, column, metric)
     value = float(text.rstrip("x%K")) * (1e3 if text.endswith("K") else 1)
-    cells[key] = replace(cells[key], text=text, value=value, decimals=decimals(text))
-    papers[paper][table] = cells
-    return {found.id for found in computed(papers)} - KNOWN
+    numbers.loc[cell, CHANGED] = text, value, decimals(text)
+    return {found.id for found in computed(numbers)} - KNOWN
 
 
 @pytest.mark.parametrize(
@@ -89,15 +104,15 @@ def test_a_planted_error_is_found(where: tuple[str, ...], expected: set[str]) ->
     assert planted(*where) == expected
 
 
-def squad(*rows: tuple[str, str, str, str, str, str]) -> dict[str, Cells]:
-    """Two tables of ResAdapters: EM and F1 of ALL, NoAns and HasAns a row, and no text."""
+def squad(*rows: tuple[str, str, str, str, str, str]) -> Numbers:
+    """A table of ResAdapters: EM and F1 of ALL, NoAns and HasAns a row."""
     keys = [(group, metric) for group in ("ALL", "NoAns", "HasAns") for metric in ("EM", "F1")]
-    cells = {
-        (name, group, metric): replace(printed(text, name, group), metric=metric)
+    cells = (
+        printed(text, name, group, metric)
         for name, row in zip("abc", rows, strict=False)
         for (group, metric), text in zip(keys, row, strict=True)
-    }
-    return {"RA-T1": cells, "RA-T2": {}, "RA-text": {}}
+    )
+    return frame("resadapters", "RA-T1", cells)
 
 
 CLEAN = (
@@ -122,24 +137,19 @@ def test_exact_match_and_f1_in_each_others_place_are_found() -> None:
 
 
 def test_a_score_above_100_is_found() -> None:
-    cells = squad(*CLEAN)
-    cells["RA-T1"]["b", "HasAns", "F1"] = replace(printed("170.0", "b", "HasAns"), metric="F1")
-    ids = {found.id for found in resadapters.check(cells)}
+    changed = (*CLEAN[1][:5], "170.0")
+    ids = {found.id for found in resadapters.check(squad(CLEAN[0], changed, CLEAN[2]))}
     assert ids == {"resadapters-bounds-ra-t1-b-hasans-f1", "resadapters-mix-ra-t1-b-f1"}
 
 
 def test_a_copied_column_of_the_real_tables_is_found() -> None:
     """Houlsby et al.'s adapters (64), row 3 of Table 1, under the name of another paper's row."""
-    papers: Papers = {name: dict(load(name)) for name in PAPERS}
-    copied, row = dict(papers["three_shared"]["SR20-T2"]), "Houlsby (our implementation)"
-    glue = {"CoLA": "CoLA", "MRPC": "MRPC", "STS-B": "STS-B", "QQP": "QQP", "RTE": "RTE"}
-    for key, cell in copied.items():
-        if key[0] == row and key[1] in glue:
-            of = next(c for c in papers["houlsby"]["H19-T1"].values()
-                      if (c.row, c.column) == ("Adapters (64)", glue[key[1]]))  # fmt: skip
-            copied[key] = replace(cell, text=of.text, value=of.value, decimals=of.decimals)
-    papers["three_shared"]["SR20-T2"] = copied
-    found = {one.id for one in computed(papers)} - KNOWN
+    numbers = NUMBERS.copy()
+    for task in ("CoLA", "MRPC", "STS-B", "QQP", "RTE"):
+        first = place("houlsby", "H19-T1", "Adapters (64)", task)
+        second = place("three_shared", "SR20-T2", "Houlsby (our implementation)", task)
+        numbers.loc[second, CHANGED] = numbers.loc[first, CHANGED].to_list()
+    found = {one.id for one in computed(numbers)} - KNOWN
     assert found == {"copy-sr20-t2-h19-t1", "three-shared-total-houlsby-our-implementation"}
 
 
@@ -203,14 +213,14 @@ def test_a_mean_of_five_whole_numbers() -> None:
 @pytest.mark.parametrize(("divisor", "sd", "possible"), [(5, 2.46, True), (4, 2.46, False)])
 def test_a_deviation_tells_its_divisor(divisor: int, sd: float, possible: bool) -> None:
     """Correct 36, 40, 40, 40, 41 of 71: mean 55.493, deviation 2.456 over 5, 2.746 over 4."""
-    cell = replace(printed("55.49"), sd=sd)
+    cell = printed("55.49", sd=sd)
     assert deviation_of_items(cell, 71, 5, divisor, 0.01) == possible
-    sample = replace(printed("55.49"), sd=2.75)
+    sample = printed("55.49", sd=2.75)
     assert deviation_of_items(sample, 71, 5, 4, 0.01)
 
 
 def test_runs_that_all_score_the_same_have_no_deviation() -> None:
-    assert deviation_of_items(replace(printed("50.00"), sd=0.0), 10, 5, 5, 0.01)
+    assert deviation_of_items(printed("50.00", sd=0.0), 10, 5, 5, 0.01)
 
 
 def test_the_number_of_items_follows_from_enough_accuracies() -> None:
@@ -224,32 +234,23 @@ def test_the_constant_answer_is_solved_back(share: float) -> None:
     assert share_of_constant(score) == pytest.approx(share)
 
 
-def series(paper: str, table: str, *texts: str) -> Series:
+def series(paper: str, table: str, *texts: str, model: str = "a model") -> Numbers:
     tasks = ("cola", "rte", "qnli", "wnli")
-    cells = {task: printed(text) for task, text in zip(tasks, texts, strict=False)}
-    return Series(paper, table, "a model", cells)
+    cells = [printed(text, model, task) for task, text in zip(tasks, texts, strict=False)]
+    return frame(paper, table, cells)
+
+
+FIRST = series("houlsby", "H19-T1", "60.1", "70.2", "80.3", "55.0")
 
 
 def test_a_copied_column_is_found_under_another_name() -> None:
-    first = series("houlsby", "T1", "60.1", "70.2", "80.3", "55.0")
-    copied = series("peters", "T2", "60.1", "70.2", "80.31", "56.0")
-    (found,) = copies([first, copied])
-    assert (found.id, found.paper) == ("copy-t2-t1", "peters")
+    copied = series("peters", "PRS19-T-reprint", "60.1", "70.2", "80.31", "56.0")
+    (found,) = copies(pandas.concat([FIRST, copied]))
+    assert (found.id, found.paper) == ("copy-prs19-t-reprint-h19-t1", "peters")
     assert "3 of 4 places" in found.says
 
 
 @pytest.mark.parametrize("texts", [("60.1", "70.2", "81.0", "56.0"), ("1.0", "2.0", "3.0")])
 def test_chance_is_no_copy(texts: tuple[str, ...]) -> None:
-    first = series("houlsby", "T1", "60.1", "70.2", "80.3", "55.0")
-    assert copies([first, series("peters", "T2", *texts)]) == []
-    assert copies([first, replace(first)]) == []  # of one table
-
-
-def test_cells_are_read_from_any_csv_text() -> None:
-    text = (
-        f"{','.join(COLUMNS)}\n"
-        'T,a,ALL,EM,score,55.0,,,1,,,,"S"\nT,a,NoAns,EM,score,60.0,,,1,,,,"S"\n'
-        'T,a,HasAns,EM,score,50.0,,,1,,,,"S"\n'
-    )
-    cells = list(parse_published(text, "T", "T.csv").values())
-    assert common_share([Mixed("m", *cells)])[:2] == shares(Mixed("m", *cells))
+    assert copies(pandas.concat([FIRST, series("peters", "PRS19-T-reprint", *texts)])) == []
+    assert copies(pandas.concat([FIRST, FIRST.assign(row="another model")])) == []  # of one table

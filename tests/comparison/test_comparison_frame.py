@@ -6,7 +6,8 @@ import math
 
 import pandas
 import pytest
-from fake_results import request, store_all
+from fake_glue import request as glue_request
+from fake_results import request, runs_of, store_all, store_result
 
 from repro.comparison.comparison import COLUMNS
 from repro.papers.registry import TABLES
@@ -67,3 +68,27 @@ def test_words_have_a_column_of_their_own(store: Store) -> None:
     said = frame[frame["words"].notna()]
     assert said["mean"].isna().all()
     assert said["published_words"].notna().all()
+
+
+def test_a_cell_says_which_seeds_are_missing_and_why_its_runs_are_not_the_papers(
+    store: Store,
+) -> None:
+    """BERT-base has 12 layers; the paper's runs are of three epochs, at its own learning rate."""
+    asked = request(scale="paper", seeds=2, learning_rate=1e-4)
+    first, *_ = runs_of(asked)
+    store_result(store, first)
+    frame = frame_of(store, asked)
+    assert set(frame["depth"]) == {12}
+    found = frame[frame["runs"].map(len) == 1]
+    assert found["missing"].str.startswith("1 of 2 seeds").all()
+    assert found["differs"].str.startswith("recipe.learning_rate 0.0001").all()
+    assert frame[frame["runs"].map(len) == 0]["missing"].isna().all()
+
+
+def test_columns_that_the_request_leaves_out_are_hidden(store: Store) -> None:
+    """The mean of nine tasks is none of one task; a claim about it is told why it is absent."""
+    view = view_table(TABLES["3-shared-2"], glue_request("3-shared-2", tasks=("rte",)), store)
+    assert set(view.frame["column"]) == {"RTE"}
+    whole = view.whole
+    assert set(whole["column"]) > {"RTE", "Mean of 9"}
+    assert whole[whole["column"] == "Mean of 9"]["reason"].notna().all()

@@ -96,6 +96,17 @@ def test_no_source_names_a_file_that_is_not_part_of_the_project() -> None:
     assert [source for source in sources if "seed" in source.lower()] == []
 
 
+def test_points_of_a_figure_are_placed_where_their_names_say() -> None:
+    """2M is 2,000,000; the logarithm and the share stand in the name as they are."""
+    lines = [line for path in FILES for line in rows(path) if line.get("x")]
+    assert len(lines) == 133 + 18 + 4
+    for line in lines:
+        name = f"{line['row']} {line['column']}"
+        found = re.search(r"(?:=|approx\. |\()(-?[\d.]+)(M?)(?:$| params|% params)", name)
+        assert found is not None, name
+        assert float(line["x"]) == float(found[1]) * (1e6 if found[2] else 1)
+
+
 def test_values_are_plain_numbers_whatever_the_paper_prints() -> None:
     def found(paper: str, table: str, row: str) -> tuple[float | None, str, str]:
         cells = load_published(paper, table).values()
@@ -125,6 +136,8 @@ def test_a_good_file_gives_its_cell_with_deviation_and_seeds() -> None:
         ("", "T.csv: the header is None"),
         (f"row,table,column,metric,value,std,n_seeds,source\n{GOOD}", r"T.csv: the header is"),
         (f"{HEADER},more\n{GOOD},1", r"T.csv: the header is"),
+        (f"{HEADER},x\n{GOOD},left", r"T.csv, line 2: 'left' is no number"),
+        (f"{HEADER},x\n{GOOD}", r"T.csv, line 2: expected 14 values"),
         (f"{HEADER}\n{GOOD}\n{GOOD}", r"T.csv, line 3: .*'Adapter', 'ALL', 'EM'.* twice"),
         (f"{HEADER}\n\n{GOOD}\n\n{GOOD}", r"T.csv, line 5: .* twice"),
         (f"{HEADER}\n{GOOD}\nT,Adapter,ALL,F1,score,30.6,,,1,,,,", r"T.csv, line 3: .*source"),

@@ -9,11 +9,10 @@ import fake_glue
 import pytest
 from fake_glue import REVISIONS, store_table
 
+from repro.comparison.claims import OnOurs, on_ours, sources
 from repro.papers.adaptable_adapters.claims import CLAIMS, gain, last
 from repro.papers.claims import Claim, Statement
 from repro.papers.request import Request
-from repro.report.claim_cells import sources
-from repro.report.claim_statements import OnOurs, on_ours
 from repro.report.files import save_request
 from repro.spec import AdaptableAdapters, LastLayers, RunSpec
 from repro.spec.backbones import BERT_LARGE, KNOWN

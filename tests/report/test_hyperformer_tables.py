@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fake_written import request, store_all, store_run
 
+from repro.comparison.claims import on_ours, sources
 from repro.papers.hyperformer.claims import CLAIMS, NO_BLOCKS, WHOLE
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -15,8 +16,6 @@ from repro.papers.tables import Fact
 from repro.report import counted
 from repro.report.captions import caption
 from repro.report.cells import Cell
-from repro.report.claim_cells import sources
-from repro.report.claim_statements import on_ours
 from repro.report.files import save_request
 from repro.report.latex import MOST_LINES, latex
 from repro.report.render import grid, markdown

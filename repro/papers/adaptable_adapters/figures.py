@@ -16,6 +16,11 @@ LEFT: GlueName = "qnli"
 LAYERS, LAYER = (0, 2, 4, 7, 10), 2
 """Layers of the left panel, and the one of the right panel."""
 RIGHT: tuple[GlueName, ...] = ("cola", "mnli", "qnli", "stsb", "wnli")
+DRAWN = {
+    f"left: layers of one adapter (QNLI) / layer {layer}": Curve("layers", LEFT, layer)
+    for layer in LAYERS
+} | {f"right: layer {LAYER} across tasks / {task}": Curve("tasks", task, LAYER) for task in RIGHT}
+"""Rows of the CSV file -> the curve that their points are of."""
 
 
 def run(method: str, task: str, request: Request, block: str) -> RunSpec:
@@ -30,20 +35,13 @@ def published() -> dict[Curve, Digitised]:
     found: dict[Curve, list[tuple[float, float]]] = {}
     told: dict[Curve, tuple[float, str]] = {}
     for cell in load_published(PAPER, TABLE).values():
-        curve = _curve(cell.row)
+        curve = DRAWN[cell.row]
+        assert cell.x is not None
         assert cell.value is not None
         assert cell.sd is not None
-        found.setdefault(curve, []).append((float(cell.column.removeprefix("x=")), cell.value))
+        found.setdefault(curve, []).append((cell.x, cell.value))
         told[curve] = cell.sd, cell.source
     return {curve: Digitised(tuple(sorted(found[curve])), *told[curve]) for curve in found}
-
-
-def _curve(row: str) -> Curve:
-    """left: layers of one adapter (QNLI) / layer 7; right: layer 2 across tasks / cola."""
-    name = row.partition(" / ")[2]
-    if row.startswith("left"):
-        return Curve("layers", LEFT, int(name.removeprefix("layer ")))
-    return next(Curve("tasks", task, LAYER) for task in RIGHT if task == name)
 
 
 ACTIVATIONS = Activations(

@@ -1,11 +1,11 @@
 """What Houlsby et al. print of their curves: points quoted in the text, and a digitised picture.
 
-Every number is read from the CSVs beside; what a row says of a point's parameters is in its name.
+Every number is read from the CSVs beside.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 
 from repro.errors import ReproError
 from repro.papers.curves import MEDIAN, Mark, Said
@@ -16,9 +16,18 @@ from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
 TEXT, PICTURE = "H19-text", "H19-F1-digitised"
 DRAWN = {"Adapters (ours)": SIZED, "Fine-tune top layers": TOP}
 """The series of the picture, as its CSV names them."""
-QUOTED = {"adapters": SIZED, "top layer only": TOP, "full fine-tuning": FULL}
-"""How the text's rows begin, after the score that they are of."""
-MNLI, SQUAD = "MNLIm validation accuracy, ", "SQuAD v1.1 F1, "
+MNLI = {
+    "MNLIm validation accuracy, top layer only (approx. 9M params)": (TOP, "top layer only"),
+    "MNLIm validation accuracy, adapters size 64 (approx. 2M params)": (SIZED, "adapters size 64"),
+    "MNLIm validation accuracy, full fine-tuning": (FULL, "full fine-tuning"),
+}
+"""Rows of the text -> the series that the point is of, and what the point is called."""
+SQUAD = {
+    "SQuAD v1.1 F1, adapters size 64 (2% params)": (SIZED, "adapters size 64"),
+    "SQuAD v1.1 F1, full fine-tuning": (FULL, "full fine-tuning"),
+    "SQuAD v1.1 F1, adapters size 2 (0.1% params)": (SIZED, "adapters size 2"),
+}
+"""The same; these are placed by the share of BERT-base's parameters that is trained, in percent."""
 DROPS = {"cola": "layer-norm only, drop on CoLA", "mnli": "layer-norm only, drop on MNLI"}
 BEHIND = "adapters behind full fine-tuning (17 tasks)"
 
@@ -33,7 +42,17 @@ def quoted(row: str) -> Published:
 
 def digitised_medians() -> tuple[Mark, ...]:
     """The two median curves of Figure 1 over the tasks of GLUE, measured on a picture."""
-    return tuple(_digitised(cell) for cell in load_published("houlsby", PICTURE).values())
+    encoder = KNOWN[BERT_LARGE].name  # the last points train more than all of BERT-base
+    cells = load_published("houlsby", PICTURE).values()
+    found = {row: [cell for cell in cells if cell.row == row] for row in DRAWN}
+    return tuple(
+        Mark(
+            MEDIAN, DRAWN[row], "digitised", 10**_place(cell), cell.value, None, f"point {count}",
+            cell.source, encoder,
+        )
+        for row, own in found.items()
+        for count, cell in enumerate(own, 1)
+    )  # fmt: skip
 
 
 def mnli_marks() -> tuple[Mark, ...]:
@@ -43,7 +62,7 @@ def mnli_marks() -> tuple[Mark, ...]:
 
 def squad_marks() -> tuple[Mark, ...]:
     """The three points of SQuAD 1.1 that the text quotes."""
-    return _text_marks(SQUAD, "squad1")
+    return _text_marks(SQUAD, "squad1", shares=True)
 
 
 def threshold_marks() -> tuple[Mark, ...]:
@@ -73,44 +92,24 @@ def adapters_behind() -> tuple[Said, ...]:
     return (Said(text, cell.value or 0.0, cell.source, note=note),)
 
 
-def _digitised(cell: Published) -> Mark:
-    place = re.search(r"log10\(trained params/task\)=([\d.]+)", cell.column)
-    if place is None or cell.row not in DRAWN:
-        raise ReproError(f"{PICTURE}.csv: '{cell.row}, {cell.column}' names no point of a curve.")
-    x = 10 ** float(place[1])
-    point = cell.column.partition(":")[0]
-    encoder = KNOWN[BERT_LARGE].name  # the last points train more than all of BERT-base
-    return Mark(
-        MEDIAN, DRAWN[cell.row], "digitised", x, cell.value, None, point, cell.source, encoder
-    )
+def _text_marks(
+    points: Mapping[str, tuple[str, str]], panel: str, *, shares: bool = False
+) -> tuple[Mark, ...]:
+    """Points of the text; `shares`: they are placed by a share of BERT-base's parameters."""
+    base, marks = KNOWN[BERT_BASE], []
+    for row, (series, label) in points.items():
+        cell = quoted(row)
+        x = None if series == FULL else _place(cell)
+        if shares and x is not None:
+            x = x / 100 * base.parameters
+        marks.append(
+            Mark(panel, series, "quoted", x, cell.value, cell.sd, label, cell.source, base.name)
+        )
+    return tuple(marks)
 
 
-def _text_marks(begin: str, panel: str) -> tuple[Mark, ...]:
-    """The points whose rows begin so: "adapters size 64 (approx. 2M params)"."""
-    cells = load_published("houlsby", TEXT).values()
-    return tuple(
-        _text_mark(cell, cell.row.removeprefix(begin), panel)
-        for cell in cells
-        if cell.row.startswith(begin)
-    )
-
-
-def _text_mark(cell: Published, what: str, panel: str) -> Mark:
-    series = next((s for start, s in QUOTED.items() if what.startswith(start)), None)
-    if series is None:
-        raise ReproError(f"{TEXT}.csv: '{cell.row}' names no series of a figure.")
-    x = None if series == FULL else _parameters(what)
-    label = what.partition(" (")[0]
-    encoder = KNOWN[BERT_BASE].name
-    return Mark(panel, series, "quoted", x, cell.value, cell.sd, label, cell.source, encoder)
-
-
-def _parameters(what: str) -> float:
-    """Trained parameters as the text gives them: in millions, or as a share of BERT-base."""
-    millions = re.search(r"\(approx\. ([\d.]+)M params\)", what)
-    if millions:
-        return 1e6 * float(millions[1])
-    share = re.search(r"\(([\d.]+)% params\)", what)
-    if share is None:
-        raise ReproError(f"{TEXT}.csv: '{what}' does not say how many parameters are trained.")
-    return float(share[1]) / 100 * KNOWN[BERT_BASE].parameters
+def _place(cell: Published) -> float:
+    """Where a point is on the horizontal axis."""
+    if cell.x is None:
+        raise ReproError(f"The point '{cell.row}, {cell.column}' of Houlsby et al. has no x.")
+    return cell.x

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-from repro.errors import ReproError
 from repro.papers.figures import Figure
 from repro.papers.published import Published, load_published
 from repro.papers.request import Request
@@ -12,7 +9,7 @@ from repro.papers.setting import assumed, paper
 from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import SHARED_OVER
 from repro.spec import AblatedSpans, RunSpec, run_key
-from repro.spec.spans import Span
+from repro.spec.spans import Span, all_spans
 from repro.spec.tasks import GlueName
 
 ADAPTERS = ("not-shared", "shared-in-layer", "3-shared", "houlsby", "pfeiffer", *SHARED_OVER)
@@ -25,6 +22,12 @@ ALL_LAYERS: dict[GlueName, str] = {
     "mnli": "MNLI with all adapters ablated",
 }
 """Statements of Houlsby et al., as their CSV names them."""
+
+SPANS: dict[tuple[str, str], Span] = {
+    (f"first ablated layer {first}", f"last ablated layer {last}"): (first, last)
+    for first, last in all_spans(12)
+}
+"""Row and column of the report's grid, as its CSV names them -> the span of layers."""
 
 
 def trained_and_ablated(
@@ -58,7 +61,7 @@ def published_drops(task: GlueName) -> dict[Span, Published]:
     if task != DRAWN:
         return {}
     cells = load_published("three_shared", "SR20-F8").values()
-    return {_span(cell): cell for cell in cells if cell.column}
+    return {SPANS[cell.row, cell.column]: cell for cell in cells if cell.column}
 
 
 def published_intact() -> Published:
@@ -71,15 +74,6 @@ def houlsby_says(statement: str) -> Published:
     """A number of Houlsby et al., section 3.6, in percent."""
     cells = load_published("houlsby", "H19-text").values()
     return next(cell for cell in cells if cell.row == statement)
-
-
-def _span(cell: Published) -> Span:
-    found = re.fullmatch(
-        r"first ablated layer (\d+), last ablated layer (\d+)", f"{cell.row}, {cell.column}"
-    )
-    if found is None:
-        raise ReproError(f"SR20-F8.csv: '{cell.row}, {cell.column}' names no span of layers.")
-    return int(found[1]), int(found[2])
 
 
 ABLATION = Figure(

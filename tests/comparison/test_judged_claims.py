@@ -17,13 +17,19 @@ import pytest
 from committed import committed
 from fake_results import request, runs_of, store_all, store_result
 
+from repro.comparison.claims import (
+    OF_A_CELL,
+    JudgedClaim,
+    Source,
+    judge_all,
+    judge_claims,
+    on_ours,
+)
+from repro.comparison.columns import typed
 from repro.errors import UnknownName
 from repro.papers.claims import Claim, Ours, Printed, Quantity, Statement
 from repro.papers.registry import CLAIMS
 from repro.papers.request import Request
-from repro.report.claim_cells import Known, Source
-from repro.report.claim_statements import on_ours
-from repro.report.claims import JudgedClaim, judge_all, judge_claims
 from repro.report.files import save_request
 from repro.spec import PipelinedCells, RunSpec, Scale, run_key
 from repro.spec.spans import Span
@@ -176,10 +182,13 @@ def test_rounding_is_allowed_beyond_a_bound_on_our_runs_too(apart: float, outcom
     (statement,) = next(one for one in CLAIMS if one.id == "3-shared-almost-same").statements
     left, right = statement.left, statement.right
     assert isinstance(right, Quantity)
-    cells = {
-        (side.ours[0].row, side.ours[0].column): Known((value, value), (f"{value} a", f"{value} b"))
-        for side, value in ((left, 80.0 + apart), (right, 80.0))
-    }
+    cells = typed(
+        (
+            {"row": side.ours[0].row, "column": side.ours[0].column, "values": [value, value],
+             "runs": [f"{value} a", f"{value} b"]}
+            for side, value in ((left, 80.0 + apart), (right, 80.0))
+        ), OF_A_CELL,
+    ).set_index(["row", "column"])  # fmt: skip
     source = Source(fake_glue.request(scale="paper"), cells)
     assert on_ours(statement, {"3-shared-2": source}).outcome == outcome
 
@@ -354,7 +363,7 @@ def test_an_unknown_paper_names_the_known_ones(store: Store) -> None:
 
 def test_neither_torch_nor_scipys_tests_are_imported(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from repro.report.claims import judge_all;"
+        "import sys; from pathlib import Path; from repro.comparison.claims import judge_all;"
         f"from repro.store import Store; judge_all(Store(Path({str(tmp_path)!r})));"
         "print([name for name in ('torch', 'transformers', 'scipy.stats') if name in sys.modules])"
     )
