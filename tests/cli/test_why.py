@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from fake_results import request, runs_of, store_all, store_result
 
 from repro.papers.request import Request
+from repro.papers.tables import _matrix
 from repro.report.files import save_request
 from repro.spec import run_key
 from repro.spec.identity import REVISIONS
@@ -75,6 +76,14 @@ def test_a_failed_run_says_how_it_failed(cli: Call, store: Store) -> None:
     assert "No other run is stored." in answer.out
 
 
+@pytest.fixture
+def _keys_of_its_own() -> Iterator[None]:
+    """No matrix with other keys is left to later tests."""
+    yield
+    _matrix.cache_clear()
+
+
+@pytest.mark.usefixtures("_keys_of_its_own")
 def test_a_run_of_an_older_revision_differs_in_the_revision(
     cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +92,7 @@ def test_a_run_of_an_older_revision_differs_in_the_revision(
     old = store_result(store, runs_of(asked)[0])
     before = REVISIONS["recipe"]
     monkeypatch.setitem(REVISIONS, "recipe", before + 1)
+    _matrix.cache_clear()
     new = run_key(runs_of(asked)[0])
     assert new != old
     document = json.loads(cli("why", new, "--json").out)

@@ -81,7 +81,9 @@ CHANGES: dict[str, tuple[Any, str]] = {
 """Option -> a value, and what the reason says of it."""
 READINGS = ("as_released", "published_layers")
 """Declared by the artefact: judged, and named in the caption."""
-CHANGES_NO_RUN = ("scale", "seeds", "tasks", "server", "sections", "method")
+CHANGES_NO_RUN = (
+    "scale", "seeds", "tasks", "server", "sections", "rows", "columns", "method",
+)  # fmt: skip
 
 
 @pytest.fixture
