@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fake_results import request, runs_of, store_all
 
+from repro.comparison.comparison import comparison_frame
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.files import table_name, write_table, write_tex
@@ -214,7 +215,8 @@ def test_tables_and_their_document_compile(store: Store, tmp_path: Path) -> None
     )
     asked = replace(shown.request, settings={"recipe.learning_rate": 0.5})
     matrix = shown.table.matrix(asked)
-    hostile = replace(shown, table=table, rows=rows, matrix=matrix)
+    frame = comparison_frame(matrix, shown.lead, rows)
+    hostile = replace(shown, table=table, rows=rows, matrix=matrix, frame=frame)
     for one in (*views, hostile):
         write_table(one, tmp_path)
     write_tex([*views, hostile], tmp_path)
