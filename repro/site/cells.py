@@ -192,13 +192,13 @@ def _evidence(cell: Cell, line: Mapping[str, Any]) -> list[tuple[str, str]]:
     for width, term in ((95, "95 % interval"), (90, "90 % interval, for equivalence")):
         ends = _interval(line, width)
         facts += [(term, words.interval(ends, places))] if ends else []
-    if line["basis"] is not None:
-        facts.append(("Compared", line["basis"]))
-    if line["p_adjusted"] is not None:
-        facts.append(("p, adjusted over the table", f"{line['p_adjusted']:.3g}"))
-    if line["cv_star"] is not None:
-        facts.append(("CV*, published and reproduced together", f"{line['cv_star']:.2f} %"))
-    return facts
+    others = (
+        ("basis", "Compared", "{}"),
+        ("p_adjusted", "p, adjusted over the table", "{:.3g}"),
+        ("cv_star", "CV*, published and reproduced together", "{:.2f} %"),
+    )
+    told = ((term, line[name], how) for name, term, how in others)
+    return facts + [(term, how.format(value)) for term, value, how in told if value is not None]
 
 
 def _behind(
