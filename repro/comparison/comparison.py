@@ -10,7 +10,7 @@ from repro.comparison.columns import Column, Columns, typed
 from repro.comparison.verdicts import JUDGED, judged
 from repro.papers.margins import LAYER, with_rounding
 from repro.papers.matrix import Matrix
-from repro.papers.request import OPTIONS, Request
+from repro.papers.request import OPTIONS
 from repro.papers.tables import Fact, Mean, Row, Score, Table
 from repro.report.cells import Cell, RowView
 from repro.server.layout import PROTOCOL
@@ -116,13 +116,6 @@ def comparison_frame(
     return judged(typed(lines, COLUMNS))
 
 
-def is_compared(request: Request, cell: Cell) -> bool:
-    """Whether a difference to the printed number says anything: not of scores at smoke scale, whose
-    model and data are others.
-    """
-    return request.scale != "smoke" or cell.verdict != "NOT COMPARABLE"
-
-
 def _margin(table: Table, row: Row, cell: Cell) -> float | None:
     """Of a measured number; None where it is compared exactly or not at all."""
     declared, published = table.margin_of(cell.column), cell.published
@@ -181,6 +174,7 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
         }
     if ours is not None:
         found |= {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
-    if is_compared(request, cell):
+    # At smoke scale, model and data are made up: a difference of scores says nothing.
+    if request.scale != "smoke" or cell.verdict != "NOT COMPARABLE":
         found |= {"difference": cell.difference, "margin": _margin(table, row, cell)}
     return found
