@@ -66,6 +66,8 @@ COLUMNS: Columns = {
                          "model and data are others, but for counts that are the same everywhere",
                          "cells.difference"),
     **JUDGED,
+    "partial": Column("string", "which of the seeds have no number, and why; missing where all or "
+                      "none have one"),
     "trained_parameters": Column("Int64", "of the first column's model; missing for a reference, a "
                                  "sweep, and where nothing is trained", "parameters.trained"),
     "total_parameters": Column("Int64", "the same, trained and frozen ones together",
@@ -80,8 +82,6 @@ COLUMNS: Columns = {
                      "their values", "cells.chosen"),
     "wanted": Column("boolean", "whether the cell was asked for and can be reproduced at all"),
     "complete": Column("boolean", "whether everything is stored that the cell needs"),
-    "missing": Column("string", "which of the seeds asked for have no number, and why, if others "
-                      "have one"),
     "runs": Column("object", "keys of the runs behind `values`, in their order", "cells.runs"),
 }  # fmt: skip
 """The columns of `comparison_frame`; `json`: where an object of `rows` in `table --json` has it."""
@@ -149,10 +149,10 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
         "words": cell.text,
         "verdict": cell.verdict,
         "reason": cell.reason or None,
+        "partial": cell.partial or None,
         "chosen": cell.chosen,
         "wanted": cell.wanted,
         "complete": cell.complete,
-        "missing": cell.partial or None,
         "runs": list(cell.runs),
     }
     if isinstance(column, Score):

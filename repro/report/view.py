@@ -31,19 +31,25 @@ if TYPE_CHECKING:
 class TableView:
     """A whole table at one scale, as it is shown. `lead` is its first run, for what all share.
 
-    `frame` has the cells that are asked for, see `repro.comparison.comparison`.
+    `whole` is the frame of all its cells, see `repro.comparison.comparison`.
     """
 
     table: Table
     matrix: Matrix[Table]
     rows: tuple[RowView, ...]
     lead: RunSpec
-    frame: pandas.DataFrame = field(repr=False, compare=False)
+    whole: pandas.DataFrame = field(repr=False, compare=False)
 
     @property
     def request(self) -> Request:
         """What was asked for."""
         return self.matrix.request
+
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """The cells whose columns are asked for."""
+        shown = [column.name for column in self.table.shown(self.request)]
+        return self.whole[self.whole["column"].isin(shown)].reset_index(drop=True)
 
     @cached_property
     def statistics(self) -> list[str]:
@@ -100,8 +106,7 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
         replace(row, cells=tuple(replace(cell, **next(verdicts)) for cell in row.cells))
         for row in rows.values()
     ]
-    shown = frame["column"].isin([column.name for column in table.shown(request)])
-    return TableView(table, matrix, tuple(views), lead, frame[shown].reset_index(drop=True))
+    return TableView(table, matrix, tuple(views), lead, frame)
 
 
 def _difference(at: Place, rows: dict[str, RowView]) -> RowView:
