@@ -110,22 +110,6 @@ def comparison(
     return view_table(table, request, runs).frame
 
 
-def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """A frame of your own numbers, or a changed one of `comparison`, with verdicts by the rule in
-    docs/verdicts.md.
-
-    Args:
-        frame: the cells of one table, one a row: `column`, `published`, `decimals`, and `values`
-            with a list of numbers, one a run. Optional columns and what is returned: see
-            `repro.comparison.verdicts.judged`.
-
-    Raises ReproError if a needed column is not there.
-    """
-    from repro.comparison.verdicts import judged
-
-    return judged(frame)
-
-
 def history(key: str, store: Path | str | None = None) -> pandas.DataFrame:
     """The course of a run's training: loss and gradient norms by step, scores by look.
 

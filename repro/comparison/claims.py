@@ -47,7 +47,7 @@ LEAST = 0.1
 OF_A_CELL = {
     name: COLUMNS[name]
     for name in ("row", "column", "kind", "depth", "values", "runs", "collapsed", "reason",
-                 "missing", "differs")
+                 "partial", "differs")
 }  # fmt: skip
 """What a claim needs to know of a cell."""
 
@@ -125,8 +125,8 @@ class Source:
         `reason`: what is left of runs that failed is no sample of them.
         """
         own = self.cells.reindex([(place.row, place.column) for place in places])
-        reason = own["missing"].fillna(own["reason"]).fillna("not in it")
-        values = own["values"].where(own["missing"].isna(), None)
+        reason = own["partial"].fillna(own["reason"]).fillna("not in it")
+        values = own["values"].where(own["partial"].isna(), None)
         return own.assign(values=values, reason=reason)
 
     def merit(self, places: Sequence[Ours]) -> tuple[int, bool, bool, int, int, bool]:
@@ -138,7 +138,7 @@ class Source:
         of by a request for fewer seeds.
         """
         own = self.at(places)
-        found = own[own["values"].notna() | own["missing"].notna()]
+        found = own[own["values"].notna() | own["partial"].notna()]
         return (
             len(found),
             not self.request.as_released,
@@ -219,7 +219,7 @@ def _of_heat_map(figure: Figure, request: Request, store: Store) -> Iterator[dic
     grids = [lost(run, figure.task(request)) for run in runs]
     shared = {
         "runs": [run.key for run in runs],
-        "missing": f"{len(runs)} of {len(keys)} seeds" if len(runs) < len(keys) else None,
+        "partial": f"{len(runs)} of {len(keys)} seeds" if len(runs) < len(keys) else None,
         "differs": grids_differ(figure, request, store) or None,
     }
     for first, last in (span for span in grids[0] if all(span in grid for grid in grids)):

@@ -10,7 +10,7 @@ from repro.comparison.columns import Column, Columns, typed
 from repro.comparison.verdicts import JUDGED, judged
 from repro.papers.margins import LAYER, with_rounding
 from repro.papers.matrix import Matrix
-from repro.papers.request import OPTIONS, Request
+from repro.papers.request import OPTIONS
 from repro.papers.tables import Fact, Mean, Row, Score, Table
 from repro.report.cells import Cell, RowView
 from repro.server.layout import PROTOCOL
@@ -67,6 +67,8 @@ COLUMNS: Columns = {
                          "model and data are others, but for counts that are the same everywhere",
                          "cells.difference"),
     **JUDGED,
+    "partial": Column("string", "which of the seeds have no number, and why; missing where all or "
+                      "none have one"),
     "differs": Column("string", "why the runs, or the models, are not those of the printed number; "
                       "missing where they are"),
     "trained_parameters": Column("Int64", "of the first column's model; missing for a reference, a "
@@ -83,8 +85,6 @@ COLUMNS: Columns = {
                      "their values", "cells.chosen"),
     "wanted": Column("boolean", "whether the cell was asked for and can be reproduced at all"),
     "complete": Column("boolean", "whether everything is stored that the cell needs"),
-    "missing": Column("string", "which of the seeds asked for have no number, and why, if others "
-                      "have one"),
     "runs": Column("object", "keys of the runs behind `values`, in their order", "cells.runs"),
 }  # fmt: skip
 """The columns of `comparison_frame`; `json`: where an object of `rows` in `table --json` has it."""
@@ -120,13 +120,6 @@ def comparison_frame(
     return judged(typed(lines, COLUMNS))
 
 
-def is_compared(request: Request, cell: Cell) -> bool:
-    """Whether a difference to the printed number says anything: not of scores at smoke scale, whose
-    model and data are others.
-    """
-    return request.scale != "smoke" or cell.verdict != "NOT COMPARABLE"
-
-
 def _margin(table: Table, row: Row, cell: Cell) -> float | None:
     """Of a measured number; None where it is compared exactly or not at all."""
     declared, published = table.margin_of(cell.column), cell.published
@@ -160,11 +153,11 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
         "words": cell.text,
         "verdict": cell.verdict,
         "reason": cell.reason or None,
+        "partial": cell.partial or None,
         "differs": cell.differs or None,
         "chosen": cell.chosen,
         "wanted": cell.wanted,
         "complete": cell.complete,
-        "missing": cell.partial or None,
         "runs": list(cell.runs),
     }
     if isinstance(column, Score):
@@ -186,6 +179,7 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
         }
     if ours is not None:
         found |= {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
-    if is_compared(request, cell):
+    # At smoke scale, model and data are made up: a difference of scores says nothing.
+    if request.scale != "smoke" or cell.verdict != "NOT COMPARABLE":
         found |= {"difference": cell.difference, "margin": _margin(table, row, cell)}
     return found

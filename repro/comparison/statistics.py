@@ -23,7 +23,7 @@ def table_statistics(frame: pandas.DataFrame) -> list[str]:
     """Sentences on the cells of a comparison frame that are measured, of the paper's models and
     weighed, with a number of every seed; none at smoke scale, where nothing is weighed.
     """
-    whole = frame["margin"].notna() & frame["missing"].isna()
+    whole = frame["margin"].notna() & frame["partial"].isna()
     cells = frame[whole & ~frame["reference"] & (frame["measure"] == "score")]
     return [*_offset(cells), *_order(cells, frame["column"].unique())]
 

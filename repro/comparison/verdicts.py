@@ -46,7 +46,7 @@ JUDGED: Columns = {
 }  # fmt: skip
 """The columns that `judged` makes."""
 NEEDED = ("column", "published", "decimals", "values")
-ALSO = ("published_n", "published_sd", "spread", "reference", "measure", "missing", "margin",
+ALSO = ("published_n", "published_sd", "spread", "reference", "measure", "partial", "margin",
         "verdict", "reason")  # fmt: skip
 """The columns that `judged` reads if they are there."""
 
@@ -93,7 +93,7 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
     adjusted = dict(zip(tested, holm([found[i].p or 0.0 for i in tested]), strict=True))
     for i in open_:
         found[i] = replace(found[i], p_adjusted=adjusted.get(i))
-        cells[i]["verdict"], cells[i]["reason"] = judge(found[i], cells[i]["missing"] or "")
+        cells[i]["verdict"], cells[i]["reason"] = judge(found[i], cells[i]["partial"] or "")
     made = typed(
         (c | (asdict(found[i]) if i in found else {}) for i, c in enumerate(cells)), JUDGED
     )

@@ -5,10 +5,9 @@ Built from the store alone, without torch. All renderers read this one structure
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from repro.comparison.columns import records
 from repro.comparison.comparison import comparison_frame
@@ -49,8 +48,8 @@ class TableView:
 
     @cached_property
     def frame(self) -> pandas.DataFrame:
-        """The cells that are asked for."""
-        shown = {column.name for column in self.table.shown(self.request)}
+        """The cells whose columns are asked for."""
+        shown = [column.name for column in self.table.shown(self.request)]
         return self.whole[self.whole["column"].isin(shown)].reset_index(drop=True)
 
     @cached_property
@@ -103,16 +102,12 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
     first = (wanted or table.scores or table.columns)[0]
     lead = matrix.of(table.trained[0].name, first.name)[0]
     frame = comparison_frame(matrix, lead, list(rows.values()))
-    verdicts = iter(records(frame[["verdict", "reason"]]))
+    verdicts = iter(records(frame[["verdict"]].assign(reason=frame["reason"].fillna(""))))
     views = [
-        replace(row, cells=tuple(_judged(cell, next(verdicts)) for cell in row.cells))
+        replace(row, cells=tuple(replace(cell, **next(verdicts)) for cell in row.cells))
         for row in rows.values()
     ]
     return TableView(table, matrix, tuple(views), lead, frame)
-
-
-def _judged(cell: Cell, line: Mapping[str, Any]) -> Cell:
-    return replace(cell, verdict=line["verdict"], reason=line["reason"] or "")
 
 
 def _difference(at: Place, rows: dict[str, RowView]) -> RowView:

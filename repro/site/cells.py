@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from repro.comparison.comparison import is_compared
 from repro.papers.tables import Fact, Mean, Score
 from repro.report.cells import Cell, Place, RowView
 from repro.report.layout import plain_label
@@ -86,7 +85,8 @@ def show(view: TableView, row: int, column: int, runs: Runs, line: Mapping[str, 
     )
     shown, others = _behind(view, of, cell, runs, use)
     value = _value(view, cell)
-    alone = not is_compared(view.request, cell)
+    difference = line.get("difference")
+    alone = cell.difference is not None and difference is None
     return Shown(
         id=use.anchor,
         row=of.row.name,
@@ -94,10 +94,10 @@ def show(view: TableView, row: int, column: int, runs: Runs, line: Mapping[str, 
         value=value,
         order=cell.reproduced.mean if cell.reproduced else None,
         published="" if alone else _published(cell),
-        difference="" if alone else words.difference(cell.difference, places),
+        difference=words.difference(difference, places),
         word=word,
         reason=_reason(cell),
-        facts=tuple(_facts(view, cell)),
+        facts=tuple(_facts(view, cell, line)),
         evidence=tuple(_evidence(cell, line)),
         runs=shown,
         others=others,
@@ -154,7 +154,7 @@ def _interval(line: Mapping[str, Any], width: int) -> tuple[float, float] | None
     return None if low is None else (low, high)
 
 
-def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
+def _facts(view: TableView, cell: Cell, line: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = []
     if cell.published:
         of = f", {counted(cell.published.n, 'run')}" if cell.published.n else ""
@@ -165,8 +165,8 @@ def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
         kind = "standard error" if view.table.spread == "sem" else "standard deviation"
         how = f" (mean ± {kind} of {runs})" if cell.reproduced.n > 1 else f" ({runs})" * bool(runs)
         facts.append(("Reproduced", _value(view, cell) + how))
-    if cell.difference is not None and is_compared(view.request, cell):
-        facts.append(("Difference", words.difference(cell.difference, digits(cell.column))))
+    if line.get("difference") is not None:
+        facts.append(("Difference", words.difference(line["difference"], digits(cell.column))))
     if cell.verdict:
         word = words.WORDS[cell.verdict]
         facts.append(("Verdict", f"{word.sign} {word.text}: {word.meaning}"))
@@ -192,13 +192,13 @@ def _evidence(cell: Cell, line: Mapping[str, Any]) -> list[tuple[str, str]]:
     for width, term in ((95, "95 % interval"), (90, "90 % interval, for equivalence")):
         ends = _interval(line, width)
         facts += [(term, words.interval(ends, places))] if ends else []
-    if line["basis"] is not None:
-        facts.append(("Compared", line["basis"]))
-    if line["p_adjusted"] is not None:
-        facts.append(("p, adjusted over the table", f"{line['p_adjusted']:.3g}"))
-    if line["cv_star"] is not None:
-        facts.append(("CV*, published and reproduced together", f"{line['cv_star']:.2f} %"))
-    return facts
+    others = (
+        ("basis", "Compared", "{}"),
+        ("p_adjusted", "p, adjusted over the table", "{:.3g}"),
+        ("cv_star", "CV*, published and reproduced together", "{:.2f} %"),
+    )
+    told = ((term, line[name], how) for name, term, how in others)
+    return facts + [(term, how.format(value)) for term, value, how in told if value is not None]
 
 
 def _behind(

@@ -6,6 +6,7 @@ import random
 import statistics
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 Interval = tuple[float, float]
 DRAWS = 2_000
@@ -19,13 +20,11 @@ def kendall(published: Sequence[float], reproduced: Sequence[float]) -> float | 
     for orders of different length.
     """
     agree, left, right = 0, 0, 0
-    pairs = list(zip(published, reproduced, strict=True))
-    for index, (a, b) in enumerate(pairs):
-        for c, d in pairs[index + 1 :]:
-            one, other = _sign(c - a), _sign(d - b)
-            agree += one * other
-            left += abs(one)
-            right += abs(other)
+    for (a, b), (c, d) in combinations(zip(published, reproduced, strict=True), 2):
+        one, other = (c > a) - (c < a), (d > b) - (d < b)
+        agree += one * other
+        left += abs(one)
+        right += abs(other)
     return float(agree / (left * right) ** 0.5) if left and right else None
 
 
@@ -54,8 +53,11 @@ def ranking(
     behind = [tuple((runs or {}).get(name, (name,))) for name in methods]
     generator = random.Random(zlib.crc32(seed.encode()))
     drawn = (kendall(printed, _means_drawn(values, behind, generator)) for _ in range(DRAWS))
-    ordered = sorted(value for value in drawn if value is not None)
-    return tau, (_percentile(ordered, 2.5), _percentile(ordered, 97.5)) if ordered else None
+    known = [value for value in drawn if value is not None]
+    if len(known) < 2:
+        return tau, None
+    low, *_, high = statistics.quantiles(known, n=40, method="inclusive")
+    return tau, (low, high)
 
 
 def _means_drawn(
@@ -71,15 +73,3 @@ def _means_drawn(
             chosen[keys, len(own)] = generator.choices(range(len(own)), k=len(own))
         means.append(statistics.fmean([own[index] for index in chosen[keys, len(own)]]))
     return means
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
-
-
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    """With linear interpolation, as numpy's default."""
-    place = share / 100 * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])

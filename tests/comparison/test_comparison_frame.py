@@ -80,9 +80,9 @@ def test_a_cell_says_which_seeds_are_missing_and_why_its_runs_are_not_the_papers
     frame = frame_of(store, asked)
     assert set(frame["depth"]) == {12}
     found = frame[frame["runs"].map(len) == 1]
-    assert found["missing"].str.startswith("1 of 2 seeds").all()
+    assert found["partial"].str.startswith("1 of 2 seeds").all()
     assert found["differs"].str.startswith("recipe.learning_rate 0.0001").all()
-    assert frame[frame["runs"].map(len) == 0]["missing"].isna().all()
+    assert frame[frame["runs"].map(len) == 0]["partial"].isna().all()
 
 
 def test_columns_that_the_request_leaves_out_are_hidden(store: Store) -> None:

@@ -54,7 +54,7 @@ def test_a_frame_of_ones_own_gets_the_verdicts_of_the_rule() -> None:
 def test_margins_missing_seeds_and_what_is_not_comparable_are_heeded() -> None:
     frame = made_up(
         margin=[0.1, 12.0, None, 1.0, 1.0, None],
-        missing=[None, "1 of 4 seeds diverged", None, None, None, None],
+        partial=[None, "1 of 4 seeds diverged", None, None, None, None],
         verdict=[None, None, None, "NOT COMPARABLE", "GAP", None],
         reason=[None, None, None, "reduced scale", "not run", None],
     )

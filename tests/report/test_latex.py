@@ -215,8 +215,8 @@ def test_tables_and_their_document_compile(store: Store, tmp_path: Path) -> None
     )
     asked = replace(shown.request, settings={"recipe.learning_rate": 0.5})
     matrix = shown.table.matrix(asked)
-    whole = comparison_frame(matrix, shown.lead, rows)
-    hostile = replace(shown, table=table, rows=rows, matrix=matrix, whole=whole)
+    frame = comparison_frame(matrix, shown.lead, rows)
+    hostile = replace(shown, table=table, rows=rows, matrix=matrix, whole=frame)
     for one in (*views, hostile):
         write_table(one, tmp_path)
     write_tex([*views, hostile], tmp_path)
