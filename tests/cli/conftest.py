@@ -26,7 +26,7 @@ import sys
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "transformers", "datasets"):
+        if name.split(".")[0] in ("torch", "transformers", "datasets", "evaluate"):
             raise AssertionError(f"{name} was imported")
 
 sys.meta_path.insert(0, Refuse())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,21 +14,13 @@ from repro.spec import GlueTask, canonical_json
 from repro.spec.facts import Facts
 from repro.spec.sentences import SentenceTask, facts_of, protocol_of
 from repro.tasks.glue.development import DEVELOPMENT
-from repro.tasks.sentences import metrics
 from repro.tasks.sentences.examples import SentenceExample, make_examples
 from repro.tasks.sentences.rows import Row
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MAJORITY, COMBINED = "majority_share", "combined"
-METRICS: dict[str, Callable[..., float | None]] = {
-    "matthews": metrics.matthews,
-    "accuracy": metrics.accuracy,
-    "f1": metrics.f1,
-    "pearson": metrics.pearson,
-    "spearman": metrics.spearman,
-}
+MAJORITY = "majority_share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +156,22 @@ class SentenceCollector:
         return classes if self.data.facts.labels else outputs[:, 0].clip(*self.data.facts.bounds)
 
     def _measured(self, split: str, predicted: NDArray[Any]) -> Iterator[tuple[str, float]]:
+        from repro.tasks.metrics.glue import scores
+
+        facts = self.data.facts
         gold = [example.target for example in self._examples(split)]
-        values = {name: METRICS[name](predicted, gold) for name in self.data.facts.metrics}
-        defined = {name: value for name, value in values.items() if value is not None}
-        yield from defined.items()
-        if self.data.divided and self.data.facts.combined and len(defined) == len(values):
-            yield COMBINED, fmean(defined.values())
-        if self.data.facts.labels:
-            yield MAJORITY, metrics.majority_share(predicted)
+        combined = self.data.divided and facts.combined
+        values = scores(facts.metrics, predicted, gold, combined=combined)
+        yield from ((name, value) for name, value in values.items() if value is not None)
+        if facts.labels:
+            yield MAJORITY, majority_share(predicted)
         elif np.ptp(predicted) == 0:
             yield MAJORITY, 1.0
+
+
+def majority_share(predicted: NDArray[np.integer]) -> float:
+    """The share of rows that got the majority prediction: 1 for a constant one."""
+    return float(np.unique(predicted, return_counts=True)[1].max() / len(predicted))
 
 
 def task_rows(task: SentenceTask) -> dict[str, list[Row]]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from repro.spec import SquadTask
 from repro.tasks.squad2.decoding import Answers, Outcomes, answers
 from repro.tasks.squad2.features import Convention, Union, Window, make_windows, union
-from repro.tasks.squad2.metric import score
 from repro.tasks.squad2.questions import Question
 from repro.tasks.squad2.sources import evaluation_questions
 from repro.tasks.squad2.subsets import evaluation_sets
@@ -127,13 +126,16 @@ def _scores(
     protocol: str, found: Answers, questions: list[Question]
 ) -> Iterator[tuple[str, str, float, int]]:
     """(group, metric, value, questions) of one protocol on one set."""
-    groups = score(found.texts, questions, found.margins, found.spans)
+    from repro.tasks.metrics.squad_v2 import score
+
+    answers = {question.id: question.answers for question in questions}
+    groups = score(found.texts, answers, found.margins, found.spans)
     for group, values in groups.items():
         count = int(values.pop("n"))
         for metric, value in values.items():
             yield group, metric, value, count
     yield "ALL", "null_rate", _null_rate(found.texts, questions), len(questions)
-    answerable = [question for question in questions if question.answerable]
+    answerable = {id: golds for id, golds in answers.items() if golds}
     if answerable and protocol.endswith(SPAN_DECODING):
         spans = score(found.spans, answerable)["HasAns"]
         yield "HasAns", "span_f1", spans["f1"], len(answerable)

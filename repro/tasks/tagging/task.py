@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from repro.spec import TaggingTask
 from repro.spec.tagging import TAGS
-from repro.tasks.tagging import metric
 from repro.tasks.tagging.examples import TaggedExample, make_examples
 from repro.tasks.tagging.sources import task_rows
 
@@ -115,7 +114,7 @@ class TagCollector:
         return {
             split: {
                 "ids": [example.sentence.idx for example in examples],
-                "predictions": [[TAGS[tag] for tag in sentence] for sentence in tags],
+                "predictions": _named(tags),
             }
             for split, examples, tags in self._splits()
         }
@@ -133,14 +132,20 @@ def _measured(
     examples: list[TaggedExample], tags: list[list[int]]
 ) -> Iterator[tuple[str, float, int]]:
     """(metric, percent, what it is over) of one split."""
+    from repro.tasks.metrics.conll import scores
+
     gold = [example.sentence.tags for example in examples]
     words = sum(map(len, gold))
-    for name, value in metric.scores(tags, gold).items():
+    for name, value in scores(_named(tags), _named(gold)).items():
         yield name, value, words if name == "accuracy" else len(examples)
     outside = sum(tag == OUTSIDE for sentence in tags for tag in sentence)
     read = sum(int((example.firsts >= 0).sum()) for example in examples)
     yield OUTSIDE_SHARE, 100 * outside / words, words
     yield READ_SHARE, 100 * read / words, words
+
+
+def _named(tags: Sequence[Sequence[int]]) -> list[list[str]]:
+    return [[TAGS[tag] for tag in sentence] for sentence in tags]
 
 
 def load_tagging(task: TaggingTask, tokenizer: PreTrainedTokenizerBase) -> TaggingData:

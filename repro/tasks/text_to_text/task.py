@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -12,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.spec import canonical_json
+from repro.spec.facts import Metric
 from repro.spec.t5 import TextToText, WrittenName
+from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.text_to_text.division import divided
 from repro.tasks.text_to_text.examples import SPANS, TextExample, make_examples
-from repro.tasks.text_to_text.scores import MAJORITY, measured, printed
+from repro.tasks.text_to_text.formats import INVALID, parsed_class, parsed_number
 from repro.tasks.text_to_text.sources import task_rows
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
 PROTOCOL = "text-to-text"
 VALIDATION, TEST = "validation", "test"
+INVALID_SHARE, MAJORITY = "invalid_share", "majority_share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +165,38 @@ class TextCollector:
     def _gold(self, part: Part) -> list[str]:
         tokens = [example.target.tokens for example in self.data.evaluation[part.place]]
         return _texts(tokens, self.data.tokenizer, marks=part.name == SPANS)
+
+
+def measured(name: WrittenName, answers: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
+    """What the paper prints of a task, accuracy of any that has classes, the share of answers that
+    are no label or no number, and that of the majority answer: fractions, by metric.
+
+    `gold` are the right answers, in the same order. Span corruption has accuracy alone, of answers
+    written exactly, and the majority answer's share. After rabeehk/hyperformer, metrics/metrics.py:
+    an answer that is no label is wrong; for F1 it counts as the label that its row does not have,
+    for Matthews' correlation as a class of its own; an answer that is no number counts as -1, and a
+    correlation that is undefined as 0.
+    """
+    from repro.tasks.metrics.glue import scores
+
+    majority = {MAJORITY: Counter(map(str.strip, answers)).most_common(1)[0][1] / len(answers)}
+    if name == SPANS:
+        exact = [answer == right for answer, right in zip(answers, gold, strict=True)]
+        return {"accuracy": sum(exact) / len(exact), **majority}
+    labels, metrics = TEXT_TO_TEXT[name].labels, printed(name)
+    parse: Callable[[str], float] = partial(parsed_class, name) if labels else parsed_number
+    said, right = (np.array([parse(text) for text in texts]) for texts in (answers, gold))
+    invalid = said == INVALID
+    if "f1" in metrics:
+        said = np.where(invalid, 1 - right, said)
+    found = scores([*metrics, "accuracy"] if labels else metrics, said, right)
+    undefined_as_0 = {metric: value or 0.0 for metric, value in found.items()}
+    return {**undefined_as_0, INVALID_SHARE: float(invalid.mean()), **majority}
+
+
+def printed(name: WrittenName) -> tuple[Metric, ...]:
+    """The metrics that enter a mean over tasks."""
+    return TEXT_TO_TEXT[name].metrics
 
 
 def load_text_to_text(task: TextToText, tokenizer: PreTrainedTokenizerBase) -> TextToTextData:

@@ -15,8 +15,13 @@ from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 from repro.tasks import load_task
 from repro.tasks.data import TaskData
-from repro.tasks.sentences.metrics import accuracy, f1, matthews, pearson, spearman
-from repro.tasks.sentences.task import SentenceCollector, SentenceData, load_sentences
+from repro.tasks.metrics.glue import accuracy, f1, matthews, pearson, spearman
+from repro.tasks.sentences.task import (
+    SentenceCollector,
+    SentenceData,
+    load_sentences,
+    majority_share,
+)
 
 Scores = list[dict[str, Any]]
 REVISION = "seed=5,train=12,validation=30"
@@ -203,3 +208,12 @@ def test_a_long_row_is_cut_to_the_tasks_length() -> None:
     data = load("rte", max_length=16)
     lengths = {len(example.input_ids) for example in [*data.training, *data.evaluation]}
     assert max(lengths) == 16
+
+
+@pytest.mark.parametrize(
+    ("predicted", "share"), [([0, 0, 0], 1.0), ([0, 1, 1, 2], 0.5), ([2], 1.0), ([0, 1], 0.5)]
+)
+def test_the_majority_share_is_that_of_the_majority_prediction(
+    predicted: list[int], share: float
+) -> None:
+    assert majority_share(np.array(predicted)) == share

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from seqeval.metrics.sequence_labeling import get_entities
 from tagging_samples import GOOD, SPLITS, tagging_task, write_lines, write_splits
 
 from repro.errors import MissingData, ReproError
 from repro.spec import TaggingTask
 from repro.spec.tagging import SENTENCES_PUBLISHED, TAGS
 from repro.tasks.tagging.generated import DEFAULT_REVISION, generate
-from repro.tasks.tagging.metric import entities
 from repro.tasks.tagging.rows import Sentence
 from repro.tasks.tagging.sources import data_revision, task_rows, unavailable
 
@@ -149,7 +149,7 @@ def test_generated_sentences_are_repeatable_valid_and_partly_of_new_names() -> N
     for split, sentences in found.items():
         for one in sentences:
             assert len(one.words) == len(one.tags)
-            for begin, last, kind in entities(one.tags):
+            for kind, begin, last in get_entities([TAGS[tag] for tag in one.tags]):
                 assert TAGS[one.tags[begin]] == f"B-{kind}"
                 named[split].add(" ".join(one.words[begin : last + 1]))
                 kinds.add(kind)

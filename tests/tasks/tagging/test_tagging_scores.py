@@ -1,75 +1,17 @@
-"""Entities, their F1, and what becomes of words that the model does not read."""
+"""Scores of every split, and what becomes of words that the model does not read."""
 
 from __future__ import annotations
-
-import random
-import re
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tagging_samples import numbers, sentence, tagging_data, tagging_task
+from tagging_samples import sentence, tagging_data, tagging_task
 from tiny_models import minilm_tokenizer
 
 from repro.spec.tagging import TAGS, UNTAGGED
-from repro.tasks.tagging import metric
 from repro.tasks.tagging.examples import make_examples
 from repro.tasks.tagging.task import TaggingData
 from repro.training.batches import collate
-
-GOLD = "B-PER I-PER O B-LOC O B-ORG I-ORG I-ORG"
-
-
-@pytest.mark.parametrize(
-    ("predicted", "right", "found"),
-    [
-        (GOLD, 3, 3),
-        ("O O O O O O O O", 0, 0),
-        ("B-PER O O B-LOC O B-ORG I-ORG I-ORG", 2, 3),  # a wrong end is no entity
-        ("B-PER I-PER O B-ORG O B-ORG I-ORG I-ORG", 2, 3),  # nor is a wrong type
-        ("B-PER B-PER O B-LOC O B-ORG I-ORG I-ORG", 2, 4),  # nor are the halves of one
-        ("I-PER I-PER O I-LOC O I-ORG I-ORG I-ORG", 3, 3),  # conlleval: I- may begin one
-        ("B-PER I-LOC O B-LOC O B-ORG I-ORG I-ORG", 2, 4),  # and does at another type
-    ],
-)
-def test_an_entity_is_right_if_words_and_type_are(predicted: str, right: int, found: int) -> None:
-    scores = metric.scores([numbers(predicted)], [numbers(GOLD)])
-    precision, recall = right / found if found else 0.0, right / 3
-    assert scores["precision"] == pytest.approx(100 * precision)
-    assert scores["recall"] == pytest.approx(100 * recall)
-    harmonic = 2 * precision * recall / (precision + recall) if right else 0.0
-    assert scores["f1"] == pytest.approx(100 * harmonic)
-
-
-def test_f1_is_over_all_entities_not_the_mean_of_sentences() -> None:
-    gold = [numbers("B-LOC"), numbers("B-PER B-PER B-PER")]
-    predicted = [numbers("B-LOC"), numbers("B-PER O O")]
-    scores = metric.scores(predicted, gold)  # 2 right of 2 found and 4 gold
-    assert scores["f1"] == pytest.approx(100 * 2 * 2 / (2 + 4))
-    assert scores["accuracy"] == pytest.approx(100 * 2 / 4)
-
-
-def spans(tags: Sequence[int]) -> set[tuple[int, int, str]]:
-    """A second reading: a letter a type, capital where conlleval begins an entity."""
-    letters = {"PER": "p", "ORG": "o", "LOC": "l", "MISC": "m"}
-    line, before = "", "-"
-    for tag in tags:
-        side, _, kind = TAGS[tag].partition("-")
-        letter = letters.get(kind, "-")
-        begins = side == "B" or letter != before
-        line += letter.upper() if begins and kind else letter
-        before = letter
-    kinds = {letter: kind for kind, letter in letters.items()}
-    found = re.finditer(r"([POLM])([polm]*)", line)
-    return {(hit.start(), hit.end() - 1, kinds[hit[1].lower()]) for hit in found}
-
-
-def test_entities_agree_with_a_second_reading_of_random_tags() -> None:
-    draw = random.Random(0)
-    for _ in range(2_000):
-        tags = [draw.randrange(len(TAGS)) for _ in range(draw.randrange(1, 9))]
-        assert metric.entities(tags) == spans(tags), [TAGS[tag] for tag in tags]
 
 
 def outputs_for(data: TaggingData, wanted: list[list[int]]) -> NDArray[np.float32]:

@@ -9,7 +9,7 @@ import pytest
 
 from repro.spec.t5 import WrittenName
 from repro.spec.text_to_text import MIXTURE, TEXT_TO_TEXT
-from repro.tasks.text_to_text.scores import measured, printed
+from repro.tasks.text_to_text.task import measured, printed
 
 
 def drawn(classes: int, rows: int = 300, *, broken: bool = False) -> tuple[list[str], list[str]]:

@@ -1,16 +1,27 @@
-"""GLUE's metrics equal scikit-learn's, scipy's and the definitions, on edge cases too."""
+"""GLUE's metrics follow the definitions, on edge cases too."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.tasks.sentences.metrics import accuracy, f1, majority_share, matthews, pearson, spearman
+from repro.spec.glue import DIAGNOSTIC, GLUE
+from repro.tasks.metrics.glue import (
+    CONFIGURATIONS,
+    METRICS,
+    accuracy,
+    f1,
+    matthews,
+    pearson,
+    scores,
+    spearman,
+)
 
 Pairs = list[tuple[int, int]]
 CASES: list[Pairs] = [
@@ -36,40 +47,41 @@ def confusion(pairs: Pairs) -> tuple[int, int, int, int]:
     return counts[0], counts[1], counts[2], counts[3]
 
 
-@pytest.mark.parametrize("pairs", CASES)
-def test_two_classes_follow_the_definitions(pairs: Pairs) -> None:
+def two_classes_follow_the_definitions(pairs: Pairs) -> None:
     tp, fp, fn, tn = confusion(pairs)
     predicted, gold = split(pairs)
     assert accuracy(predicted, gold) == (tp + tn) / len(pairs)
-    precision = tp / (tp + fp) if tp + fp else 0.0
-    recall = tp / (tp + fn) if tp + fn else 0.0
-    expected = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    assert f1(predicted, gold) == pytest.approx(expected)
+    assert f1(predicted, gold) == (2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 0.0)
     below = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     expected = (tp * tn - fp * fn) / math.sqrt(below) if below else 0.0
     assert matthews(predicted, gold) == pytest.approx(expected)
 
 
-def sklearn_agrees(predicted: list[int], gold: list[int], *, binary: bool) -> None:
-    from sklearn import metrics
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of one class only
-        assert accuracy(predicted, gold) == pytest.approx(metrics.accuracy_score(gold, predicted))
-        expected = metrics.matthews_corrcoef(gold, predicted)
-        assert matthews(predicted, gold) == pytest.approx(expected)
-        if binary:
-            assert f1(predicted, gold) == pytest.approx(metrics.f1_score(gold, predicted))
+@pytest.mark.filterwarnings("ignore:A single label was found")
+@pytest.mark.parametrize("pairs", CASES)
+def test_two_classes_follow_the_definitions(pairs: Pairs) -> None:
+    two_classes_follow_the_definitions(pairs)
 
 
+@pytest.mark.filterwarnings("ignore:A single label was found")
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=40))
-def test_two_classes_equal_scikit_learn(pairs: Pairs) -> None:
-    sklearn_agrees(*split(pairs), binary=True)
+def test_any_two_classes_follow_the_definitions(pairs: Pairs) -> None:
+    two_classes_follow_the_definitions(pairs)
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40))
-def test_three_classes_equal_scikit_learn(pairs: Pairs) -> None:
-    sklearn_agrees(*split(pairs), binary=False)
+@pytest.mark.filterwarnings("ignore:A single label was found")
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 2)), min_size=1, max_size=40))
+def test_more_classes_follow_gorodkins_definition(pairs: Pairs) -> None:
+    predicted, gold = split(pairs)
+    right, rows = sum(p == g for p, g in pairs), len(pairs)
+    assert accuracy(predicted, gold) == right / rows
+    called, real = Counter(predicted), Counter(gold)
+    covariance = right * rows - sum(called[k] * real[k] for k in called)
+    spread = [rows**2 - sum(count**2 for count in side.values()) for side in (called, real)]
+    expected = covariance / math.sqrt(spread[0] * spread[1]) if all(spread) else 0.0
+    assert matthews(predicted, gold) == expected
 
 
 def test_matthews_of_a_large_set_does_not_overflow() -> None:
@@ -105,6 +117,7 @@ NUMBERS = st.one_of(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=30))
 def test_correlations_equal_scipy(pairs: list[tuple[float, float]]) -> None:
     from scipy import stats
@@ -141,17 +154,45 @@ def test_numbers_that_are_not_finite_are_refused(metric: object, broken: float) 
             metric(predicted, gold)
 
 
-@pytest.mark.parametrize("metric", [accuracy, f1, matthews, pearson, spearman])
-def test_as_many_predictions_as_labels_are_needed(metric: object) -> None:
-    assert callable(metric)
-    with pytest.raises(ValueError, match=r"predictions|zip"):
-        metric([1, 0, 1], [1, 0])
+@pytest.mark.parametrize("name", METRICS)
+def test_as_many_predictions_as_labels_are_needed_and_at_least_one(name: str) -> None:
+    with pytest.raises(ValueError, match="3 predictions for 2 labels"):
+        scores([name], [1, 0, 1], [1, 0])
+    with pytest.raises(ValueError, match="0 predictions for 0 labels"):
+        scores([name], [], [])
 
 
-@pytest.mark.parametrize(
-    ("predicted", "share"), [([0, 0, 0], 1.0), ([0, 1, 1, 2], 0.5), ([2], 1.0), ([0, 1], 0.5)]
-)
-def test_the_majority_share_is_that_of_the_commonest_prediction(
-    predicted: list[int], share: float
-) -> None:
-    assert majority_share(predicted) == share
+def test_the_combined_score_is_the_mean_and_undefined_if_a_metric_is() -> None:
+    # tp, fp, fn, tn = 2, 1, 0, 1
+    found = scores(["f1", "accuracy"], [1, 0, 1, 1], [1, 0, 0, 1], combined=True)
+    assert found == {"f1": 0.8, "accuracy": 0.75, "combined": pytest.approx(0.775)}
+    none = dict.fromkeys(["spearman", "pearson", "combined"])
+    assert scores(["spearman", "pearson"], [2.0, 2.0], [1.0, 2.0], combined=True) == none
+
+
+def test_a_zero_has_no_sign() -> None:
+    # deviations (-1, 1, 1, -1) and (-1, -1, 1, 1), either way round
+    for predicted in ([0, 1, 1, 0], [1, 0, 0, 1]):
+        found = scores(["matthews", "pearson", "spearman"], predicted, [0, 0, 1, 1])
+        assert [math.copysign(1, value or 0.0) for value in found.values()] == [1, 1, 1]
+        assert list(found.values()) == [0, 0, 0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_said_of_constant_classes_or_nearly_constant_numbers() -> None:
+    scores(["accuracy", "f1", "matthews"], [0] * 30, [0] * 30)
+    scores(["accuracy", "matthews"], list(range(30)), list(range(30)))
+    scores(["pearson", "spearman"], [1.0, 1.0, 1.0 + 1e-15], [1.0, 2.0, 3.0])
+
+
+def test_a_mean_too_large_for_a_double_leaves_the_correlation_undefined() -> None:
+    assert scores(["pearson", "spearman"], [1.7e308, 1.6e308, 0.0], [2.0, 1.0, 0.0]) == {
+        "pearson": None, "spearman": pytest.approx(1.0),
+    }  # fmt: skip
+
+
+def test_a_task_has_the_metrics_that_the_program_scores() -> None:
+    for name, facts in GLUE.items():
+        assert set(CONFIGURATIONS[name]) <= set(facts.metrics)
+        assert facts.monitor in CONFIGURATIONS[name]
+    assert CONFIGURATIONS["ax"] == DIAGNOSTIC.metrics
