@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -78,11 +79,14 @@ def canonical_json(value: Any) -> str:
 
 def identity_fields(value: Any) -> Any:
     """`value` as plain data, without the fields declared as details."""
+    if value is None or isinstance(value, str | int | float):
+        return value
     if isinstance(value, BaseModel):
+        held = ((name, getattr(value, name), later) for name, later in _marked(type(value)))
         return {
-            name: identity_fields(getattr(value, name))
-            for name, field in type(value).model_fields.items()
-            if _enters(field, getattr(value, name))
+            name: identity_fields(own)
+            for name, own, later in held
+            if later is None or own != later.default
         }
     if isinstance(value, dict):
         return {key: identity_fields(item) for key, item in value.items()}
@@ -91,12 +95,17 @@ def identity_fields(value: Any) -> Any:
     return value
 
 
-def _enters(field: FieldInfo, value: Any) -> bool:
-    """Whether a field's value is part of the identity."""
-    marks = field.json_schema_extra
-    if not isinstance(marks, dict) or not marks[MARK]:
-        return False
-    return not (marks[LATER] and value == field.default)
+@cache
+def _marked(kind: type[BaseModel]) -> tuple[tuple[str, FieldInfo | None], ...]:
+    """The fields that are part of the identity; a later one, which is left out where it has its
+    default, with its declaration.
+    """
+    marks = {name: field.json_schema_extra for name, field in kind.model_fields.items()}
+    return tuple(
+        (name, kind.model_fields[name] if own[LATER] else None)
+        for name, own in marks.items()
+        if isinstance(own, dict) and own[MARK]
+    )
 
 
 def revisions(spec: RunSpec) -> dict[str, int]:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from repro.errors import StoreError
 from repro.store.atomic import write_bytes
-from repro.store.entry import MANIFEST, digest_of
+from repro.store.entry import MANIFEST, StoredRun, digest_of
 from repro.store.reading import Entries
 from repro.store.strict_json import json_bytes
 
@@ -79,6 +79,13 @@ class Bundle(Entries):
 
     def __init__(self, path: Path, say: Callable[[str], None]) -> None:
         super().__init__(path, say)
+        self._entries: dict[tuple[str, bool], StoredRun | None] = {}
+
+    def peek(self, key: str, *, verify: bool = False) -> StoredRun | None:
+        """The entry of `key`, read and checked once: what is unpacked does not change."""
+        if (key, verify) not in self._entries:
+            self._entries[key, verify] = super().peek(key, verify=verify)
+        return self._entries[key, verify]
 
     @cached_property
     def _contents(self) -> dict[str, bytes]:
