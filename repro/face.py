@@ -110,6 +110,20 @@ def comparison(
     return view_table(table, request, runs).frame
 
 
+def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """A frame of the cells of one table with the verdict on each, by the rule in docs/verdicts.md.
+
+    Args:
+        frame: one row a cell, with `column`, `published`, `decimals` and `values` (a list of
+            numbers, one a run); see `repro.comparison.verdicts.judged` for what else is read.
+
+    Raises ReproError where a needed column is not there.
+    """
+    from repro.comparison.verdicts import judged as rule
+
+    return rule(frame)
+
+
 def history(key: str, store: Path | str | None = None) -> pandas.DataFrame:
     """The course of a run's training: loss and gradient norms by step, scores by look.
 
