@@ -43,7 +43,9 @@ def list() -> pandas.DataFrame:
 def published(id: str | None = None) -> pandas.DataFrame:
     """The printed numbers of a table or figure, or of all papers; one row a number.
 
-    Columns: see `repro.comparison.published.published_frame`. Raises UnknownName for an unknown id.
+    Columns: see `published_frame` in repro/comparison/published.py.
+
+    Raises UnknownName for an unknown id.
     """
     from repro.comparison.published import published_frame
 
@@ -59,8 +61,9 @@ def results(
         store: the folder of results; None: $REPRO_STORE, else runs.
         where: column -> value, or a list of values, like {"task": "rte", "epoch": [1, 2]}.
 
-    Columns: see `repro.comparison.results.results_frame`. Raises UnknownName for an unknown column,
-    ReproError for a store that is not there.
+    Columns: see `results_frame` in repro/comparison/results.py.
+
+    Raises UnknownName for an unknown column, ReproError for a store that is not there.
     """
     from repro.comparison.results import results_frame
 
@@ -76,21 +79,30 @@ def comparison(
         id: the table, in any case.
         scale: paper, reduced or smoke; None: the largest that is stored.
         store: the folder of results; None: $REPRO_STORE, else runs.
-        options: what the command line takes, by its name: tasks="cola,rte", seeds=3, epochs=2.
+        options: the fields of a request and short names of `--set`: tasks="cola,rte", seeds=3,
+            epochs=2, rows=["AA"]; several tasks may be a list, too.
             Without any, the variant at this scale is shown that has the most cells.
 
-    Columns: see `repro.comparison.comparison.COLUMNS`. Raises UnknownName for an unknown id, and
-    ReproError for a store that is not there or has nothing of the table.
+    Columns: see `COLUMNS` in repro/comparison/comparison.py.
+
+    Raises UnknownName for an unknown id or option, and ReproError for a store that is not there
+    or has nothing of the table.
     """
     from repro.cli.requests import check_scale, parsed
     from repro.cli.scales import requests_at, stored_variants
-    from repro.errors import ReproError
+    from repro.errors import ReproError, UnknownName
     from repro.papers.registry import find_table
+    from repro.papers.request import OPTIONS
     from repro.report.files import saved_requests
     from repro.report.view import view_table
 
     table, runs = find_table(id), _open(store)
     chosen = check_scale(scale or "auto")
+    for name in options:
+        if name not in OPTIONS:
+            raise UnknownName("option", name, OPTIONS)
+    if "tasks" in options and not isinstance(options["tasks"], str):
+        options["tasks"] = ",".join(options["tasks"])
     if options and chosen is None:
         raise ReproError(f"Name the scale of {table.id} beside {', '.join(options)}: scale=...")
     if options and chosen is not None:
@@ -115,7 +127,7 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
 
     Args:
         frame: one row a cell, with `column`, `published`, `decimals` and `values` (a list of
-            numbers, one a run); see `repro.comparison.verdicts.judged` for what else is read.
+            numbers, one a run); `judged` in repro/comparison/verdicts.py says what else is read.
 
     Raises ReproError where a needed column is not there.
     """
@@ -131,8 +143,9 @@ def history(key: str, store: Path | str | None = None) -> pandas.DataFrame:
         key: the run's key, or its first digits.
         store: the folder of results; None: $REPRO_STORE, else runs.
 
-    Columns: see `repro.comparison.results.history_frame`. Raises ReproError for a run that is not
-    stored, or stored without its history.
+    Columns: see `history_frame` in repro/comparison/results.py.
+
+    Raises ReproError for a run that is not stored, or stored without its history.
     """
     from repro.comparison.results import history_frame
     from repro.errors import ReproError

@@ -29,6 +29,8 @@ def command(
     """
     if not file.name.endswith(SUFFIX) or file.name.startswith("."):
         raise ReproError(f"A store reads bundles named NAME{SUFFIX}: {file.name} is no such name.")
+    if expanded(file).exists():
+        raise ReproError(f"{file} is there already: name another file, or delete that one first.")
     results = o.open_store(store)
     views = asked_views(results)
     files = dict(request_file(view.request) for view in views)

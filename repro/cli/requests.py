@@ -147,7 +147,22 @@ def bare_request(
         "sections": split_sections(asked.get("sections"), artefact),
         **rows_and_columns(artefact, asked),
     }
-    return Request(**(own | given | found))
+    request = Request(**(own | given | found))
+    lacking = absent_columns(request, artefact)
+    if lacking:
+        raise ReproError(
+            f"{artefact.id} has no {' and no '.join(lacking)} of {', '.join(request.tasks or ())} "
+            "alone: leave out --column or --tasks."
+        )
+    return request
+
+
+def absent_columns(request: Request, artefact: Artefact) -> list[str]:
+    """The columns asked for by name that the tasks asked for do not have."""
+    if request.columns is None or not isinstance(artefact, Table):
+        return []
+    shown = {column.name for column in artefact.shown(request)}
+    return [name for name in request.columns if name not in shown]
 
 
 def unused_settings(request: Request, artefact: Artefact) -> list[str]:

@@ -10,6 +10,7 @@ from repro.cli.options import trains_on
 from repro.cli.requests import (
     SCALES,
     Asked,
+    absent_columns,
     bare_request,
     narrowed,
     rows_and_columns,
@@ -145,6 +146,8 @@ def _variant(request: Request, store: Store) -> Variant | None:
     """The variant, None where nothing of it is stored."""
     from repro.report.reproduce import view_of
 
+    if absent_columns(request, ARTEFACTS[request.id]):
+        return None
     try:
         wanted = ARTEFACTS[request.id].matrix(request).wanted
     except ReproError:

@@ -28,7 +28,16 @@ def _further() -> dict[str, str]:
     for folder in papers.FURTHER:
         if not Path(folder).is_dir():
             raise ReproError(f"REPRO_PAPERS names {folder}, which is no folder: mend or unset it.")
+        if not any(one.ispkg for one in pkgutil.iter_modules([folder])):
+            raise ReproError(
+                f"{folder}, which REPRO_PAPERS names, holds no paper: a paper is a folder in it, "
+                "whose name Python can import (made_up), with an __init__.py."
+            )
     found = [one.name for one in pkgutil.iter_modules(papers.__path__) if one.ispkg]
+    own = [one.name for folder in papers.__path__ for one in pkgutil.iter_modules([folder])]
+    for name in found:
+        if own.count(name) > 1:
+            raise ReproError(f"Two papers stand in folders called {name}: rename one of them.")
     new = sorted(set(found) - set(PAPERS))
     return {name: getattr(import_module(f"repro.papers.{name}"), "TITLE", name) for name in new}
 

@@ -70,13 +70,15 @@ Cells = dict[tuple[str, str, str], Published]
 def load_published(paper: str, table: str) -> Cells:
     """The cells of `table` ("RA-T1"), by (row, column, metric).
 
-    Raises ReproError, naming file and line, for a wrong header, a row of another table, an empty
-    source, a number that is no number, a kind that does not fit the value, or two values for one
-    cell.
+    Raises ReproError, naming file and line, for a file that is not there, a wrong header, a row of
+    another table, an empty source, a number that is no number, a kind that does not fit the value,
+    or two values for one cell.
     """
     name = f"{table}.csv"
-    lines = (files(f"repro.papers.{paper}") / "published" / name).read_text(encoding="utf-8")
-    return parse_published(lines, table, name)
+    path = files(f"repro.papers.{paper}") / "published" / name
+    if not path.is_file():
+        raise ReproError(f"{path} is not there: it holds the published numbers of a table.")
+    return parse_published(path.read_text(encoding="utf-8"), table, name)
 
 
 def table_names(paper: str) -> list[str]:

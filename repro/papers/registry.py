@@ -37,6 +37,9 @@ def _defined(paper: str, *kinds: type[Any]) -> Iterator[Any]:
         for value in vars(module).values():
             some = value if isinstance(value, tuple) else (value,)
             found |= {id(one): one for one in some if isinstance(one, kinds)}
+    for one in found.values():
+        if one.paper not in PAPERS:
+            raise ReproError(f"{one.id} says that its paper is {one.paper}, and stands in {paper}.")
     yield from (one for one in found.values() if one.paper == paper)
 
 
@@ -57,6 +60,8 @@ TABLES: dict[str, Table] = {
 }
 FIGURES: dict[str, AnyFigure] = _by_id(Figure, Curves, Architecture, Activations, Embeddings)
 CLAIMS: tuple[Claim, ...] = tuple(one for paper in PAPERS for one in _defined(paper, Claim))
+for _twice in TABLES.keys() & FIGURES.keys():
+    raise ReproError(f"A table and a figure are called {_twice}: rename one of them.")
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""
 

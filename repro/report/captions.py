@@ -17,7 +17,7 @@ from repro.spec import (
     run_key,
 )
 from repro.tasks.catalogue import TITLES
-from repro.words import training_length
+from repro.words import counted, training_length
 
 METRICS = {
     "matthews": "Matthews correlation",
@@ -83,8 +83,8 @@ def _of_questions(view: TableView) -> list[str]:
     return [
         _scale(view),
         f"Encoder: {lead.backbone.name}, {lead.backbone.layers} layers, frozen.",
-        f"Training: {rows}{task.train}{share}, {recipe.epochs} epochs, batch {recipe.batch_size}, "
-        f"rate {recipe.learning_rate:g}, {recipe.precision}.",
+        f"Training: {rows}{task.train}{share}, {counted(recipe.epochs, 'epoch')}, "
+        f"batch {recipe.batch_size}, rate {recipe.learning_rate:g}, {recipe.precision}.",
         f"Scored: {scored}{split}, {view.table.protocol}.",
         f"Reading: {'as released' if request.as_released else 'repaired'}.",
         f"Seeds: {request.seeds}.",
@@ -103,7 +103,7 @@ def _of_sentences(view: TableView) -> list[str]:
         divided = f", of which {task.development:.0%} are development rows"
     if isinstance(task, TextToText):
         cap = _capped(view)
-    asked = [f"Tasks: {_titles(needed)} only."] if needed != view.table.tasks else []
+    asked = [f"Tasks: {_titles(needed)} only."] if needed not in ((), view.table.tasks) else []
     columns = scored_columns(view)
     metrics = {
         column.name: METRICS[column.metric]

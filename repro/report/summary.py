@@ -111,8 +111,8 @@ def _counted(summary: Summary) -> Point:
     found = verdicts(summary.views, counts=True)
     judged = sum(found[word] for word in JUDGED)
     said = f"{_listed(found, JUDGED)} " if judged else ""
-    says = "Numbers of parameters are judged exactly, and need no training."
-    return Point("Counts judged", f"{judged:,}" if judged else "none yet", said + says)
+    says = "Numbers of parameters, other counts and words are judged exactly; nothing is trained."
+    return Point("Facts judged", f"{judged:,}" if judged else "none yet", said + says)
 
 
 def _listed(found: Counter[str], words: Iterable[str] = MEANINGS) -> str:

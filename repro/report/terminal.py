@@ -41,9 +41,10 @@ def show(
     shown = whole.only(fitting(whole, console.width))
     left = [name for name in whole.columns if name not in shown.columns]
     said = notes(view)
+    chosen = "--row NAME" if view.table.transposed else "--column NAME"
     below = [
         f"Left out, as the terminal is {console.width} characters wide: {', '.join(left)}. To see "
-        "them: --column NAME, or --format md for all."
+        f"all: --format md; one of the table's own alone: {chosen}."
     ] * bool(left)
     words = {text for line in shown.lines if line.kind == "verdict" for text in line.texts}
     below += [f"{SIGNS[word]} {word}: {text}." for word, text in MEANINGS.items() if word in words]

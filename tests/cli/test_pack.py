@@ -80,3 +80,11 @@ def test_pack_refuses_a_name_that_no_store_reads_and_a_store_of_nothing(cli: Cal
     answer = cli("pack", "x.jsonl.xz")
     assert answer.code == 2
     assert "No table or figure was asked for" in answer.err
+
+
+def test_a_bundle_that_is_there_is_not_written_over(cli: Call, asked: list[Request]) -> None:
+    before = Path("runs/one.jsonl.xz").read_bytes()
+    answer = cli("pack", "runs/one.jsonl.xz", "--store", "source")
+    assert answer.code == 2
+    assert "is there already" in answer.err
+    assert Path("runs/one.jsonl.xz").read_bytes() == before

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_glue import store_run as glue_result
 from fake_results import request, store_all, store_result
 
 from repro.cli.requests import make_request
+from repro.cli.scales import stored_variants
 from repro.errors import ReproError, UnknownName
 from repro.papers.registry import TABLES
 from repro.report.files import command_line, save_request, table_name
@@ -124,3 +126,21 @@ def test_rows_that_have_no_runs_are_refused() -> None:
     printed = next(row.name for row in TABLES["Houlsby-2"].rows if row.only_printed)
     with pytest.raises(ReproError, match="Houlsby-2 has no runs for the rows asked for"):
         TABLES["Houlsby-2"].matrix(make_request(TABLES["Houlsby-2"], "smoke", rows=[printed]))
+
+
+@pytest.mark.parametrize("column", ["RTE", "Total"])
+def test_a_column_that_the_tasks_do_not_have_is_refused(column: str) -> None:
+    with pytest.raises(ReproError, match=f"has no {column} of cola alone"):
+        make_request(GLUE, "smoke", tasks="cola", columns=[column])
+
+
+def test_a_stored_part_without_a_column_asked_for_is_no_variant(store: Store) -> None:
+    """The columns asked for decide, not what a larger scale happens to hold of them."""
+    for asked in (
+        make_request(GLUE, "smoke", tasks="cola"), make_request(GLUE, "smoke", tasks="cola,rte"),
+    ):  # fmt: skip
+        for spec in GLUE.matrix(asked).runs.values():
+            glue_result(store, spec)
+        save_request(store, asked)
+    found = stored_variants(GLUE, store, columns=("CoLA", "RTE"))
+    assert [one.request.tasks for one in found] == [("cola", "rte")]

@@ -62,6 +62,36 @@ def test_two_tables_of_one_id_are_refused(papers: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('paper="made_up"', 'paper="nope"', "says that its paper is nope, and stands in made_up"),
+        ('id="Made-up-1"', 'id="tradeoff-glue"', "table and a figure are called tradeoff-glue"),
+    ],
+)
+def test_a_table_that_could_not_be_reached_is_refused(
+    papers: Path, old: str, new: str, said: str
+) -> None:
+    text = block("python").replace(old, new)
+    (papers / "made_up" / "__init__.py").write_text(text, encoding="utf-8")
+    found = repro(papers, "list")
+    assert found.returncode == 2
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_numbers_that_are_not_there_are_named(papers: Path) -> None:
+    (papers / "made_up" / "published" / "MU-T1.csv").unlink()
+    found = repro(papers, "table", "Made-up-1", "--scale", "smoke", "--no-run")
+    assert "MU-T1.csv is not there" in found.stderr
+
+
+def test_a_folder_without_papers_is_refused(papers: Path) -> None:
+    found = repro(papers / "made_up", "list")
+    assert found.returncode == 2
+    assert "holds no paper" in found.stderr
+
+
 def test_a_folder_of_papers_that_is_not_there_is_named(tmp_path: Path) -> None:
     found = repro(absent := tmp_path / "none", "list")
     said = f"repro: REPRO_PAPERS names {absent}, which is no folder: mend or unset it.\n"

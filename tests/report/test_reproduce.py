@@ -348,7 +348,7 @@ def test_the_first_page_says_first_that_no_trained_score_was_judged(
     store_all(store, request(scale="reduced"))
     lines = report(store, tmp_path).splitlines()
     assert lines[2].startswith("- **Trained scores judged at paper scale: none yet.**")
-    assert lines[3].startswith("- **Counts judged: 9.** 9 match.")
+    assert lines[3].startswith("- **Facts judged: 9.** 9 match.")
     assert lines[4].startswith("- **Runs at reduced scale: 6.**")
     assert "no score is judged, 30 stand beside a published one" in lines[4]
     assert lines.index("## Tables and figures") <= 15
