@@ -12,7 +12,7 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -95,16 +95,21 @@ def score(
     answers: Answers,
     margins: Mapping[str, float] | None = None,
     candidates: Mapping[str, str] | None = None,
+    withheld: Collection[str] = (),
 ) -> Groups:
     """Scores in percent for the groups ALL, HasAns and NoAns; a group without questions is absent.
 
     `predictions` has every question's answer by id, "" for none. Each group gets "em", "f1" and "n"
     (its questions); with `margins`, ALL also gets what `best_thresholds` finds for `candidates`
-    (texts before the null decision; the predictions where None). Raises ValueError when a
-    prediction is missing.
+    (texts before the null decision; the predictions where None). `withheld`: questions whose answer
+    a threshold took away, which is wrong at an answerable one even if its answers are articles
+    alone. Raises ValueError when a prediction is missing.
     """
     _check_complete(predictions, answers)
-    raw = {id: exact_and_f1(predictions[id], golds) for id, golds in answers.items()}
+    raw = {
+        id: (0.0, 0.0) if golds and id in withheld else exact_and_f1(predictions[id], golds)
+        for id, golds in answers.items()
+    }
     parts = {
         "ALL": list(raw.values()),
         "HasAns": [pair for id, pair in raw.items() if answers[id]],
@@ -193,11 +198,9 @@ class SquadV2(InMemory, evaluate.Metric):  # type: ignore[misc]
             raise ValueError("An id occurs twice. Give each question one prediction.")
         if not all(map(math.isfinite, margins.values())):
             raise ValueError("A no_answer_probability is not finite, so that it has no order.")
-        texts = {
-            id: text if margins[id] <= no_answer_threshold else ""
-            for id, text in candidates.items()
-        }
-        groups = score(texts, answers, margins, candidates)
+        withheld = {id for id, margin in margins.items() if margin > no_answer_threshold}
+        texts = {id: "" if id in withheld else text for id, text in candidates.items()}
+        groups = score(texts, answers, margins, candidates, withheld)
         return {
             ("" if group == "ALL" else f"{group}_") + OFFICIAL[name]: value
             for group, values in groups.items()

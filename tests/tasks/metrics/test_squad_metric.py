@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from squad_examples import dev_questions, question
 
 from repro.tasks.metrics.squad_v2 import (
+    SquadV2,
     best_thresholds,
     exact_and_f1,
     normalise,
@@ -228,3 +229,14 @@ def test_thresholds_are_searched_over_the_texts_before_the_null_decision() -> No
     whole = score(nothing, answers(questions), margins, {"a": "Bo", "b": "Bo"})["ALL"]
     assert (whole["em"], whole["best_em"], whole["best_em_threshold"]) == (50, 100, 1.0)
     assert score(nothing, answers(questions), margins)["ALL"]["best_em"] == 50
+
+
+def test_an_answer_withheld_by_the_threshold_is_wrong_even_where_the_answers_are_articles() -> None:
+    """The official script, apply_no_ans_threshold: then a score is float(not has_ans)."""
+    references = [{"id": "q", "answers": {"text": ["a"], "answer_start": [0]}}]
+    for probability, exact in ((0.9, 0.0), (0.1, 100.0)):
+        predictions = [{"id": "q", "prediction_text": "a", "no_answer_probability": probability}]
+        found = SquadV2().compute(
+            predictions=predictions, references=references, no_answer_threshold=0.5
+        )
+        assert found["exact"] == exact
