@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEWEST = 3
-"""Cells or rows below which nothing is said of all of them together."""
+"""The fewest cells, or rows, for which a statistic of the whole table is given."""
 
 
 def table_statistics(frame: pandas.DataFrame) -> list[str]:

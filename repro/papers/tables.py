@@ -153,9 +153,11 @@ class Row:
 class Table:
     """A published table as data.
 
-    `chains(row, column, request)` are the runs of a cell, of every seed and setting that it is made
-    from, each after those that it needs; of a fact the models that it is of, none where it is of
-    the models of the row's scores. It is asked once for rows of the same variant and section.
+    `chains(row, column, request)` gives the runs of a cell, one chain for each seed and setting; a
+    chain ends with the cell's own run, and the runs that it is made from stand before it. For a
+    `Fact` it gives the models that are counted, or nothing where these are the models of the row's
+    scores. The result may depend on the row's variant and section only: rows that share both share
+    it.
     `splits`: the name of the scored rows at a scale where it is not the column's `split`.
     `transposed`: it is printed with columns as rows, in the CSV and for a reader. `spread` is what
     stands after ±: the standard deviation of the runs, or the standard error of their mean; of a
