@@ -91,8 +91,11 @@ def test_a_run_after_others_has_the_bytes_of_a_run_alone(model: Path, tmp_path: 
             assert (ours.path / name).read_bytes() == (theirs.path / name).read_bytes(), name
 
 
-def test_what_is_kept_is_loaded_once_and_the_oldest_task_is_dropped(model: Path) -> None:
-    lead, loaded = run_spec(LayerNorms(), backbone=describe(str(model)), task=task(0)), Loaded()
+def test_what_is_kept_is_loaded_once_and_the_oldest_task_is_dropped(
+    model: Path, tmp_path: Path
+) -> None:
+    lead = run_spec(LayerNorms(), backbone=describe(str(model)), task=task(0))
+    loaded = Loaded(tmp_path)
     device = prepare_torch("cpu", threads=1, deterministic=False, tf32=False)
     folders = {lead.backbone.revision or "": str(model)}
     encoder = loaded.encoder(lead, folders, device, "fp32")

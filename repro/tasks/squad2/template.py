@@ -33,6 +33,17 @@ class Template:
         """How many tokens of a window are special ones."""
         return len(self.before) + len(self.between) + len(self.after)
 
+    def filled(self, question: list[int], context: list[int]) -> tuple[list[int], list[int]]:
+        """Token ids and types of a pair."""
+        before, between, after = (
+            list(map(list, zip(*pieces, strict=True))) or [[], []]
+            for pieces in (self.before, self.between, self.after)
+        )
+        ids = [*before[0], *question, *between[0], *context, *after[0]]
+        question_types = [self.question_type] * len(question)
+        context_types = [self.context_type] * len(context)
+        return ids, [*before[1], *question_types, *between[1], *context_types, *after[1]]
+
 
 def template(tokenizer: PreTrainedTokenizerBase) -> Template:
     """The template of any fast tokenizer that puts a special token first.
