@@ -264,8 +264,8 @@ def answer_tokens(text: str, start: int, offsets: NDArray[np.int32]) -> tuple[in
 
 def _tokenise(
     tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]
-) -> dict[str, tuple[list[int], NDArray[np.int32]]]:
-    """Every distinct text's tokens without special ones, and their characters (tokens, 2)."""
+) -> dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """Every distinct text's tokens (tokens,), no special ones, and characters (tokens, 2)."""
     distinct = list(dict.fromkeys(texts))
     encoded = tokenizer(
         distinct,
@@ -273,10 +273,13 @@ def _tokenise(
         truncation=False,
         padding=False,
         return_offsets_mapping=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
         verbose=False,
     )
+    tokens = (np.array(each, np.int32) for each in encoded["input_ids"])
     offsets = (np.array(each, np.int32).reshape(-1, 2) for each in encoded["offset_mapping"])
-    return dict(zip(distinct, zip(encoded["input_ids"], offsets, strict=True), strict=True))
+    return dict(zip(distinct, zip(tokens, offsets, strict=True), strict=True))
 
 
 def _cuts(tokens: int, capacity: int, step: int) -> Iterator[tuple[int, int]]:

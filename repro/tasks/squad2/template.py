@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from repro.errors import ReproError
 
 if TYPE_CHECKING:
@@ -33,16 +36,19 @@ class Template:
         """How many tokens of a window are special ones."""
         return len(self.before) + len(self.between) + len(self.after)
 
-    def filled(self, question: list[int], context: list[int]) -> tuple[list[int], list[int]]:
-        """Token ids and types of a pair."""
+    def filled(
+        self, question: NDArray[np.int32], context: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+        """Token ids and types of a pair, each (tokens,)."""
         before, between, after = (
-            list(map(list, zip(*pieces, strict=True))) or [[], []]
-            for pieces in (self.before, self.between, self.after)
+            [token for token, _ in pieces] for pieces in (self.before, self.between, self.after)
         )
-        ids = [*before[0], *question, *between[0], *context, *after[0]]
-        question_types = [self.question_type] * len(question)
-        context_types = [self.context_type] * len(context)
-        return ids, [*before[1], *question_types, *between[1], *context_types, *after[1]]
+        types = [kind for _, kind in (*self.before, (0, self.question_type), *self.between)]
+        types += [kind for _, kind in ((0, self.context_type), *self.after)]
+        counts = np.ones(len(types), dtype=np.int64)
+        counts[len(before)], counts[len(before) + 1 + len(between)] = len(question), len(context)
+        ids = np.concatenate((before, question, between, context, after), dtype=np.int32)
+        return ids, np.repeat(np.array(types, dtype=np.int8), counts)
 
 
 def template(tokenizer: PreTrainedTokenizerBase) -> Template:
