@@ -22,7 +22,7 @@ TASKS_KEPT = 2
 class Loaded:
     """One encoder and a few tasks. Jobs only read them, so a job finds them as if new.
 
-    `cache`: where tokenised rows are kept for the next process.
+    `cache`: the folder in which tokenised rows are kept for the next process.
     """
 
     def __init__(self, cache: Path) -> None:

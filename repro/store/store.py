@@ -254,9 +254,9 @@ class Store:
 
     @property
     def cache(self) -> Path:
-        """Where processes keep what they can make again, such as tokenised rows; not made here.
+        """The folder of what any process can make again (tokenised rows); not made here.
 
-        Everything in it may be removed at any time.
+        Every file in it may be removed at any time.
         """
         return self.root / "cache"
 

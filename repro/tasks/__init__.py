@@ -19,8 +19,8 @@ def load_task(
 ) -> TaskData:
     """Reads, draws and cuts a task's rows for one tokenizer.
 
-    Tokenised rows are read from the folder `cache`, made first where it lacks them; without a
-    folder they are made in memory.
+    Tokenised rows are kept in the folder `cache` and read from there; without one they are made
+    anew.
 
     Raises MissingData where they cannot be had, are damaged, or are not those of `task.revision`.
     """

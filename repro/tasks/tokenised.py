@@ -1,16 +1,23 @@
 """Rows as tokens: a `datasets` map, made once and read again from the store's cache folder.
 
-A mapped set is one Arrow file, `<fingerprint>-<content>.arrow`. The fingerprint covers all that the
-tokens follow from (see `_fingerprint`), so a file never has to be renewed. The second part of the
-name is the digest of the content: a file whose content has another one is damaged, is removed and
-made again. Files are written under another name and then renamed, so several processes can map the
-same rows at once; and any of them may be removed at any time, because an open one stays readable.
+A mapped set is one Arrow file, `<fingerprint>-<content>.arrow`. The fingerprint covers everything
+that determines the tokens (see `_fingerprint`), so a file never becomes out of date. The second
+part of the name is the digest of the file's content: a file whose content has another digest is
+damaged; it is removed and made again. A file is written under another name and then renamed, so
+several processes can map the same rows at once. An open file stays readable after its removal, so
+any file may be removed at any time.
 
-Nothing here is part of a run's identity: tokens are the same from a file as from the tokenizer.
+Nothing here is part of a run's identity: a file gives the same tokens as the tokenizer.
 
-One process maps: `num_proc` never paid where it was measured. On two shared cores 20,000 sentences
-of SST-2 took 3.4 s in one process, 5.1 s in two, 3.7 s with the tokenizer's own threads; and forked
-helpers outlive a worker that is killed.
+CPU seconds on a shared machine of 2 cores, MiniLM's tokenizer:
+
+    rows                                        in memory   into a file   from the file
+    SST-2, 67,349 sentences                           5.3           6.3             0.5
+    SQuAD 2.0 dev, windows of both conventions        4.7           5.5             0.5
+
+One process maps. With `num_proc=2`, 20,000 sentences took 5.1 s where one process took 3.4 s, and
+one convention's windows 8.0 to 11.5 s where it took 6.5 to 9.1 s (35 % more CPU); the tokenizer's
+own threads took 3.7 s for the sentences. Forked processes would also outlive a killed worker.
 """
 
 from __future__ import annotations
@@ -39,7 +46,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 KEPT_FROM = 1_000
-"""Sets of fewer rows are mapped in memory."""
+"""Sets of fewer rows are mapped in memory: 1,000 short sentences take 0.1 s there, 1.2 times that
+into a file, and a third of it from the file (benchmarks/tokenised.py).
+"""
 ROWS_AT_ONCE = 2_000
 DIGITS = 40
 """Of each digest in a file's name; `datasets` takes no fingerprint above 64."""
@@ -69,10 +78,10 @@ def tokenised(
     cache: Path | None,
     **settings: Any,
 ) -> Dataset:
-    """The rows mapped by `how`: from a file in the folder `cache`, made first where it lacks.
+    """The rows mapped by `how`: read from a file in the folder `cache`, which is made if missing.
 
-    Without `cache`, with few rows, or where nothing can be written (one sentence on stderr says
-    so), the rows are mapped in memory.
+    The rows are mapped in memory without `cache`, if they are few, or if the folder cannot be used
+    (one sentence on stderr says so).
     """
     import datasets
 
@@ -87,7 +96,7 @@ def tokenised(
         batch_size=ROWS_AT_ONCE,
         remove_columns=rows.column_names,
         features=features,
-        load_from_cache_file=False,  # of our own files `_read` knows which are whole
+        load_from_cache_file=False,  # `_read` does that, and checks the content
     )
     if cache is not None and len(rows) >= KEPT_FROM:
         name = _fingerprint(rows, how, tokenizer, settings)
@@ -128,8 +137,8 @@ def _fingerprint(
     tokenizer: PreTrainedTokenizerBase,
     settings: Mapping[str, Any],
 ) -> str:
-    """What the mapped rows follow from, and the file's name: digests of the rows and of the
-    tokenizer, the settings, the function with its revision, and the libraries' versions.
+    """A digest of everything that determines the mapped rows: the rows, the tokenizer, the
+    settings, the function with its revision, and the libraries' versions.
     """
     import tokenizers
     import transformers
@@ -147,7 +156,7 @@ def _fingerprint(
 
 
 def _rows_digest(rows: Dataset) -> str:
-    """Of names, types and content, however the table is cut into chunks or was selected."""
+    """Of names, types and content; chunks of the table and a selection by index do not matter."""
     found = sha256(
         canonical_json({name: str(kind) for name, kind in rows.features.items()}).encode()
     )
@@ -158,9 +167,9 @@ def _rows_digest(rows: Dataset) -> str:
 
 
 def _tokenizer_digest(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Of tokenizer.json and of the settings that transformers puts around it."""
+    """Of tokenizer.json and of the settings that transformers adds to it."""
     backend = tokenizer.backend_tokenizer
-    backend.no_truncation()  # both are left from the last call, and set again by the next one
+    backend.no_truncation()  # the last call left both set; the next call sets its own
     backend.no_padding()
     around = {
         "class": type(tokenizer).__name__,
@@ -173,7 +182,7 @@ def _tokenizer_digest(tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def _read(cache: Path, name: str) -> Dataset | None:
-    """The mapped set called `name`, None where there is no whole file of it."""
+    """The mapped set called `name`; None if there is no undamaged file of it. Raises OSError."""
     from datasets import Dataset
 
     for path in sorted(cache.glob(f"{name}-*.arrow")):

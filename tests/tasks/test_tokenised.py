@@ -80,10 +80,10 @@ def test_a_second_load_calls_no_tokenizer_and_gives_the_same_examples(
     kind: str, tmp_path: Path
 ) -> None:
     first, second, alone = tokenizer_of(kind), tokenizer_of(kind), tokenizer_of(kind)
-    mapped = load_task(TASKS[kind], first, tmp_path)  # type: ignore[arg-type]
+    mapped = load_task(TASKS[kind], first, tmp_path)
     written = files(tmp_path)
-    read = load_task(TASKS[kind], second, tmp_path)  # type: ignore[arg-type]
-    in_memory = load_task(TASKS[kind], alone)  # type: ignore[arg-type]
+    read = load_task(TASKS[kind], second, tmp_path)
+    in_memory = load_task(TASKS[kind], alone)
     assert first.calls > 0 == second.calls
     assert files(tmp_path) == written
     assert all(name.endswith(".arrow") for name in written)
@@ -100,8 +100,8 @@ def test_examples_of_every_kind_are_the_tokenizer_s_own_row_by_row(tmp_path: Pat
     from repro.tasks.text_to_text.sources import task_rows as written
 
     def loaded(kind: str) -> Any:
-        load_task(TASKS[kind], tokenizer_of(kind), tmp_path)  # type: ignore[arg-type]
-        return load_task(TASKS[kind], tokenizer_of(kind), tmp_path)  # type: ignore[arg-type]
+        load_task(TASKS[kind], tokenizer_of(kind), tmp_path)
+        return load_task(TASKS[kind], tokenizer_of(kind), tmp_path)
 
     bert, t5 = minilm_tokenizer(), tiny_tokenizer()
     pairs: Any = TASKS["pairs"]
@@ -110,8 +110,8 @@ def test_examples_of_every_kind_are_the_tokenizer_s_own_row_by_row(tmp_path: Pat
         assert example.input_ids.tolist() == alone["input_ids"]
         assert example.type_ids.tolist() == alone["token_type_ids"]
     tags: Any = TASKS["tags"]
-    for row, example in zip(sentences(tags)["train"], loaded("tags").training, strict=True):
-        pieces = [bert(word, add_special_tokens=False)["input_ids"] for word in row.words]
+    for sentence, example in zip(sentences(tags)["train"], loaded("tags").training, strict=True):
+        pieces = [bert(word, add_special_tokens=False)["input_ids"] for word in sentence.words]
         ends = np.cumsum([1, *map(len, pieces)])
         assert example.input_ids.tolist() == [101, *list(chain(*pieces))[:10], 102]
         assert example.firsts.tolist() == [first if first < 11 else -1 for first in ends[:-1]]
@@ -228,7 +228,7 @@ def test_a_set_that_another_process_maps_meanwhile_is_no_harm(tmp_path: Path) ->
     class Slow(Counting):
         def __call__(self, *given: Any, **settings: Any) -> Any:
             assert not list(tmp_path.glob("*.arrow"))
-            self.other = make_examples(ROWS, Counting(minilm_tokenizer()), 32, tmp_path)  # type: ignore[arg-type]
+            self.other = make_examples(ROWS, Counting(minilm_tokenizer()), 32, tmp_path)
             return super().__call__(*given, **settings)
 
     slow: Any = Slow(minilm_tokenizer())

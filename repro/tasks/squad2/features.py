@@ -107,20 +107,18 @@ def make_windows(
             f"pieces: questions {named}.",
             file=sys.stderr,
         )
-    return [
-        Window(*fields, target, offsets.reshape(-1, 2))
-        for *fields, target, offsets in zip(
-            of,
-            arrays(mapped, "input_ids"),
-            arrays(mapped, "type_ids"),
-            first,
-            last,
-            values(mapped, "context_token"),
-            zip(values(mapped, "answer_first"), values(mapped, "answer_last"), strict=True),
-            arrays(mapped, "offsets"),
-            strict=True,
-        )
-    ]
+    columns = zip(
+        of,
+        arrays(mapped, "input_ids"),
+        arrays(mapped, "type_ids"),
+        first,
+        last,
+        values(mapped, "context_token"),
+        zip(values(mapped, "answer_first"), values(mapped, "answer_last"), strict=True),
+        (offsets.reshape(-1, 2) for offsets in arrays(mapped, "offsets")),
+        strict=True,
+    )
+    return [Window(*fields) for fields in columns]
 
 
 def _cut(
