@@ -1,7 +1,7 @@
-"""What must not change while the code around it does: every run key, and every stored cell.
+"""What must not change while the code around it does: run keys, stored cells, generated rows.
 
-`PYTHONPATH=. python tests/golden_files.py` writes both files anew. Do that only for a change that
-is meant to change keys or cells, and say which in the commit.
+`PYTHONPATH=. python tests/golden_files.py` writes the files anew. Do that only for a change that
+is meant to change keys, cells or rows, and say which in the commit.
 """
 
 from __future__ import annotations
@@ -16,17 +16,31 @@ from typing import Any
 
 from committed import NAMES, committed
 
+from repro.backbones.tiny_t5 import vocabulary
 from repro.errors import ReproError
+from repro.papers.hyperformer import small
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 from repro.papers.request import SHORT_NAMES, Request, settings_of
 from repro.report.figures.kinds import view_figure
 from repro.report.files import command_line, saved_requests
 from repro.report.view import view_table
 from repro.spec.backbones import KNOWN
+from repro.spec.glue import GLUE
+from repro.spec.identity import REVISIONS, canonical_json
+from repro.spec.sentences import SENTENCES
+from repro.spec.text_to_text import FEW_SHOT, MIXTURE, TEXT_TO_TEXT
 from repro.store.store import Store
+from repro.tasks.catalogue import data_revision
+from repro.tasks.glue import generated as glue_generated
+from repro.tasks.sentences.rows import Row
+from repro.tasks.squad2 import generated as squad_generated
+from repro.tasks.squad2.questions import Question
+from repro.tasks.tagging import generated as tagging_generated
+from repro.tasks.text_to_text import generated as written_generated
+from repro.tasks.texts import generated as texts_generated
 
 HERE = Path(__file__).parent / "golden"
-KEYS, CELLS = HERE / "keys.jsonl.gz", HERE / "cells.jsonl.gz"
+KEYS, CELLS, ROWS = HERE / "keys.jsonl.gz", HERE / "cells.jsonl.gz", HERE / "rows.jsonl.gz"
 
 SCALES = ("smoke", "reduced", "paper")
 OPTIONS: tuple[dict[str, Any], ...] = (
@@ -48,6 +62,21 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 )
 """Documented options, one at a time; of a model with a reading, a section, a task or a method all
 of these, too."""
+
+SIZES = (
+    "seed=0,train=8,validation=4", "seed=0,train=20,validation=12", "seed=0,train=30,validation=0",
+    "seed=0,train=40,validation=12", "seed=0,train=100,validation=40",
+    "seed=0,train=600,validation=300", "seed=1,train=23,validation=1",
+    "seed=1,train=200,validation=100", "seed=3,train=20,validation=6",
+    "seed=5,train=12,validation=30", "seed=a,train=1,validation=1", "",
+)  # fmt: skip
+"""Revisions of generated rows, beside the default ones: those of the tests, one that is more than
+some sets have, and two of no form.
+"""
+LARGE = {
+    "span-corruption": (small.CORPUS, *SIZES),
+    "squad2": ("seed=1,train=1200,validation=800", *SIZES),
+} | dict.fromkeys((*MIXTURE, *FEW_SHOT), (small.SMOKE_DATA, *SIZES))
 
 
 def choices(id: str) -> Iterator[dict[str, Any]]:
@@ -124,6 +153,74 @@ def _of_table(request: Request, store: Store) -> Iterator[dict[str, Any]]:
             }
 
 
+def rows() -> Iterator[dict[str, Any]]:
+    """One line a generated set and revision: the digest of its rows, or why it is refused.
+
+    Stored runs are keyed by the revision numbers of the first line, not by the rows: whoever
+    changes rows raises the numbers.
+    """
+    yield {part: number for part, number in REVISIONS.items() if part.startswith("task/generated")}
+    yield {"tiny T5": hashlib.sha256(canonical_json(vocabulary()).encode()).hexdigest()}
+    for name, default in _sets().items():
+        for revision in (default, *LARGE.get(name.removeprefix("text-to-text/"), SIZES)):
+            line = {"name": name, "revision": revision}
+            try:
+                made = _generated(name, revision)
+            except ReproError as problem:
+                yield line | {"refused": str(problem)}
+                continue
+            digest = hashlib.sha256(canonical_json(made).encode()).hexdigest()
+            yield line | {"rows": {split: len(of) for split, of in made.items()}, "digest": digest}
+
+
+def _sets() -> dict[str, str]:
+    """Name of a generated set -> its revision at smoke scale."""
+    names = [*SENTENCES, "squad1", "squad2", "conll2003"]
+    return {name: str(data_revision("smoke", name)) for name in names} | {
+        f"text-to-text/{name}": written_generated.DEFAULT_REVISION for name in TEXT_TO_TEXT
+    }
+
+
+def _generated(name: str, revision: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows in the published schema."""
+    if name in ("squad1", "squad2"):
+        questions = squad_generated.generate(revision)
+        return {split: [_question(one) for one in of] for split, of in questions.items()}
+    if name == "conll2003":
+        tagged = tagging_generated.generate(revision)
+        return {
+            split: [{"tokens": list(one.words), "ner_tags": list(one.tags)} for one in of]
+            for split, of in tagged.items()
+        }
+    made: dict[str, list[Row]]
+    if name.startswith("text-to-text/"):
+        written: Any = name.removeprefix("text-to-text/")
+        facts, made = TEXT_TO_TEXT[written].facts, written_generated.generate(written, revision)
+    else:
+        given: Any = name
+        source: Any = glue_generated if name in GLUE else texts_generated
+        facts, made = SENTENCES[name], source.generate(given, revision)
+    return {
+        split: [
+            {**dict(zip(facts.texts, row.texts, strict=True)), facts.label: row.label}
+            | {"idx": row.idx}
+            for row in of
+        ]
+        for split, of in made.items()
+    }
+
+
+def _question(one: Question) -> dict[str, Any]:
+    answers = {"text": list(one.answers), "answer_start": list(one.starts)}
+    return {
+        "id": one.id,
+        "title": one.title,
+        "context": one.context,
+        "question": one.question,
+        "answers": answers,
+    }
+
+
 def _digest(found: list[str]) -> str:
     return hashlib.sha256("".join(found).encode()).hexdigest()[:24]
 
@@ -142,3 +239,4 @@ def read(path: Path) -> list[dict[str, Any]]:
 if __name__ == "__main__":
     write(KEYS, keys())
     write(CELLS, cells())
+    write(ROWS, rows())
