@@ -25,19 +25,10 @@ from repro.report.figures.kinds import view_figure
 from repro.report.files import command_line, saved_requests
 from repro.report.view import view_table
 from repro.spec.backbones import KNOWN
-from repro.spec.glue import GLUE
 from repro.spec.identity import REVISIONS, canonical_json
-from repro.spec.sentences import SENTENCES
-from repro.spec.text_to_text import FEW_SHOT, MIXTURE, TEXT_TO_TEXT
+from repro.spec.text_to_text import FEW_SHOT, MIXTURE
 from repro.store.store import Store
-from repro.tasks.catalogue import data_revision
-from repro.tasks.glue import generated as glue_generated
-from repro.tasks.sentences.rows import Row
-from repro.tasks.squad2 import generated as squad_generated
-from repro.tasks.squad2.questions import Question
-from repro.tasks.tagging import generated as tagging_generated
-from repro.tasks.text_to_text import generated as written_generated
-from repro.tasks.texts import generated as texts_generated
+from repro.tasks.generated import SCORED, default_revision, generate
 
 HERE = Path(__file__).parent / "golden"
 KEYS, CELLS, ROWS = HERE / "keys.jsonl.gz", HERE / "cells.jsonl.gz", HERE / "rows.jsonl.gz"
@@ -161,64 +152,17 @@ def rows() -> Iterator[dict[str, Any]]:
     """
     yield {part: number for part, number in REVISIONS.items() if part.startswith("task/generated")}
     yield {"tiny T5": hashlib.sha256(canonical_json(vocabulary()).encode()).hexdigest()}
-    for name, default in _sets().items():
-        for revision in (default, *LARGE.get(name.removeprefix("text-to-text/"), SIZES)):
+    for name in SCORED:
+        sizes = LARGE.get(name.removeprefix("text-to-text/"), SIZES)
+        for revision in (default_revision(name), *sizes):
             line = {"name": name, "revision": revision}
             try:
-                made = _generated(name, revision)
+                made = generate(name, revision)
             except ReproError as problem:
                 yield line | {"refused": str(problem)}
                 continue
             digest = hashlib.sha256(canonical_json(made).encode()).hexdigest()
             yield line | {"rows": {split: len(of) for split, of in made.items()}, "digest": digest}
-
-
-def _sets() -> dict[str, str]:
-    """Name of a generated set -> its revision at smoke scale."""
-    names = [*SENTENCES, "squad1", "squad2", "conll2003"]
-    return {name: str(data_revision("smoke", name)) for name in names} | {
-        f"text-to-text/{name}": written_generated.DEFAULT_REVISION for name in TEXT_TO_TEXT
-    }
-
-
-def _generated(name: str, revision: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows in the published schema."""
-    if name in ("squad1", "squad2"):
-        questions = squad_generated.generate(revision)
-        return {split: [_question(one) for one in of] for split, of in questions.items()}
-    if name == "conll2003":
-        tagged = tagging_generated.generate(revision)
-        return {
-            split: [{"tokens": list(one.words), "ner_tags": list(one.tags)} for one in of]
-            for split, of in tagged.items()
-        }
-    made: dict[str, list[Row]]
-    if name.startswith("text-to-text/"):
-        written: Any = name.removeprefix("text-to-text/")
-        facts, made = TEXT_TO_TEXT[written].facts, written_generated.generate(written, revision)
-    else:
-        given: Any = name
-        source: Any = glue_generated if name in GLUE else texts_generated
-        facts, made = SENTENCES[name], source.generate(given, revision)
-    return {
-        split: [
-            {**dict(zip(facts.texts, row.texts, strict=True)), facts.label: row.label}
-            | {"idx": row.idx}
-            for row in of
-        ]
-        for split, of in made.items()
-    }
-
-
-def _question(one: Question) -> dict[str, Any]:
-    answers = {"text": list(one.answers), "answer_start": list(one.starts)}
-    return {
-        "id": one.id,
-        "title": one.title,
-        "context": one.context,
-        "question": one.question,
-        "answers": answers,
-    }
 
 
 def _digest(found: list[str]) -> str:
