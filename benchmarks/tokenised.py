@@ -13,9 +13,8 @@ from repro.backbones.load import load_encoder
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE
 from repro.tasks import tokenised
-from repro.tasks.glue.generated import generate
 from repro.tasks.sentences.examples import make_examples
-from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.rows import Row, generated_rows
 from repro.training.environment import prepare_process
 
 SIZES = (250, 500, 1_000, 2_000, 8_000)
@@ -30,7 +29,7 @@ def main() -> None:
     tokenizer = load_encoder(spec.backbone, {}, device).tokenizer
     tokenised.KEPT_FROM = 1
     for size in SIZES:
-        rows = generate("sst2", f"seed=0,train={size},validation=10")["train"]
+        rows = generated_rows("sst2", f"seed=0,train={size},validation=10")["train"]
 
         def make(cache: Path | None = None, rows: list[Row] = rows) -> None:
             make_examples(rows, tokenizer, MAX_LENGTH, cache)

@@ -12,8 +12,8 @@ Nothing here is part of a run's identity: a file gives the same tokens as the to
 CPU seconds on a shared machine of 2 cores, MiniLM's tokenizer:
 
     rows                                        in memory   into a file   from the file
-    SST-2, 67,349 sentences                           5.3           6.3             0.5
-    SQuAD 2.0 dev, windows of both conventions        4.7           5.5             0.5
+    SST-2, 67,349 sentences                           5.5           6.3             0.5
+    SQuAD 2.0 dev, windows of both conventions        6.8           6.4             0.4
 
 One process maps. With `num_proc=2`, 20,000 sentences took 5.1 s where one process took 3.4 s, and
 one convention's windows 8.0 to 11.5 s where it took 6.5 to 9.1 s (35 % more CPU); the tokenizer's
