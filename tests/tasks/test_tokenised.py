@@ -6,6 +6,7 @@ import errno
 import multiprocessing
 import os
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -129,32 +130,26 @@ def test_examples_of_every_kind_are_the_tokenizer_s_own_row_by_row(tmp_path: Pat
 def test_what_the_tokens_follow_from_names_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def added() -> Any:
-        other = minilm_tokenizer()
-        other.add_tokens(["Bo"])
-        return other
-
     def changed(**settings: Any) -> Any:
-        other = minilm_tokenizer()
+        other = deepcopy(minilm_tokenizer())
         for name, value in settings.items():
             setattr(other, name, value)
         return other
 
-    def padded() -> Any:
-        other = minilm_tokenizer()
-        other(["a", "b c"], padding="max_length", truncation=True, max_length=7)
-        return other
+    added, padded = changed(), changed()
+    added.add_tokens(["Bo"])
+    padded(["a", "b c"], padding="max_length", truncation=True, max_length=7)
 
     def made_with(rows: list[Row], tokenizer: Any, max_length: int = 32) -> int:
         make_examples(rows, tokenizer, max_length, tmp_path)
         return len(files(tmp_path))
 
     assert made_with(ROWS, minilm_tokenizer()) == 1
-    assert made_with([replace(row, idx=row.idx + 1, label=1) for row in ROWS], padded()) == 1
+    assert made_with([replace(row, idx=row.idx + 1, label=1) for row in ROWS], padded) == 1
     assert made_with(ROWS[::-1], minilm_tokenizer()) == 2
     assert made_with(ROWS[:-1], minilm_tokenizer()) == 3
     assert made_with(ROWS, minilm_tokenizer(), 31) == 4
-    assert made_with(ROWS, added()) == 5
+    assert made_with(ROWS, added) == 5
     assert made_with(ROWS, changed(truncation_side="left")) == 6
     assert made_with(ROWS, changed(model_input_names=["input_ids"])) == 7
     later = replace(examples.PAIRS, revision=examples.PAIRS.revision + 1)
