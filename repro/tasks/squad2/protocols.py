@@ -52,7 +52,7 @@ class Evaluation:
 
 
 def prepare_evaluation(
-    task: SquadTask, tokenizer: PreTrainedTokenizerBase, cache: Path | None
+    task: SquadTask, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None
 ) -> Evaluation:
     """The evaluation of a task; raises what the sources raise for missing or other data."""
     questions = evaluation_questions(task)

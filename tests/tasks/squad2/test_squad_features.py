@@ -340,7 +340,7 @@ def test_a_question_without_room_names_itself_and_settings_that_help(
 ) -> None:
     """Each printed setting is tried: with it there are windows, without it there are none."""
     asked = [question(f"q{n}", "word " * 90, text="who " * n) for n in (25, 28)]
-    given = {"max_length": max_length, "stride": stride, "max_query": max_query}
+    given: dict[str, Any] = {"max_length": max_length, "stride": stride, "max_query": max_query}
     try:
         windows = make_windows(asked, minilm(), convention, **given)
     except ReproError as problem:
