@@ -26,7 +26,6 @@ from typing import Any
 from repro.engine.jobs import FILE, JobFile, holds, read_job
 from repro.engine.loaded import Loaded
 from repro.engine.parents import (
-    EVALUATING,
     built,
     evaluate_parent,
     parents_of,
@@ -36,7 +35,7 @@ from repro.engine.parents import (
 from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError, first_line, told
 from repro.spec import run_key
-from repro.spec.kinds import PRETRAINED, reads_states
+from repro.spec.types import PRETRAINED
 from repro.store.atomic import move_aside, store_errors
 from repro.store.store import Store
 from repro.store.temporary import is_unfinished
@@ -177,7 +176,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
     forget_memory(device)
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
     report(where | {"what": lead.backbone.name})
-    shared = any(reads_states(spec.method) for spec in file.specs)
+    shared = any(spec.method.reads_states for spec in file.specs)
     precision = lead.recipe.precision if shared else "fp32"
     parents = parents_of(lead, store)  # those of all members
     pretrained = weights_of(parents, PRETRAINED)
@@ -187,7 +186,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
     settings = Settings(
         device, execution.checkpoint_seconds, execution.checkpoint_steps, execution.micro_batch
     )
-    if isinstance(lead.method, EVALUATING):
+    if lead.method.evaluates:
         began = time.monotonic()
         result, predictions = evaluate_parent(store, lead, encoder, data, device, report)
         seconds = time.monotonic() - began

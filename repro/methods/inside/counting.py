@@ -11,11 +11,8 @@ import torch
 from torch import nn
 
 from repro.backbones.load import Encoder
-from repro.methods.inside.learner import Inside
 from repro.spec import Backbone, RunSpec
-from repro.spec.counts import bert_parameters
-from repro.spec.limits import check_run
-from repro.spec.trained import trained
+from repro.spec.backbones import bert_parameters
 
 PARTS = {
     "encoder": "encoder",
@@ -35,10 +32,10 @@ def count_modules(spec: RunSpec) -> dict[str, int]:
     Parts: encoder (whole layers or all of it), adapters, layer norms, pooler, head layers (between
     pooler and classifier), classifier (the output layer). Every part is there, 0 where frozen.
     """
-    check_run(spec)
+    spec.check()
     encoder = _shape_of(spec.backbone)
     with torch.device("meta"):
-        learner = Inside(trained(spec), 1, encoder, spec.backbone.name)
+        learner = spec.method.learner(spec, 1, encoder)
     found = Counter[str]()
     for name, parameter in learner.named_parameters():
         if parameter.requires_grad:

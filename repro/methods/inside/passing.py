@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from repro.methods.inside.packing import Packing, Shares
-from repro.methods.layout import Layout
-from repro.methods.randomness import Dropout, dropped, join
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.randomness import Dropout, dropped, join
 
 
 class Pass:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from repro.errors import ReproError
 from repro.spec.glue import GLUE
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.draws import generated_sizes
 from repro.tasks.glue.generated import OPINIONS

@@ -19,9 +19,10 @@ from inside_samples import (
 from torch import Tensor
 from torch.nn import functional as F
 
+from repro.methods.fine_tuning import LayerNorms
 from repro.methods.inside.passing import Pass
-from repro.methods.learner import Inputs
-from repro.spec import LayerNorms, Method
+from repro.methods.modules.learner import Inputs
+from repro.spec.method import Method
 
 SEEDS = (3, 4, 5)
 LENGTHS = ([9, 4, 2, 7], [3, 3, 12, 1], [6, 6, 5, 5])  # 22, 19 and 22 tokens; longest 9, 12, 6

@@ -13,9 +13,9 @@ from inside_samples import adapters, batch_of, dropout_of, encoder_of, learner_o
 from torch import Tensor
 from torch.nn import functional as F
 
+from repro.methods.fine_tuning import FullFineTuning, LayerNorms, TopLayers
 from repro.methods.inside.learner import Inside
-from repro.spec import FullFineTuning, LayerNorms, Method, TopLayers
-from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
+from repro.spec.method import Method
 from repro.training.flat import FlatParameters
 
 D, M, F_, LAYERS = 32, 8, 64, 4  # hidden, bottleneck, feed-forward, depth
@@ -139,6 +139,6 @@ def test_a_learner_that_is_let_go_of_is_freed_at_once(method: Method) -> None:
 )
 def test_what_groups_and_jobs_assume_of_a_method_is_so(method: Method) -> None:
     learner = learner_of(method, encoder_of("bert"))
-    assert has_own_rows(method)
-    assert learner.reads_states == reads_states(method)
-    assert learner.stacked != trains_encoder(method)
+    assert method.own_rows
+    assert learner.reads_states == method.reads_states
+    assert learner.stacked != method.trains_encoder

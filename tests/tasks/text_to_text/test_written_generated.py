@@ -8,7 +8,7 @@ import pytest
 
 from repro.errors import ReproError
 from repro.spec.glue import GLUE
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, MIXTURE, TEXT_TO_TEXT
 from repro.tasks.text_to_text.formats import answer_text, input_text
 from repro.tasks.text_to_text.generated import (
