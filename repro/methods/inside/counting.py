@@ -1,6 +1,6 @@
 """Counts what a run trains from its modules, built without weights.
 
-The independent check of `repro.spec.counts`, and what table 3-shared-1 recomputes.
+The independent check of the closed forms, and what table 3-shared-1 recomputes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counts what a run inside T5 trains from its modules, built without weights.
 
-The independent check of `repro.spec.t5_counts`, and what the table of parameters recomputes.
+The independent check of the closed forms, and what the table of parameters recomputes.
 """
 
 from __future__ import annotations

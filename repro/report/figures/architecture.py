@@ -2,7 +2,7 @@
 
 `architecture_drawing` draws it. Built without torch. What is joined to what comes from the code
 that is trained: its wirings are called with names in place of tensors. Counts are those of
-`repro.spec.counts`, which a test compares with the modules.
+the methods, which a test compares with the modules.
 """
 
 from __future__ import annotations
