@@ -16,13 +16,13 @@ from repro.spec.backbones import bert_parameters
 
 PARTS = {
     "encoder": "encoder",
-    "adapters": "adapters",
-    "adaptable": "adapters",
     "norms": "layer norms",
     "pooler": "pooler",
     "head.dense": "head layers",
     "head.scorer": "classifier",
 }
+ADDED = "adapters"
+"""Whatever a method adds inside the encoder."""
 POSITIONS, TYPES = 512, 2
 
 
@@ -39,9 +39,10 @@ def count_modules(spec: RunSpec) -> dict[str, int]:
     found = Counter[str]()
     for name, parameter in learner.named_parameters():
         if parameter.requires_grad:
-            part = next(part for start, part in PARTS.items() if name.startswith(start))
+            parts = (part for start, part in PARTS.items() if name.startswith(start))
+            part = next(parts, ADDED)
             found[part] += parameter.numel()
-    return {part: found[part] for part in dict.fromkeys(PARTS.values())}
+    return {part: found[part] for part in ("encoder", ADDED, *list(PARTS.values())[1:])}
 
 
 def _shape_of(backbone: Backbone) -> Encoder:

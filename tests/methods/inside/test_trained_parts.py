@@ -13,8 +13,12 @@ from inside_samples import adapters, batch_of, dropout_of, encoder_of, learner_o
 from torch import Tensor
 from torch.nn import functional as F
 
+from repro.methods.bitfit import BitFit
 from repro.methods.fine_tuning import FullFineTuning, LayerNorms, TopLayers
+from repro.methods.ia3 import IA3
 from repro.methods.inside.learner import Inside
+from repro.methods.lora import LoRA
+from repro.methods.prefix_tuning import PrefixTuning
 from repro.spec.method import Method
 from repro.training.flat import FlatParameters
 
@@ -44,6 +48,16 @@ CASES: list[Any] = [
     (FullFineTuning(), True, EMBEDDINGS + 4 * LAYER + SPANS, "encoder head"),
     (TopLayers(layers=1), True, LAYER + SPANS, "encoder head"),
     (TRAINED_POOLER, True, 4 * ADAPTER + SPANS, "adapters head"),
+    (LoRA(rank=4), False, 4 * 2 * 2 * 4 * D + HEAD, "lora head"),
+    (BitFit(pooler="trained"), False, 4 * (7 * D + F_) + POOLER + HEAD, "biases pooler head"),
+    (IA3(), True, 4 * (2 * D + F_) + SPANS, "scales head"),
+    (PrefixTuning(positions=3, middle=None), False, 3 * 8 * D + HEAD, "prefix head"),
+    (
+        PrefixTuning(positions=3, middle=16),
+        False,
+        3 * D + (D + 1) * 16 + 17 * 8 * D + HEAD,
+        "prefix head",
+    ),
 ]
 
 
@@ -70,7 +84,7 @@ def test_gradients_reach_exactly_what_is_declared_and_a_step_moves_nothing_else(
     torch.autograd.backward(loss_of(learner(batch_of([8, 5, 3, 6]), dropout_of(0))))
     for name, parameter in trains.items():
         assert parameter.grad is not None, name
-        if not name.endswith("key.bias"):  # softmax does not see it: rounding only
+        if not name.endswith(("key.bias", "down")):  # softmax does not see it; LoRA's B is 0
             assert bool(parameter.grad.any()), name
     frozen = [p for p in _everything(learner) if not p.requires_grad]
     assert all(p.grad is None for p in frozen)
@@ -121,7 +135,9 @@ def test_learners_of_one_encoder_leave_each_other_alone() -> None:
     assert not any(p.requires_grad for p in encoder.model.parameters())
 
 
-@pytest.mark.parametrize("method", [adapters(norms="all"), FullFineTuning()])
+@pytest.mark.parametrize(
+    "method", [adapters(norms="all"), FullFineTuning(), LoRA(), BitFit(), IA3(), PrefixTuning()]
+)
 def test_a_learner_that_is_let_go_of_is_freed_at_once(method: Method) -> None:
     learner = learner_of(method, encoder_of("bert"))
     learner(batch_of([8, 5]), dropout_of(0)).sum().backward()
