@@ -35,6 +35,7 @@ from repro.engine.parents import (
 from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError, first_line, told
 from repro.spec import run_key
+from repro.spec.method import is_of_a_file, place_in_file
 from repro.spec.types import PRETRAINED
 from repro.store.atomic import move_aside, store_errors
 from repro.store.store import Store
@@ -88,7 +89,10 @@ def main(arguments: list[str]) -> int:
             code = execute(store, folder, loaded)
         except Exception as problem:
             traceback.print_exc()
-            print(f"{type(problem).__name__}: {told(problem)}", file=sys.stderr)
+            print(
+                f"{place_in_file(problem)}{type(problem).__name__}: {told(problem)}",
+                file=sys.stderr,
+            )
             code = Exit.ERROR
         report({"event": "ended", "job": folder.name, "code": code})
         if code not in GOES_ON:
@@ -203,14 +207,32 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
         group.train()
         return group
 
-    group = None
+    group, before = None, weights_sum(encoder.model, file)
     try:
         group = trained()
     except Damaged as problem:
         place = set_aside(store, folder)
         report({"event": "damaged", "message": str(problem), "place": str(place)})
         print(f"{problem} Moved to {place}.", file=sys.stderr)
-    keep_group(store, group or trained(), parents, execution, report, loaded.read)
+    group = group or trained()
+    if weights_sum(encoder.model, file) != before:
+        raise ReproError(
+            f"The method '{lead.method.kind}' changed frozen weights of the encoder. Train copies, "
+            "or what is added to them; see docs/extend.md."
+        )
+    keep_group(store, group, parents, execution, report, loaded.read)
+
+
+def weights_sum(model: Any, file: JobFile) -> float | None:
+    """The sum of all frozen weights, which no run may change; None where only methods of the
+    project's own train.
+    """
+    import torch
+
+    if not any(is_of_a_file(type(spec.method)) for spec in file.specs):
+        return None
+    with torch.no_grad():
+        return sum(float(weights.double().abs().sum()) for weights in model.parameters())
 
 
 def set_aside(store: Store, folder: Path) -> Path:

@@ -159,7 +159,10 @@ class Request:
     ] = None
     method: Annotated[
         str | None,
-        Option(help="The model that a figure draws: not-shared, 3-shared, houlsby, ..."),
+        Option(
+            help="A further row of a table, trained as its rows are: your method as FILE.py:CLASS, "
+            "or one by name (lora). Of a figure: the model that it draws (not-shared, houlsby)."
+        ),
     ] = None
     settings: Annotated[
         Mapping[str, Any],

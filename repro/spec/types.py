@@ -13,7 +13,7 @@ from pydantic import Field
 
 from repro.errors import ReproError
 from repro.spec.fields import Spec, detail, identity
-from repro.spec.method import AnyMethod, methods
+from repro.spec.method import AnyMethod, is_of_a_file, methods
 from repro.spec.sentences import SentenceTask, facts_of
 from repro.spec.tagging import TAGS
 from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask, TextToText
@@ -206,7 +206,16 @@ class RunSpec(Spec):
     def learner(self, runs: int, encoder: Encoder) -> Learner:
         """The untrained modules of `runs` runs that share this one's method and backbone."""
         self.check()
-        return self.method.learner(self, runs, encoder)
+        made = self.method.learner(self, runs, encoder)
+        if is_of_a_file(type(self.method)):
+            count = sum(p.numel() for p in made.parameters() if p.requires_grad) // runs
+            if count != self.trained_parameters():
+                raise ReproError(
+                    f"The method '{self.method.kind}' says that a run trains "
+                    f"{self.trained_parameters():,} parameters, and its modules have {count:,}. "
+                    "Mend added_parameters, or trained_parameters."
+                )
+        return made
 
     def with_layers(self, selected: Sequence[int]) -> RunSpec:
         """The run as it is built, once the parent "architecture" has selected layers (from 0)."""
