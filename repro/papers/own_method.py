@@ -53,7 +53,7 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
 
 def _lends(table: Table, row: Row, request: Request) -> bool:
     """Whether it is scored on runs that need no others and keep the weights of the encoder."""
-    if not row.scored or row.published is None:
+    if not row.scored:
         return False
     columns = [column for column in table.scores if not table.gap(column, request)]
     try:
