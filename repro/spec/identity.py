@@ -93,13 +93,13 @@ def _marked(kind: type[BaseModel]) -> tuple[tuple[str, FieldInfo | None], ...]:
     )
 
 
-def revisions(spec: RunSpec) -> dict[str, int]:
+def revisions(spec: RunSpec) -> dict[str, int | str]:
     """The revision numbers of the code parts that this run depends on."""
     task, generator = CODE[type(spec.task)]
     parts = [task, "recipe"]
     if spec.task.source == "generated":
         parts.append(generator)
-    found = {part: REVISIONS[part] for part in parts}
+    found: dict[str, int | str] = {part: REVISIONS[part] for part in parts}
     found[f"method/{spec.method.kind}"] = spec.method.revision
     return found | {part: later for part, later, changes in REVISED if changes(spec)}
 
