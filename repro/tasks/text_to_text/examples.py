@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec import TextToText
+from repro.spec.tasks import WrittenName
 from repro.tasks.data import Answer
 from repro.tasks.sentences.rows import Row
 from repro.tasks.text_to_text.formats import answer_text, answer_texts, input_text
