@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,17 +72,29 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
     if lacking:
         raise ReproError(f"The frame has no column {', '.join(lacking)}; see docs/verdicts.md.")
     cells = records(frame.reindex(columns=[*NEEDED, *ALSO]))
-    ours = {i: summarise(cell["values"]) for i, cell in enumerate(cells) if cell["values"]}
-    models: dict[str, list[Summary]] = {}
-    for i, cell in enumerate(cells):
+    for cell in cells:
         if "margin" not in frame and cell["decimals"] is not None:
             cell["margin"] = with_rounding(WIDEST, cell["decimals"])
         if "verdict" not in frame:
-            known = cell["published"], ours.get(i), "no values"
+            ours = summarise(cell["values"]) if cell["values"] else None
             obstacle = "no margin" if cell["margin"] is None else ""
-            cell["verdict"], cell["reason"] = comparable(*known, obstacle)
-        if i in ours and _of_a_model(cell):
-            models.setdefault(cell["column"], []).append(ours[i])
+            cell["verdict"], cell["reason"] = comparable(
+                cell["published"], ours, "no values", obstacle
+            )
+    judge_cells(cells)
+    made = typed(cells, JUDGED)
+    return frame.assign(**{name: made[name].array for name in JUDGED})
+
+
+def judge_cells(cells: Sequence[dict[str, Any]]) -> None:
+    """Puts the verdict on each cell of a table, and the other columns of `JUDGED`, into its record,
+    which has `NEEDED` and `ALSO`.
+    """
+    ours = {i: summarise(cell["values"]) for i, cell in enumerate(cells) if cell["values"]}
+    models: dict[str, list[Summary]] = {}
+    for i, summary in ours.items():
+        if _of_a_model(cells[i]):
+            models.setdefault(cells[i]["column"], []).append(summary)
     weighed = [i for i in ours if None not in (cells[i]["published"], cells[i]["margin"])]
     open_ = [i for i in weighed if cells[i]["verdict"] != "NOT COMPARABLE"]
     tested = [i for i in open_ if ours[i].n > 1]
@@ -94,10 +106,9 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
     for i in open_:
         found[i] = replace(found[i], p_adjusted=adjusted.get(i))
         cells[i]["verdict"], cells[i]["reason"] = judge(found[i], cells[i]["partial"] or "")
-    made = typed(
-        (c | (asdict(found[i]) if i in found else {}) for i, c in enumerate(cells)), JUDGED
-    )
-    return frame.assign(**{name: made[name].array for name in JUDGED})
+    for i, cell in enumerate(cells):
+        evidence = asdict(found[i]) if i in found else {}
+        cell |= {name: evidence[name] for name in JUDGED if name in evidence}
 
 
 def _of_a_model(cell: Mapping[str, Any]) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 
-from repro.comparison.columns import records
 from repro.report.captions import caption
 from repro.report.render import GAP, Grid, Layout, lay_out, number
 from repro.report.view import TableView
@@ -111,7 +110,7 @@ def _caption(view: TableView) -> str:
 def _parts(view: TableView, layout: Layout | None) -> Iterator[tuple[str, Grid]]:
     """The table cut to pages, each with the name of its part: by parts, by rows, by columns."""
     transposed = view.table.transposed
-    found = records(view.frame)
+    found = view.records
     whole = lay_out(found, transposed, layout)
     sections = list(dict.fromkeys(cell["section"] for cell in found))
     if transposed or len(sections) == 1 or len(whole.lines) <= MOST_LINES:
@@ -266,7 +265,7 @@ def numbers(views: Sequence[TableView]) -> str:
     """One command for each number of these tables, for the running text of a paper."""
     lines = list(NUMBERS)
     for view in views:
-        for own in records(view.frame):
+        for own in view.records:
             named = f"{plain(own['variant'])}:{plain(own['row'])}:{plain(own['column'])}"
             for kind, column in (("reproduced", "mean"), ("published", "published"),
                                  ("difference", "difference")):  # fmt: skip
