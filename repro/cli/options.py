@@ -20,7 +20,7 @@ from repro.cli import requests
 from repro.cli.requests import find_folders
 from repro.engine.cost import ASSUMED, Speed
 from repro.engine.jobs import Execution
-from repro.errors import UnknownName
+from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
@@ -159,8 +159,11 @@ def _options(parameter: Parameter) -> tuple[Parameter, ...]:
 
 
 def open_store(given: Path | None) -> Store:
-    """The store asked for."""
-    return Store(expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE))
+    """The store asked for. Raises ReproError for what is no folder."""
+    root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
+    if root.exists() and not root.is_dir():
+        raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
+    return Store(root)
 
 
 def has_gpu() -> bool:
