@@ -219,7 +219,7 @@ def _option(name: str, given: Any) -> Any:
         fits = fits and (least is None or given >= least) and (most is None or given <= most)
         wanted = "a whole number" if option.type is int else "a number"
         wanted += f" from {least}" * (least is not None) + f" to {most}" * (most is not None)
-    elif option.type is builtins.list or name in ("tasks", "sections"):
+    elif option.type is builtins.list or option.joined:
         texts = [given] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
         fits = texts != [] and all(isinstance(one, str) and one.strip() for one in texts)
         wanted = "a text or a list of texts"

@@ -53,7 +53,7 @@ def _parameter(name: str, option: Option) -> Parameter:
     """An option of a request for typer: None, False or auto where it is not given. A short name of
     --set is collected like --set itself, so that giving it twice is seen.
     """
-    several = option.type is list or name in SHORT_NAMES
+    several = option.type is list or option.joined or name in SHORT_NAMES
     kind: Any = str if option.type is list else option.type
     hint: Any = (list[kind] if several else kind) | None
     default: Any = None

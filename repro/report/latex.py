@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import chain, groupby
 
 from repro.report.captions import caption
-from repro.report.render import GAP, Grid, Layout, lay_out, number
+from repro.report.render import GAP, Grid, Layout, lay_out, number, without_difference
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
 from repro.words import counted
@@ -93,7 +93,7 @@ def latex(view: TableView, name: str, layout: Layout | None = None) -> str:
         ]
         if place:
             above = [rf"Table~\ref{{{label(name)}}}, continued{escape(named)}.\par\smallskip"]
-        notes = _notes(view, [part for _, part in parts]) if place == len(parts) - 1 else []
+        notes = _notes(view, [part for _, part in parts], layout) if place == len(parts) - 1 else []
         lines += _float(part, above, notes)
     return "\n".join(lines) + "\n"
 
@@ -213,13 +213,14 @@ def cell(text: str) -> str:
     return re.sub(r"^-(?=\d)", lambda _: r"\ensuremath{-}", escape(text))
 
 
-def _notes(view: TableView, pages: Sequence[Grid]) -> list[str]:
+def _notes(view: TableView, pages: Sequence[Grid], layout: Layout | None) -> list[str]:
     """What a reader needs below the table: the setting, and what its signs mean."""
     lines = [line for page in pages for line in page.lines]
     texts = {text for line in lines for text in (line.name, *line.texts)}
     spread = {"sd": "standard deviation", "population sd": "population standard deviation",
               "sem": "standard error of the mean"}[view.table.spread]  # fmt: skip
     said = [caption(view).removeprefix(f"{view.table.title}. ")]
+    said += without_difference(view, layout)
     said += [f"±: {spread} over runs."] * any("±" in text for text in texts)
     said += ["Bold: the best reproduced score of a column."] * any(any(x.best) for x in lines)
     said += [f"†: a run collapsed, {view.table.collapse}."] * any("†" in text for text in texts)

@@ -240,12 +240,21 @@ def _published(cell: Cell, layout: Layout | None) -> str:
     return number(cell["published"], places) + spread
 
 
+def without_difference(view: TableView, layout: Layout | None) -> list[str]:
+    """Why a table with differences, which somebody asked for, has none."""
+    if layout != "difference" or any(one["difference"] is not None for one in view.records):
+        return []
+    if any(one["published"] is not None and one["mean"] is not None for one in view.records):
+        return ["No differences: at smoke scale, model and data are not the paper's."]
+    return ["No differences: no cell has a published and a reproduced number."]
+
+
 def markdown(view: TableView, layout: Layout | None = None) -> str:
     """Caption, table and notes. Each row has a line for each kind of number that it shows."""
     shown = grid(view, layout)
     said = f"**{view.table.id}.** {prose(caption(view))}"
     lines = [said, "", *markdown_table(shown.head(), shown.body(), left=1 + shown.kinds)]
-    footnotes = [f"- {prose(note)}" for note in notes(view)]
+    footnotes = [f"- {prose(note)}" for note in (*without_difference(view, layout), *notes(view))]
     return "\n".join([*lines, "", *footnotes]) + "\n"
 
 

@@ -59,6 +59,17 @@ class TableView:
         )
 
     @cached_property
+    def asked(self) -> tuple[RowView, ...]:
+        """The rows with the cells that are shown, and those that a shown mean is of."""
+        asked = {
+            one.name for one in self.table.scores if self.table.is_asked(one, self.request)
+        } | self._shown
+        return tuple(
+            replace(row, cells=tuple(cell for cell in row.cells if cell.column.name in asked))
+            for row in self.rows
+        )
+
+    @cached_property
     def _shown(self) -> set[str]:
         return {column.name for column in self.table.shown(self.request)}
 
