@@ -6,10 +6,12 @@ import math
 import re
 from collections.abc import Iterable
 
-from repro.papers.tables import NOT_ASKED, Column, Mean, Score
+from repro.papers.tables import NOT_ASKED, Column, Fact, Mean, Score
 from repro.report.captions import many_tasks
 from repro.report.cells import Cell, RowView
 from repro.report.view import TableView
+from repro.spec import GlueTask
+from repro.spec.glue import GLUE
 from repro.stats.summary import Summary, share_interval
 from repro.tasks.catalogue import TITLES
 
@@ -25,6 +27,7 @@ def notes(view: TableView) -> list[str]:
         *_collapsed(view),
         *_unavailable(view),
         *_pools(view),
+        *_parts(view),
         *_gaps(view),
         *(f"{row.row.name}: {row.row.note}." for row in view.asked if row.row.note),
         *_odd_means(view),
@@ -117,6 +120,26 @@ def _pools(view: TableView) -> list[str]:
         f"{', '.join(names)}: no training rows are here. Half of the validation rows, drawn once, "
         "is where the annotated rows come from; the scored rows are of the other half."
     ]
+
+
+def _parts(view: TableView) -> list[str]:
+    """The tasks of which a table that counts rows found a part of the official ones only."""
+    said = []
+    for row in view.asked:
+        counted = [cell for cell in row.cells if cell.reproduced and _counts_rows(cell.column)]
+        task = view.matrix.of(row.row.name, counted[0].column.name)[0].task if counted else None
+        if not isinstance(task, GlueTask) or task.source == "generated":
+            continue
+        official, scored = GLUE[task.name].rows, GLUE[task.name].evaluation[0]
+        whole = official[scored] + official["train"] * (task.drawn_from == "train")
+        here = sum(round(cell.reproduced.mean) for cell in counted if cell.reproduced)
+        if here < whole:
+            said.append(f"{row.row.name} ({here:,} of {whole:,})")
+    return [f"Only a part of the official rows is here: {', '.join(said)}."] * bool(said)
+
+
+def _counts_rows(column: Column) -> bool:
+    return isinstance(column, Fact) and column.counted == "rows"
 
 
 def _gaps(view: TableView) -> list[str]:
