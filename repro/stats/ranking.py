@@ -107,7 +107,7 @@ def _means_drawn(
         starts[one], total = total, total + one[1]
     *state, place = random.Random(seed).getstate()[1]
     generator = np.random.RandomState()
-    generator.set_state(("MT19937", state, place))
+    generator.set_state(("MT19937", np.array(state, dtype=np.uint32), place, 0, 0.0))
     uniform = generator.random_sample((DRAWS, total))
     means = []
     for one, own in zip(sets, values, strict=True):
