@@ -77,15 +77,15 @@ def _problems(table: Table) -> Iterator[str]:
     for scale in SCALES:
         if scale not in table.default_seeds:
             yield f"default_seeds of {table.id} has no number for the scale {scale}."
-    for column in table.scores:
-        if column.task not in TITLES:
-            yield f"{UnknownName('task', column.task, TITLES)} ({table.id}, {column.name})"
+    for score in table.scores:
+        if score.task not in TITLES:
+            yield f"{UnknownName('task', score.task, TITLES)} ({table.id}, {score.name})"
     if not table.published:
         return
     cells = load_published(table.paper, table.published)
-    rows, columns = ({key[place] for key in cells} for place in (0, 1))
-    if table.transposed:
-        rows, columns = columns, rows
+    row_at, column_at = (1, 0) if table.transposed else (0, 1)
+    rows, columns = {key[row_at] for key in cells}, {key[column_at] for key in cells}
+    own = {row.metric for row in table.rows}
     file = f"{table.published}.csv"
     for row in table.rows:
         if row.published is not None and row.published not in rows:
@@ -93,6 +93,10 @@ def _problems(table: Table) -> Iterator[str]:
     for column in table.columns:
         if column.published_column and column.published_column not in columns:
             unknown = UnknownName(f"column of {file}", column.published_column, columns)
+            yield f"{unknown} ({table.id}, {column.name})"
+        metrics = {key[2] for key in cells if key[column_at] == column.published_column}
+        if column.published_column and not metrics & {column.published_metric, *own}:
+            unknown = UnknownName(f"metric of {file}", column.published_metric, metrics)
             yield f"{unknown} ({table.id}, {column.name})"
 
 

@@ -81,6 +81,10 @@ WRONG = {
         '"RTE",\n            "accuracy"', '"WNLI",\n            "accuracy"',
         "There is no column of MU-T1.csv called 'WNLI'. Known: RTE. (Wrong, RTE)",
     ),
+    "metric": (
+        '"accuracy",\n            metric', '"f1",\n            metric',
+        "There is no metric of MU-T1.csv called 'f1'. Known: accuracy. (Wrong, RTE)",
+    ),
     "task": (
         'task="rte"', 'task="rtee"',
         "There is no task called 'rtee'. Did you mean rte? (Wrong, RTE)",
