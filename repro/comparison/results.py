@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 from repro.comparison.columns import Column, Columns, typed
 from repro.errors import ReproError, UnknownName
 from repro.report.runs_found import kept_epoch
-from repro.spec import Backbone, Method, Recipe, RunSpec, Task
+from repro.spec import Backbone, Recipe, RunSpec, Task
+from repro.spec.method import methods
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
@@ -17,6 +18,7 @@ from repro.tasks.catalogue import TITLES
 
 if TYPE_CHECKING:
     import pandas
+    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
 HISTORY = "history.jsonl"
@@ -54,7 +56,8 @@ def settings() -> Columns:
     run's kind of method or task has no such field.
     """
     fields: dict[str, list[FieldInfo]] = {}
-    parts = [("backbone", [Backbone]), ("task", _kinds(Task)), ("method", _kinds(Method)),
+    parts = [("backbone", [Backbone]), ("task", get_args(get_args(Task)[0])),
+             ("method", methods().values()),
              ("recipe", [Recipe])]  # fmt: skip
     for part, kinds in parts:
         for kind in kinds:
@@ -148,11 +151,13 @@ def _check_known(every: pandas.DataFrame, wanted: Mapping[str, list[Any]]) -> No
 
 def _choices(name: str) -> set[str]:
     """The texts that a column can hold, where they are known."""
-    if name == "task":
-        return set(TITLES)
-    part, _, field = {"scale": "run.scale", "method": "method.kind"}.get(name, name).rpartition(".")
-    kinds = {"run": (RunSpec,), "task": _kinds(Task), "method": _kinds(Method),
-             "recipe": (Recipe,), "backbone": (Backbone,)}.get(part, ())  # fmt: skip
+    if name in ("task", "method"):
+        return set(TITLES if name == "task" else methods())
+    part, _, field = ("run.scale" if name == "scale" else name).rpartition(".")
+    kinds: Iterable[type[BaseModel]] = {
+        "run": [RunSpec], "task": get_args(get_args(Task)[0]), "method": methods().values(),
+        "recipe": [Recipe], "backbone": [Backbone],
+    }.get(part, [])  # fmt: skip
     hints = [kind.model_fields[field].annotation for kind in kinds if field in kind.model_fields]
     return {text for hint in hints for text in _literals(hint)}
 
@@ -205,11 +210,6 @@ def _folded(value: Any) -> Any:
     if isinstance(value, str):
         return value.lower()
     return list(value) if isinstance(value, tuple) else value
-
-
-def _kinds(union: Any) -> tuple[Any, ...]:
-    """The kinds of a tagged union."""
-    return get_args(get_args(union)[0])
 
 
 def _dtype(fields: Iterable[FieldInfo]) -> str:
