@@ -7,6 +7,7 @@ the code has a defect that changes results, the headline reading repairs it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,16 +21,19 @@ Setting = dict[str, tuple[Any, Source]]
 """Field path -> value and where it comes from."""
 
 
+@cache
 def paper(where: str) -> Source:
     """A value that the paper states."""
     return Source(origin="paper", citation=where)
 
 
+@cache
 def code(where: str) -> Source:
     """A value of the authors' released code that the paper leaves open."""
     return Source(origin="code", citation=where)
 
 
+@cache
 def assumed(why: str) -> Source:
     """A value of ours."""
     return Source(origin="assumed", citation=why)

@@ -53,6 +53,7 @@ CODE: dict[type[Spec], tuple[str, str]] = {
     TextToText: ("task/text-to-text", "task/generated-text-to-text"),
 }
 """Kind of task -> the parts that read it and, where it is made from a seed, make it."""
+PLAIN = (str, int, float, bool, type(None))
 
 
 def canonical_json(value: Any) -> str:
@@ -64,14 +65,12 @@ def canonical_json(value: Any) -> str:
 
 def identity_fields(value: Any) -> Any:
     """`value` as plain data, without the fields declared as details."""
-    if value is None or isinstance(value, str | int | float):
-        return value
     if isinstance(value, BaseModel):
-        held = ((name, getattr(value, name), later) for name, later in _marked(type(value)))
+        held = value.__dict__
         return {
-            name: identity_fields(own)
-            for name, own, later in held
-            if later is None or own != later.default
+            name: held[name] if type(held[name]) in PLAIN else identity_fields(held[name])
+            for name, later in _marked(type(value))
+            if later is None or held[name] != later.default
         }
     if isinstance(value, dict):
         return {key: identity_fields(item) for key, item in value.items()}
