@@ -75,7 +75,7 @@ def write_lock(names: Sequence[str] | None) -> None:
             models[name] = read = contents.hub_content(name)
         else:
             task = folders().get(name) or _known(name)
-            content = hub_content(task)
+            content = hub_content(task, "main")
             if content is None:
                 raise MissingData(
                     f"{name} is not on the hub, so nothing can be looked up. A run stores the "

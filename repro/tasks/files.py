@@ -1,8 +1,7 @@
 """Where a data set's published rows are: files of a local folder, else the hub's.
 
-Local: `$REPRO_DATA/<folder>/<split>.jsonl.gz` or `.jsonl`, one row a line. Hub: parquet files,
-fetched by huggingface_hub, which honours HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE; no code of the
-hub is run. Torch-free.
+Local: `$REPRO_DATA/<folder>/<split>.jsonl.gz` or `.jsonl`, one row a line. Hub:
+`repro.tasks.hub`. Torch-free.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.errors import MissingData, told
+from repro.errors import MissingData
 from repro.folders import named_by
 from repro.spec.contents import Content, rows_digest
 from repro.strict import no_constant, unique_keys
@@ -216,65 +214,3 @@ def json_rows(content: bytes, name: str) -> Iterator[tuple[Any, str]]:
             raise MissingData(
                 f"{place}: not JSON ({error}). Replace the file by the published one."
             ) from error
-
-
-def hub_name(data: DataSet, split: str) -> str:
-    """The split's file in the hub's repository."""
-    return f"{data.hub_folder}/{split}-00000-of-00001.parquet"
-
-
-def hub_rows(
-    data: DataSet, split: str, columns: list[str], revision: str | None
-) -> Iterator[tuple[Any, str]]:
-    """(row, its place for errors) of a split from the hub, or its cache, at a revision.
-
-    A revision of None is the newest. Raises MissingData where the file cannot be had or read.
-    """
-    import pyarrow
-    import pyarrow.parquet
-
-    file = hub_name(data, split)
-    path = _download(data, split, revision)
-    try:
-        rows = pyarrow.parquet.read_table(path, columns=columns).to_pylist()
-    except (OSError, pyarrow.ArrowException) as error:
-        raise MissingData(
-            f"{file} of {data.hub_id} cannot be read ({error}). Delete {path} and "
-            "give the command again."
-        ) from error
-    for number, row in enumerate(rows, start=1):
-        yield row, f"{data.hub_id} {file}, row {number}"
-
-
-def hub_commit(data: DataSet, split: str, revision: str | None) -> str | None:
-    """The commit that a split's file was downloaded at; None where it is not in the hub's cache."""
-    import huggingface_hub
-
-    found = huggingface_hub.try_to_load_from_cache(
-        data.hub_id, hub_name(data, split), revision=revision, repo_type="dataset"
-    )
-    parts = Path(found).parts if isinstance(found, str) else ()
-    return parts[parts.index("snapshots") + 1] if "snapshots" in parts else None
-
-
-def _download(data: DataSet, split: str, revision: str | None) -> str:
-    import huggingface_hub
-
-    file = hub_name(data, split)
-    try:
-        return str(
-            huggingface_hub.hf_hub_download(
-                data.hub_id, file, repo_type="dataset", revision=revision
-            )
-        )
-    except Exception as error:  # network, HTTP, cache and disk errors share no base class
-        at = f" at revision {revision}" if revision else ""
-        raise MissingData(
-            f"{data.title}'s {split} set is missing. Looked for {split}.jsonl.gz or {split}.jsonl "
-            f"in the folder {data.folder} under ${FOLDER_VARIABLE} "
-            f"({os.environ.get(FOLDER_VARIABLE) or 'not set'}), then for {file} of the hub's "
-            f"data set {data.hub_id}{at}, which failed: {told(error).rstrip('.')}. Either set "
-            f"{FOLDER_VARIABLE} to a folder that holds {data.folder}/{split}.jsonl.gz, or give the "
-            "command once where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME the "
-            "cache)."
-        ) from error

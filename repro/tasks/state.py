@@ -83,21 +83,22 @@ def folders() -> dict[str, str]:
     return {_data_set(name).folder: name for name in TITLES}
 
 
-def hub_content(name: str) -> Content | None:
-    """What the hub holds for a task today, by digest; None for a set that is not on the hub.
+def hub_content(name: str, revision: str | None = None) -> Content | None:
+    """What the hub holds for a task, by digest; None for a set that is not on the hub.
 
-    Downloads it; local folders are not read. Raises MissingData where it cannot be had.
+    `revision`: None is the locked or pinned commit, "main" what the hub holds today. Downloads it;
+    local folders are not read. Raises MissingData where it cannot be had.
     """
     if not _data_set(name).hub_id:
         return None
     with files.reading() as read:
         if name in DATA:
             for split in PUBLISHED[name]:
-                squad.hub_split(name, split, None)
+                squad.hub_split(name, split, revision)
         elif name in FEW_SHOT:
-            written.hub_splits(name, written.splits_needed(name), None)
+            written.hub_splits(name, written.splits_needed(name), revision)
         else:
-            glue.hub_splits(name, glue.splits_needed(name), None)
+            glue.hub_splits(name, glue.splits_needed(name), revision)
     return read[_data_set(name).folder]
 
 

@@ -13,7 +13,7 @@ from repro.spec import GlueTask, Scale
 from repro.spec.facts import Facts
 from repro.spec.glue import DIAGNOSTIC
 from repro.spec.sentences import SENTENCES
-from repro.tasks import files
+from repro.tasks import files, hub
 from repro.tasks.draws import Pool
 from repro.tasks.files import DataSet
 from repro.tasks.glue.development import divided
@@ -105,7 +105,7 @@ def submission_rows(name: str) -> dict[str, list[Row]]:
     found = {}
     for split in splits:
         if split not in paths:
-            rows, file = _hub(name, split, None), f"{HUB_ID} {files.hub_name(data, split)}"
+            rows, file = _hub(name, split, None), f"{HUB_ID} {hub.file_name(data, split)}"
         else:
             file = str(paths[split])
             rows = _parsed(name, split, files.local_content(data, paths[split]), file)
@@ -151,7 +151,7 @@ def hub_splits(name: str, splits: Sequence[str], revision: str | None) -> dict[s
     """
     found = {split: _hub(name, split, revision) for split in splits}
     data = data_set(name)
-    files.note_rows(data, found, files.hub_commit(data, splits[0], revision))
+    files.note_rows(data, found, hub.commit(data, splits[0], revision))
     return found
 
 
@@ -169,9 +169,9 @@ def _parsed(name: str, split: str, content: bytes, file: str) -> list[Row]:
 
 def _hub(name: str, split: str, revision: str | None) -> list[Row]:
     glue, data = _glue(name), data_set(name)
-    file = f"{HUB_ID} {files.hub_name(data, split)}"
+    file = f"{HUB_ID} {hub.file_name(data, split)}"
     columns = [*glue.texts, "label", "idx"]
-    rows = checked(files.hub_rows(data, split, columns, revision), glue, split, file)
+    rows = checked(hub.rows(data, split, columns, revision), glue, split, file)
     check_published(len(rows), _glue(name), split, file, "Plan with another revision of it.")
     return rows
 

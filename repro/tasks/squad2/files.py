@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from repro.errors import MissingData
-from repro.tasks import files
+from repro.tasks import files, hub
 from repro.tasks.files import DataSet
 from repro.tasks.squad2.questions import Question, question_from_row
 
@@ -59,8 +59,8 @@ def hub_questions(name: str, split: str, revision: str | None) -> list[Question]
     Raises MissingData where the file cannot be had, or is not the published set.
     """
     data = DATA[name]
-    questions = _questions(files.hub_rows(data, split, COLUMNS, revision), name)
-    file = f"{data.hub_id} {files.hub_name(data, split)}"
+    questions = _questions(hub.rows(data, split, COLUMNS, revision), name)
+    file = f"{data.hub_id} {hub.file_name(data, split)}"
     check_published(size(questions), name, split, file, "Plan with another revision of it.")
     return questions
 

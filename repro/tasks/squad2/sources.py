@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from repro.errors import ReproError
 from repro.spec import Scale, SquadTask
-from repro.tasks import files
+from repro.tasks import files, hub
 from repro.tasks.squad2 import subsets
 from repro.tasks.squad2.files import (
     DATA,
@@ -107,7 +107,7 @@ def hub_split(name: str, split: str, revision: str | None) -> list[Question]:
     Raises MissingData where it cannot be had, or is not the published set.
     """
     found = hub_questions(name, split, revision)
-    files.note_rows(DATA[name], {split: found}, files.hub_commit(DATA[name], split, revision))
+    files.note_rows(DATA[name], {split: found}, hub.commit(DATA[name], split, revision))
     return found
 
 

@@ -17,7 +17,7 @@ from repro.spec.facts import Facts
 from repro.spec.glue import GLUE
 from repro.spec.t5 import TextToText, WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
-from repro.tasks import files
+from repro.tasks import files, hub
 from repro.tasks.files import DataSet
 from repro.tasks.glue import sources as glue
 from repro.tasks.sentences.rows import Row, bad_row, check_published, checked
@@ -106,7 +106,7 @@ def hub_splits(
 ) -> dict[str, list[Row]]:
     """Splits of a few-shot set whole from the hub, as `glue.sources.hub_splits` reads GLUE's."""
     found, data = {split: _hub(name, split, revision) for split in splits}, data_set(name)
-    files.note_rows(data, found, files.hub_commit(data, splits[0], revision))
+    files.note_rows(data, found, hub.commit(data, splits[0], revision))
     return found
 
 
@@ -144,8 +144,8 @@ def _local(name: WrittenName, paths: dict[str, Path], revision: str | None) -> d
 
 def _hub(name: WrittenName, split: str, revision: str | None) -> list[Row]:
     facts, data = TEXT_TO_TEXT[name].facts, data_set(name)
-    file = f"{data.hub_id} {files.hub_name(data, split)}"
-    found = files.hub_rows(data, split, [*facts.texts, facts.label], revision)
+    file = f"{data.hub_id} {hub.file_name(data, split)}"
+    found = hub.rows(data, split, [*facts.texts, facts.label], revision)
     rows = _checked(name, split, found, file)
     check_published(
         len(rows), TEXT_TO_TEXT[name].facts, split, file, "Plan with another revision of it."

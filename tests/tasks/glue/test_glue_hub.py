@@ -107,7 +107,7 @@ def test_rows_come_from_the_endpoint_then_from_the_cache_without_it(
     hub: Hub, home: Path, said: dict[str, Any]
 ) -> None:
     assert said[""] == WNLI
-    assert f"GET {PATH.format('main', 'wnli/train')}" in hub.asked
+    assert f"GET {PATH.format(COMMIT, 'wnli/train')}" in hub.asked
     assert _read(home, "http://127.0.0.1:9", "", HF_HUB_OFFLINE="1") == {"": WNLI}
 
 

@@ -55,7 +55,7 @@ def test_rows_come_from_the_endpoint_then_from_the_cache_without_it(
 ) -> None:
     expected = "11873 ('Bo',) (8,) ()"
     assert _read(tmp_path, hub.address) == expected
-    assert f"GET {PATH.format('main')}" in hub.asked
+    assert f"GET {PATH.format(COMMIT)}" in hub.asked
     before = len(hub.asked)
     assert _read(tmp_path, hub.address, HF_HUB_OFFLINE="1") == expected
     assert _read(tmp_path, "http://127.0.0.1:9", COMMIT, HF_HUB_OFFLINE="1") == expected

@@ -43,7 +43,7 @@ def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(*_: object, **__: object) -> str:
         raise ConnectionError("no network in this test")
 
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", refuse)
 
 
 def _ids(questions: list[Any]) -> list[str]:
