@@ -143,10 +143,10 @@ def fetch(
     if remote is None:
         return None
     _download(repo, remote, heard)
-    if at is None:
-        refs = repo.cache / "refs"
-        refs.mkdir(parents=True, exist_ok=True)
-        (refs / PIN).write_text(remote.commit, encoding="utf-8")
+    if at != remote.commit:
+        ref = repo.cache / "refs" / (at or PIN)
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(remote.commit, encoding="utf-8")
     return _linked(repo, remote)
 
 
