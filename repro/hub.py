@@ -28,6 +28,11 @@ V = TypeVar("V")
 Heard = Callable[[int], None]
 """Is called with the number of bytes that have arrived; a negative one where these were in vain."""
 
+
+def unheard(count: int) -> None:
+    """Hears of bytes and does nothing."""
+
+
 PIN = "repro"
 COMMIT = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -115,7 +120,7 @@ def look(repo: Repo, name: str, revision: str | None = None) -> Remote | None:
 
 
 def fetch(
-    repo: Repo, name: str, revision: str | None = None, heard: Heard = lambda count: None
+    repo: Repo, name: str, revision: str | None = None, heard: Heard = unheard
 ) -> Path | None:
     """The file in the hub's cache, downloaded if it is not there; None where the hub has none.
 

@@ -1,18 +1,19 @@
 """What models and data sets hold, by digest: as a run has read them, and as the lock file has them.
 
 The lock file is committed: for each hub id its resolved revision and the SHA-256 of its files, for
-each data set the SHA-256 of its rows. `python -m repro prepare --lock` writes it.
+each data set the SHA-256 of its rows. `python -m repro prepare --lock` writes it. A folder that
+`prepare --to` made has a file of the same form: where its content was downloaded from.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,6 +21,9 @@ from repro.errors import ReproError
 from repro.spec.identity import canonical_json
 
 LOCK = Path(__file__).parent / "lock.json"
+RECORD = "lock.json"
+"""The same of a prepared folder, in it."""
+Kind = Literal["models", "data"]
 ALL = "all"
 """The split of a set that comes without splits."""
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -47,12 +51,35 @@ class Contents(BaseModel):
 @cache
 def locked() -> Contents:
     """The lock file. Raises ReproError for a damaged one."""
+    return _read(LOCK, f"Restore it: git checkout {LOCK.name}.")
+
+
+def record_of(folder: Path) -> Contents:
+    """What the hub had of the data sets or models that `prepare` put into a folder.
+
+    Nothing for any other folder. Raises ReproError for a damaged record.
+    """
+    path = folder / RECORD
+    if not path.exists():
+        return Contents()
+    return _read(path, "Delete it, or give the command again that made the folder.")
+
+
+def recorded(folder: Path, kind: Kind, name: str, digests: Mapping[str, str]) -> str | None:
+    """The commit that content in a prepared folder was downloaded at.
+
+    None where the folder's record has no such model or data set, or other digests.
+    """
+    known: Content | None = getattr(record_of(folder), kind).get(name)
+    return known.revision if known and digests.items() <= known.digests.items() else None
+
+
+def _read(path: Path, mend: str) -> Contents:
     try:
-        return Contents.model_validate_json(LOCK.read_bytes(), strict=True)
+        return Contents.model_validate_json(path.read_bytes(), strict=True)
     except (OSError, ValidationError) as problem:
         raise ReproError(
-            f"The lock file {LOCK} cannot be read ({str(problem).splitlines()[0]}). Restore it: "
-            f"git checkout {LOCK.name}."
+            f"The lock file {path} cannot be read ({str(problem).splitlines()[0]}). {mend}"
         ) from problem
 
 
@@ -60,6 +87,12 @@ def lock_text(contents: Contents) -> str:
     """The lock file's text: sorted, one digest a line."""
     document = contents.model_dump(mode="json", exclude_defaults=True)
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, which need not fit in memory. Raises OSError."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def rows_digest(rows: Iterable[Any]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from repro.errors import MissingData
 from repro.folders import named_by
-from repro.spec.contents import Content, rows_digest
+from repro.spec.contents import Content, recorded, rows_digest
 from repro.strict import no_constant, unique_keys
 
 FOLDER_VARIABLE = "REPRO_DATA"
@@ -176,12 +176,16 @@ def note_rows(
 ) -> None:
     """Notes the real rows that were read, whole splits before any draw, for `reading`.
 
-    `hub_revision`: the commit that they were downloaded at, of rows from the hub.
+    `hub_revision`: the commit that they were downloaded at, of rows from the hub. A folder that
+    `prepare` made records it of its rows.
     """
     found = _READ.get()
     if found is None:
         return
     digests = {split: rows_digest(rows) for split, rows in splits.items()}
+    folder = named_by(FOLDER_VARIABLE)
+    if hub_revision is None and folder is not None:
+        hub_revision = recorded(folder, "data", data.folder, digests)
     before = found.get(data.folder)
     if before is not None:
         digests = {**before.digests, **digests}

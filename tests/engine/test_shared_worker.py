@@ -36,9 +36,8 @@ from repro.spec import (
     run_key,
 )
 from repro.spec.backbones import KNOWN, TINY_T5
-from repro.spec.contents import Content, Contents
+from repro.spec.contents import Content, Contents, file_digest
 from repro.store import Store
-from repro.store.entry import file_digest
 from repro.training.environment import prepare_torch
 
 COMPARED = ("history.jsonl", "result.json", "predictions.json", "adapter.safetensors")
