@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import subprocess
@@ -13,6 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 COMMIT = "3ffb306f725f7d2ce8394bc1873b24868140c412"
 ROOT = Path(__file__).parents[1]
@@ -39,6 +43,7 @@ class Hub(ThreadingHTTPServer):
         self.files = files
         self.asked: list[str] = []
         self.ranges: list[str] = []
+        self.sends_ranges = True
         self.faults: dict[str, list[Fault]] = {"HEAD": [], "GET": []}
         self.etags: dict[str, str] = {}
         """File's name -> the checksum that is said of it, instead of its own."""
@@ -103,7 +108,8 @@ class _Answer(BaseHTTPRequestHandler):
         """The first byte that is asked for."""
         asked = self.headers.get("Range", "")
         self.server.ranges.append(asked)
-        return int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
+        served = asked and self.server.sends_ranges
+        return int(asked.removeprefix("bytes=").rstrip("-")) if served else 0
 
     @staticmethod
     def _status(content: bytes | None, begin: int) -> int:
@@ -154,3 +160,30 @@ def run_with_hub(program: str, home: Path, endpoint: str, *arguments: str, **mor
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def use_hub(patched: pytest.MonkeyPatch, endpoint: str, home: Path) -> list[float]:
+    """Makes this process ask `endpoint` and keep files below `home`; no wait takes time.
+
+    Returns the seconds of the waits, as they come.
+    """
+    from huggingface_hub import constants
+
+    patched.setenv("NO_PROXY", "127.0.0.1")
+    patched.setattr(constants, "ENDPOINT", endpoint)
+    template = "{repo_id}/resolve/{revision}/{filename}"
+    patched.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{endpoint}/{template}")
+    patched.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
+    waited: list[float] = []
+    patched.setattr("repro.hub.time.sleep", waited.append)
+    return waited
+
+
+def parquet(rows: list[dict[str, Any]]) -> bytes:
+    """The rows as a file of the hub."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    made = io.BytesIO()
+    pyarrow.parquet.write_table(pa.Table.from_pylist(rows), made)
+    return made.getvalue()

@@ -1,53 +1,98 @@
-"""`prepare`: which data sets there are, where their owners publish them, and what is here."""
+"""`prepare`: what runs need is fetched, checked, and copied into a folder to carry elsewhere."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from repro import hub
+from repro.backbones import contents
 from repro.backbones.contents import NAMED_OTHERWISE
 from repro.cli import options as o
-from repro.errors import INCOMPLETE, MissingData, UnknownName
+from repro.cli.carry import carry
+from repro.cli.needs import Need, Wanted, files_of, sized, sizes, wanted_by
+from repro.cli.needs import as_json as need_as_json
+from repro.cli.requests import Asked
+from repro.errors import INCOMPLETE, MissingData, MissingModel, ReproError, UnknownName
+from repro.folders import expanded
+from repro.papers.matrix import Artefact
+from repro.papers.registry import ARTEFACTS
 from repro.report.layout import text_table
 from repro.report.render import json_text
+from repro.spec import Scale
 from repro.spec.backbones import KNOWN
-from repro.spec.contents import LOCK, Contents, lock_text, locked
+from repro.spec.contents import LOCK, Content, Contents, lock_text, locked
 from repro.store.atomic import write_text
+from repro.tasks import hub as data_hub
+from repro.tasks import state
 from repro.tasks.catalogue import TITLES
 from repro.tasks.owners import OWNERS
 from repro.tasks.state import Found, folders, hub_content, look, whole
+from repro.words import size
+
+HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
 
 
+@o.grouped
 def command(
+    asked: o.Asked,
     names: Annotated[
-        list[str] | None, typer.Argument(help="Data sets to check whole (default: list all).")
+        list[str] | None,
+        typer.Argument(help="Tables, figures, models, data sets (default: list the data sets)."),
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Put a copy of all into this folder, to carry to another machine."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be fetched, and its size.")
+    ] = False,
     lock: Annotated[
         bool,
         typer.Option("--lock", help="Write what the hub holds for sets and models into the lock."),
     ] = False,
     json: o.JsonOption = False,
 ) -> None:
-    """Says where each data set is published, what its files hold, and what of it is here.
+    """Fetches what the runs of a table or figure need, and checks what is here.
 
-    Named sets are read whole and checked row by row: exit code 2 for a damaged file, 3 for a set
-    that is not here. Nothing is downloaded: GLUE and SQuAD come from the hub when a run needs
-    them, every other set is put below $REPRO_DATA by hand.
+    Of a table or figure, the data sets and models of its runs (default: at scale paper) are
+    downloaded once into the hub's cache, at one commit, and compared with their checksums; a
+    download that was cut off continues. What the hub does not have is named with its owner. Exit
+    code 3 where something is missing.
 
-    --lock asks the hub for the named sets and models (default: all that it has), downloads the
-    sets, and writes revisions and digests into repro/spec/lock.json: runs on local copies are
+    --to DIR makes a folder for a machine without network: REPRO_DATA=DIR/data and
+    REPRO_MODELS=DIR/models take it as it is. Nothing in DIR is replaced; the same command again
+    continues.
+
+    Data sets alone are read whole and checked row by row: exit code 2 for a damaged file, 3 for a
+    set that is not here. Without a name all are listed.
+
+    --lock is for maintainers: it asks the hub for the named sets and models (default: all that it
+    has), and writes revisions and digests into repro/spec/lock.json: runs on local copies are
     compared with published numbers only if they read the same.
 
-    Example: python -m repro prepare airline sick-e
+    Example: python -m repro prepare 3-shared-2 --scale paper --to carried
     """
     if lock:
         write_lock(names)
         return
-    chosen = [_known(name) for name in names or TITLES]
-    found = [(whole if names else look)(name) for name in chosen]
+    known = [(name, *_known(name)) for name in names or ()]
+    if any(kind != "data set" for _, kind, _ in known) or (known and (to or dry_run)):
+        provide([(kind, id) for _, kind, id in known], asked, to, dry_run=dry_run, json=json)
+        return
+    if to or dry_run:
+        raise ReproError("Name what to prepare: a table, a figure, a data set or a model.")
+    check_sets([id for _, _, id in known], json=json)
+
+
+def check_sets(names: Sequence[str], *, json: bool) -> None:
+    """Lists all data sets, or reads the named ones whole; exit codes: see `command`."""
+    found = [(whole if names else look)(name) for name in names or TITLES]
     if json:
         sys.stdout.write(json_text({"data": [as_json(one) for one in found]}))
     elif names:
@@ -61,20 +106,144 @@ def command(
         raise typer.Exit(INCOMPLETE)
 
 
-HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
+def _known(given: str) -> tuple[str, str]:
+    """What a name is of, and its usual spelling."""
+    kinds: dict[str, Sequence[str]] = {
+        "table or figure": list(ARTEFACTS), "data set": list(TITLES), "model": HUB_MODELS,
+    }  # fmt: skip
+    for kind, ids in kinds.items():
+        for id in ids:
+            if given.lower() == id.lower():
+                return kind, id
+    raise UnknownName(
+        "table, figure, data set or model", given, [id for ids in kinds.values() for id in ids]
+    )
+
+
+def provide(
+    named: Sequence[tuple[str, str]],
+    asked: Asked,
+    to: Path | None,
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Fetches what is named and not here, copies it `to` a folder, and says how each stands."""
+    scale: Scale = asked.get("scale") or "paper"
+    wanted = wanted_of(named, scale, asked)
+    needs, unknown = sized(wanted.needs())
+    problems: list[str] = []
+    if not dry_run:
+        problems = fetch([need for need in needs if is_fetched(need)])
+        needs, unknown = wanted.needs(), ""
+        if to is not None:
+            problems += carry(needs, expanded(to), [id for _, id in named], scale)
+    if json:
+        sys.stdout.write(json_text({"scale": scale, "needs": [need_as_json(n) for n in needs]}))
+    else:
+        print(as_text(needs, scale, unknown))
+    if problems:
+        raise MissingData("\n".join(problems))
+    if any(need.state in ("missing", "damaged") for need in needs):
+        raise typer.Exit(INCOMPLETE)
+
+
+def wanted_of(named: Sequence[tuple[str, str]], scale: Scale, asked: Asked) -> Wanted:
+    """What the named tables and figures read at a scale, and the named data sets and models."""
+    artefacts: list[Artefact] = [ARTEFACTS[id] for _, id in named if id in ARTEFACTS]
+    wanted = wanted_by(artefacts, scale, asked) if artefacts else Wanted(any_rows=True)
+    for _, id in named:
+        if id in TITLES:
+            wanted.splits[id] = tuple(state.published(id).published)
+        elif id in HUB_MODELS:
+            wanted.models[id, KNOWN[id].revision] = KNOWN[id]
+    return wanted
+
+
+def is_fetched(need: Need) -> bool:
+    """Whether the hub is asked for it: a damaged file of its cache is downloaded anew."""
+    return need.state == "to fetch" or (need.state == "damaged" and need.in_cache)
+
+
+def fetch(needs: Sequence[Need]) -> list[str]:
+    """Downloads what is needed, one after the other; returns what went wrong, a line each."""
+    problems = []
+    with _progress(needs) as heard:
+        for need in needs:
+            for path in need.files.values() if need.state == "damaged" else ():
+                if not hub.is_intact(path):
+                    hub.forget(path)
+            try:
+                _fetch(need, heard)
+            except (MissingData, MissingModel) as problem:
+                problems.append(str(problem))
+    return problems
+
+
+def _fetch(need: Need, heard: hub.Heard) -> None:
+    """Downloads one, and compares what it holds with the lock file where that has it."""
+    if need.backbone is not None:
+        read: Content | None = contents.content_of(contents.fetch(need.backbone, heard))
+        known, error = locked().models.get(need.name), MissingModel
+    else:
+        data = state.data_set(need.name)
+        data_hub.fetch(data, need.splits, heard=heard)
+        read = hub_content(need.name, splits=need.splits)
+        known, error = locked().data.get(data.folder), MissingData
+    for part, digest in read.digests.items() if read and known else ():
+        if known and known.digests.get(part, digest) != digest:
+            raise error(
+                f"{part} of {need.name} is not the one that the lock file names: SHA-256 "
+                f"{digest[:12]}, not {known.digests[part][:12]}. The hub's copy was changed; get "
+                "an unchanged one from a mirror (HF_ENDPOINT), or use a newer version of repro."
+            )
+
+
+@contextmanager
+def _progress(needs: Sequence[Need]) -> Iterator[hub.Heard]:
+    """One bar on a terminal, elsewhere a line before a download."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if needs:
+        names = ", ".join(need.name for need in needs)
+        console.print(f"Fetching {names}.", markup=False, highlight=False, soft_wrap=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn(),
+        console=console, disable=not (console.is_terminal and needs),
+    )  # fmt: skip
+    task = bar.add_task("", total=sum(need.size or 0 for need in needs) or None)
+    with bar:
+        yield lambda count: bar.advance(task, count)
+
+
+def as_text(needs: Sequence[Need], scale: Scale, unknown: str = "") -> str:
+    """The list of `prepare ID`, and below it what is to be done."""
+    rows = [
+        [need.kind, need.name, size(need.size) if need.size is not None else "unknown", need.state,
+         need.where]
+        for need in needs
+    ]  # fmt: skip
+    lines = [f"Scale: {scale}", "", text_table(["what", "name", "size", "state", "where"], rows)]
+    notes = [f"{need.name}: {need.mend}" for need in needs if need.mend]
+    rest = [need for need in needs if need.state == "to fetch"]
+    if rest:
+        notes.append(f"To fetch: {size(sum(need.size or 0 for need in rest))}.")
+    if unknown:
+        notes.append(f"The hub did not say some sizes: {unknown.rstrip('.')}.")
+    return "\n".join([*lines, *([""] if notes else []), *notes])
 
 
 def write_lock(names: Sequence[str] | None) -> None:
     """Looks up models and data sets on the hub and writes the lock file, one after the other."""
-    from repro.backbones import contents
-
     for name in names or [*HUB_MODELS, *(task for task in TITLES if look(task).hub)]:
         found = locked()
         models, data = dict(found.models), dict(found.data)
         if name in HUB_MODELS:
             models[name] = read = contents.hub_content(name)
         else:
-            task = folders().get(name) or _known(name)
+            task = folders().get(name) or _known(name)[1]
             content = hub_content(task, "main")
             if content is None:
                 raise MissingData(
@@ -86,12 +255,6 @@ def write_lock(names: Sequence[str] | None) -> None:
         write_text(LOCK, lock_text(Contents(models=models, data=data)))
         locked.cache_clear()
         print(f"{name}: {len(read.digests)} digests at {read.revision}")
-
-
-def _known(given: str) -> str:
-    if given.lower() not in TITLES:
-        raise UnknownName("data set", given, TITLES)
-    return given.lower()
 
 
 def as_json(found: Found) -> dict[str, Any]:
@@ -145,13 +308,13 @@ def details(found: Found) -> str:
         f"  owner      {owner.name}",
         f"  published  {owner.url}",
         f"  terms      {owner.terms}",
-        f"  files      {_files(found)}",
+        f"  files      {files_of(found)}",
         f"  fields     {', '.join(found.fields)}",
     ]
     if owner.how:
         lines.append(f"  made of    {owner.how}")
     if found.hub:
-        lines.append(f"  hub        {found.hub} (fetched when a run needs it)")
+        lines.append(f"  hub        {found.hub} (fetched when a run needs it, or by --to)")
     if found.labels:
         lines.append(f"  labels     {numbered(found.labels)}")
     lines.append(f"  rows       {sizes(found.published)}")
@@ -160,19 +323,7 @@ def details(found: Found) -> str:
     return "\n".join(lines + ([f"  problem    {found.problem}"] if found.problem else []))
 
 
-def _files(found: Found) -> str:
-    """Which files are looked for."""
-    splits = ",".join(found.published)
-    named = f"$REPRO_DATA/{found.folder}/{{{splits}}}.jsonl.gz or .jsonl"
-    return f"{named}; those that are there are joined" if found.joined else named
-
-
 def numbered(labels: Sequence[str]) -> str:
     """0 negative, 1 neutral, 2 positive; of many the first and the last."""
     named = [f"{number} {label}" for number, label in enumerate(labels)]
     return ", ".join(named if len(named) <= 20 else [*named[:3], "...", named[-1]])
-
-
-def sizes(rows: Mapping[str, int]) -> str:
-    """train 11,712, validation 1,464, test 1,464."""
-    return ", ".join(f"{split} {count:,}" for split, count in rows.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -53,13 +53,12 @@ def look(name: str) -> Found:
 
     Raises MissingData where $REPRO_DATA is set and no folder.
     """
-    known, data = _published(name), _data_set(name)
+    known, data = published(name), data_set(name)
     files.local_folder(data)
     try:
-        paths = _paths(known)
         here = {
             split: files.count_lines(files.local_content(data, path))
-            for split, path in paths.items()
+            for split, path in paths(known).items()
         }
     except MissingData as problem:
         return replace(known, state="damaged", problem=str(problem))
@@ -72,7 +71,7 @@ def whole(name: str) -> Found:
     if quick.state in ("not here", "damaged"):
         return quick
     try:
-        here = _checked(name, _paths(quick), in_part=quick.state == "in part")
+        here = _checked(name, paths(quick), in_part=quick.state == "in part")
     except MissingData as problem:
         return replace(quick, state="damaged", problem=str(problem))
     return replace(quick, here=here)
@@ -80,30 +79,33 @@ def whole(name: str) -> Found:
 
 def folders() -> dict[str, str]:
     """Folder of a data set below $REPRO_DATA -> one of the tasks that read it."""
-    return {_data_set(name).folder: name for name in TITLES}
+    return {data_set(name).folder: name for name in TITLES}
 
 
-def hub_content(name: str, revision: str | None = None) -> Content | None:
+def hub_content(
+    name: str, revision: str | None = None, splits: Sequence[str] | None = None
+) -> Content | None:
     """What the hub holds for a task, by digest; None for a set that is not on the hub.
 
-    `revision`: None is the locked or pinned commit, "main" what the hub holds today. Downloads it;
-    local folders are not read. Raises MissingData where it cannot be had.
+    `revision`: None is the locked or pinned commit, "main" what the hub holds today. Downloads the
+    splits (None: all that runs read) and checks every row; local folders are not read. Raises
+    MissingData where it cannot be had.
     """
-    if not _data_set(name).hub_id:
+    if not data_set(name).hub_id:
         return None
     with files.reading() as read:
         if name in DATA:
-            for split in PUBLISHED[name]:
+            for split in splits or PUBLISHED[name]:
                 squad.hub_split(name, split, revision)
         elif name in FEW_SHOT:
-            written.hub_splits(name, written.splits_needed(name), revision)
+            written.hub_splits(name, splits or written.splits_needed(name), revision)
         else:
-            glue.hub_splits(name, glue.splits_needed(name), revision)
-    return read[_data_set(name).folder]
+            glue.hub_splits(name, splits or glue.splits_needed(name), revision)
+    return read[data_set(name).folder]
 
 
-def _published(name: str) -> Found:
-    data = _data_set(name)
+def published(name: str) -> Found:
+    data = data_set(name)
     if name == CONLL:
         fields: tuple[str, ...] = ("tokens", "ner_tags")
         return Found(name, data.folder, "", fields, TAGS, SENTENCES_PUBLISHED)
@@ -128,7 +130,7 @@ def _few_shot(name: WrittenName, data: DataSet) -> Found:
     return Found(name, data.folder, data.hub_id, (*facts.texts, facts.label), facts.labels, rows)
 
 
-def _data_set(name: str) -> DataSet:
+def data_set(name: str) -> DataSet:
     if name in DATA:
         return DATA[name]
     if name in FEW_SHOT:
@@ -149,9 +151,9 @@ def _state(known: Found, here: Mapping[str, int]) -> State:
     return "published rows" if dict(here) == dict(known.published) else "other rows"
 
 
-def _paths(known: Found) -> dict[str, Path]:
+def paths(known: Found) -> dict[str, Path]:
     """The files that are here, by split."""
-    data = _data_set(known.name)
+    data = data_set(known.name)
     found = {split: files.local_file(data, split) for split in known.published}
     return {split: path for split, path in found.items() if path is not None}
 
@@ -170,7 +172,7 @@ def _checked(name: str, paths: Mapping[str, Path], in_part: bool) -> dict[str, i
 
 def _file(name: str, split: str, path: Path) -> list[Any]:
     """The rows of a file that is a split."""
-    content, file = files.local_content(_data_set(name), path), str(path)
+    content, file = files.local_content(data_set(name), path), str(path)
     if name in DATA:
         return parse_lines(content, file, name)
     if name in FEW_SHOT:

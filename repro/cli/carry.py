@@ -1,0 +1,116 @@
+"""Copies data sets and models into a folder that a machine without network takes as it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from repro.backbones import contents
+from repro.cli.needs import Need
+from repro.errors import ReproError
+from repro.folders import named_by
+from repro.portable import Portable
+from repro.spec import Scale
+from repro.spec.backbones import MINILM
+from repro.spec.contents import Kind, record_of
+from repro.store.atomic import write_text
+from repro.tasks import hub, state
+from repro.words import size
+
+README = "README.txt"
+
+
+def carry(needs: Sequence[Need], root: Path, ids: Sequence[str], scale: Scale) -> list[str]:
+    """Copies what is here into `root`; returns what could not be, a line each.
+
+    Raises StoreError where the folder cannot be written, ReproError where it is too small.
+    """
+    here = [need for need in needs if need.state == "here" and need.name != MINILM]
+    folder = next(one for one in (root, *root.absolute().parents) if one.exists())
+    data, models = Portable(root / "data"), Portable(root / "models")
+    lacking = sum(need.size or 0 for need in here)
+    lacking -= sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    if shutil.disk_usage(folder).free < lacking:
+        raise ReproError(
+            f"{root} needs about {size(lacking)} more than it holds, and {folder} has "
+            f"{size(shutil.disk_usage(folder).free)} free. Name another folder with --to."
+        )
+    problems = []
+    for need in here:
+        try:
+            if need.backbone is None:
+                _carry_data(need, data)
+            else:
+                _carry_model(need, models)
+        except ReproError as problem:
+            problems.append(str(problem))
+    write_text(root / README, readme(ids, scale))
+    return problems
+
+
+def _carry_data(need: Need, target: Portable) -> None:
+    """Puts a data set into a prepared folder: its local files as they are, the hub's as lines."""
+    data = state.data_set(need.name)
+    if not need.in_cache:
+        for path in need.files.values():
+            target.copy(f"{data.folder}/{path.name}", path)
+        _carry_record(target, named_by("REPRO_DATA"), "data", data.folder)
+        return
+    for split in need.splits:
+        name = f"{data.folder}/{split}.jsonl.gz"
+        if not target.holds(name):
+            target.put(name, partial(_write_lines, need.name, split))
+    known = record_of(target.root).data.get(data.folder)
+    if known is None or not set(need.splits) <= known.digests.keys():
+        read = state.hub_content(need.name, splits=need.splits)
+        if read is not None:
+            target.record("data", data.folder, read)
+
+
+def _write_lines(name: str, split: str, part: Path) -> None:
+    """The rows of a split of the hub as gzipped lines of JSON, the same bytes each time."""
+    data = state.data_set(name)
+    table = hub.tables(data, (split,))[split]
+    with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as lines:
+        for batch in table.data.to_batches():
+            for row in batch.to_pylist():
+                text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+                lines.write(f"{text}\n".encode())
+
+
+def _carry_model(need: Need, target: Portable) -> None:
+    """Puts the files of a model into a prepared folder, under its id or its name."""
+    for name, path in need.files.items():
+        target.copy(f"{need.name}/{name}", path)
+    if need.in_cache:
+        target.record("models", need.name, contents.content_of(need.files))
+    else:
+        _carry_record(target, named_by("REPRO_MODELS"), "models", need.name)
+
+
+def _carry_record(target: Portable, source: Path | None, kind: Kind, name: str) -> None:
+    """Copies what a prepared folder says of the origin of a data set or model."""
+    known = getattr(record_of(source), kind).get(name) if source is not None else None
+    if known is not None:
+        target.record(kind, name, known)
+
+
+def readme(ids: Sequence[str], scale: Scale) -> str:
+    """What stands beside the carried folders."""
+    what = " ".join(ids)
+    return f"""\
+What `repro` needs for {what} at scale {scale}, as `python -m repro prepare` found it.
+On the machine without network, in this folder:
+
+    export REPRO_DATA="$PWD/data"
+    export REPRO_MODELS="$PWD/models"
+
+Was it copied whole? Either of these tells:
+
+    (cd data && sha256sum -c SHA256SUMS) && (cd models && sha256sum -c SHA256SUMS)
+    python -m repro doctor {what} --scale {scale}
+"""

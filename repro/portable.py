@@ -1,0 +1,110 @@
+"""A folder of data sets or models to carry to a machine without network.
+
+It has the form that REPRO_DATA or REPRO_MODELS takes, a SHA256SUMS as `sha256sum -c` reads it, and
+a record of where its content was downloaded from. A file is there whole or not at all, and no file
+is replaced by another: what was interrupted continues when the same command is given again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from repro.errors import ReproError
+from repro.spec.contents import RECORD, Content, Kind, file_digest, lock_text, record_of
+from repro.store.atomic import make_directory, store_errors, sync, sync_directory, write_text
+
+SUMS = "SHA256SUMS"
+PART = ".part"
+
+
+class Portable:
+    """The folder at `root`, which need not exist."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.sums = sums_of(root)
+
+    def holds(self, name: str) -> bool:
+        """Whether the file that was put there is there, undamaged."""
+        path = self.root / name
+        return name in self.sums and path.is_file() and file_digest(path) == self.sums[name]
+
+    def put(self, name: str, write: Callable[[Path], None]) -> None:
+        """Puts a file there, which `write` writes to a path.
+
+        Raises ReproError where there is another file, or another form of the same one; StoreError
+        where the system refuses.
+        """
+        path = self.root / name
+        part = path.with_name(path.name + PART)
+        with store_errors(path, "name another folder with --to"):
+            make_directory(path.parent)
+            try:
+                write(part)
+                sync(part)
+                digest = file_digest(part)
+                other = _other_form(path)
+                if other is not None and (other != path or file_digest(path) != digest):
+                    raise ReproError(
+                        f"{other} is there with other content. It was left as it is: move it away, "
+                        "or name another folder with --to."
+                    )
+                os.replace(part, path)
+            finally:
+                part.unlink(missing_ok=True)
+            sync_directory(path.parent)
+            self.sums[name] = digest
+            lines = (f"{one}  {file}\n" for file, one in sorted(self.sums.items()))
+            write_text(self.root / SUMS, "".join(lines))
+
+    def copy(self, name: str, source: Path) -> None:
+        """Puts a copy of a file there; see `put`."""
+        path = self.root / name
+        if path.is_file() and path.samefile(source):
+            return
+        if not self.holds(name) or file_digest(source) != self.sums[name]:
+            self.put(name, lambda part: shutil.copyfile(source, part) and None)
+
+    def record(self, kind: Kind, name: str, content: Content) -> None:
+        """Notes which commit of the hub a data set or model there is of, and its digests.
+
+        What is noted of its other splits at the same commit stays.
+        """
+        found = record_of(self.root)
+        known: dict[str, Content] = getattr(found, kind)
+        before = known.get(name)
+        if before is not None and before.revision == content.revision:
+            digests = {**before.digests, **content.digests}
+            content = content.model_copy(update={"digests": digests})
+        if content != before:
+            changed = found.model_copy(update={kind: {**known, name: content}})
+            write_text(self.root / RECORD, lock_text(changed))
+
+
+def sums_of(root: Path) -> dict[str, str]:
+    """File below `root` -> the SHA-256 that it was put there with; {} for any other folder."""
+    try:
+        lines = (root / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
+    pairs = (line.partition("  ") for line in lines)
+    return {name: digest for digest, _, name in pairs if name}
+
+
+def changed(root: Path, files: Iterable[Path]) -> list[Path]:
+    """The files below a prepared folder whose checksum is not the one that is noted there."""
+    sums = sums_of(root)
+    named: Mapping[Path, str] = {root / name: digest for name, digest in sums.items()}
+    return [path for path in files if path in named and file_digest(path) != named[path]]
+
+
+def _other_form(path: Path) -> Path | None:
+    """A file of the same name but for what follows the first dot; `path` itself included."""
+    stem = path.name.partition(".")[0]
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        beside = (path.with_name(f"{stem}{suffix}") for suffix in (".jsonl.gz", ".jsonl"))
+        return next((one for one in beside if one.exists()), None)
+    return path if path.exists() else None
