@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from repro.errors import ReproError
-from repro.spec.contents import RECORD, Content, Kind, file_digest, lock_text, record_of
+from repro.spec.contents import (
+    RECORD,
+    SUMS,
+    Content,
+    Kind,
+    file_digest,
+    lock_text,
+    record_of,
+    sums_of,
+)
 from repro.store.atomic import make_directory, store_errors, sync, sync_directory, write_text
 
-SUMS = "SHA256SUMS"
 PART = ".part"
 
 
@@ -32,7 +41,7 @@ class Portable:
         path = self.root / name
         return name in self.sums and path.is_file() and file_digest(path) == self.sums[name]
 
-    def put(self, name: str, write: Callable[[Path], None]) -> None:
+    def put(self, name: str, write: Callable[[Path], object]) -> None:
         """Puts a file there, which `write` writes to a path.
 
         Raises ReproError where there is another file, or another form of the same one; StoreError
@@ -66,7 +75,7 @@ class Portable:
         if path.is_file() and path.samefile(source):
             return
         if not self.holds(name) or file_digest(source) != self.sums[name]:
-            self.put(name, lambda part: shutil.copyfile(source, part) and None)
+            self.put(name, partial(shutil.copyfile, source))
 
     def record(self, kind: Kind, name: str, content: Content) -> None:
         """Notes which commit of the hub a data set or model there is of, and its digests.
@@ -82,23 +91,6 @@ class Portable:
         if content != before:
             changed = found.model_copy(update={kind: {**known, name: content}})
             write_text(self.root / RECORD, lock_text(changed))
-
-
-def sums_of(root: Path) -> dict[str, str]:
-    """File below `root` -> the SHA-256 that it was put there with; {} for any other folder."""
-    try:
-        lines = (root / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
-    pairs = (line.partition("  ") for line in lines)
-    return {name: digest for digest, _, name in pairs if name}
-
-
-def changed(root: Path, files: Iterable[Path]) -> list[Path]:
-    """The files below a prepared folder whose checksum is not the one that is noted there."""
-    sums = sums_of(root)
-    named: Mapping[Path, str] = {root / name: digest for name, digest in sums.items()}
-    return [path for path in files if path in named and file_digest(path) != named[path]]
 
 
 def _other_form(path: Path) -> Path | None:

@@ -35,7 +35,7 @@ class Hub(ThreadingHTTPServer):
     """Serves bytes by path ("/owner/name/resolve/main/config.json") and notes what was asked.
 
     "main" is the commit COMMIT, whose files may be given under either name. `faults`: what befalls
-    the next requests of a method.
+    the next requests of a method for files.
     """
 
     def __init__(self, files: dict[str, bytes]) -> None:
@@ -80,7 +80,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.server.asked.append(f"{self.command} {self.path}")
         content = self.server.content(self.path)
         begin = self._begin() if body and content is not None else 0
-        faults = self.server.faults[self.command]
+        faults = self.server.faults[self.command] if REVISION.search(self.path) else []
         fault = faults.pop(0) if faults else None
         if fault is not None and fault.status:
             content, begin = None, 0

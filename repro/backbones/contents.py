@@ -86,10 +86,12 @@ def hub_content(id: str) -> Content:
 
     def ask(name: str) -> tuple[str, str] | None:
         found = hub.look(repo, name, "main")
-        if found is None or hub.SHA256.fullmatch(found.etag):
-            return found and (found.commit, found.etag)
+        if found is None:
+            return None
+        if hub.SHA256.fullmatch(found.etag):
+            return found.commit, found.etag
         path = hub.fetch(repo, name, found.commit)
-        return path and (found.commit, file_digest(path))
+        return None if path is None else (found.commit, file_digest(path))
 
     try:
         found = _each(ask)

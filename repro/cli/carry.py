@@ -11,7 +11,7 @@ from pathlib import Path
 
 from repro.backbones import contents
 from repro.cli.needs import Need
-from repro.errors import ReproError
+from repro.errors import ReproError, StoreError
 from repro.folders import named_by
 from repro.portable import Portable
 from repro.spec import Scale
@@ -21,7 +21,7 @@ from repro.store.atomic import write_text
 from repro.tasks import hub, state
 from repro.words import size
 
-README = "README.txt"
+README = "README-repro.txt"
 
 
 def carry(needs: Sequence[Need], root: Path, ids: Sequence[str], scale: Scale) -> list[str]:
@@ -46,6 +46,8 @@ def carry(needs: Sequence[Need], root: Path, ids: Sequence[str], scale: Scale) -
                 _carry_data(need, data)
             else:
                 _carry_model(need, models)
+        except StoreError:
+            raise
         except ReproError as problem:
             problems.append(str(problem))
     write_text(root / README, readme(ids, scale))

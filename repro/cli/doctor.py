@@ -25,6 +25,7 @@ from repro.papers.registry import find_artefact
 from repro.papers.request import Request
 from repro.report.layout import text_table
 from repro.report.render import json_text
+from repro.spec import Scale
 from repro.store.store import Store
 from repro.tasks.catalogue import SQUAD2, data_revision
 from repro.words import size
@@ -93,7 +94,7 @@ def command(
 
 def checklist(ids: Sequence[str], asked: Asked, results: Store) -> list[dict[str, Any]]:
     """What the runs of tables and figures need beside the programs."""
-    scale = asked.get("scale") or "paper"
+    scale: Scale = asked.get("scale") or "paper"
     wanted = wanted_by([find_artefact(id) for id in ids], scale, asked)
     command = f"python -m repro prepare {' '.join(ids)} --scale {scale}"
     return [

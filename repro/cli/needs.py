@@ -17,9 +17,9 @@ from repro.errors import MissingModel, told
 from repro.folders import named_by
 from repro.papers.matrix import Artefact, tasks_of
 from repro.papers.request import Request
-from repro.portable import changed
 from repro.spec import Backbone, RunSpec, Scale, SquadTask
 from repro.spec.backbones import MINILM, TINY_T5
+from repro.spec.contents import changed
 from repro.tasks import hub as data_hub
 from repro.tasks import state
 from repro.tasks.catalogue import TITLES

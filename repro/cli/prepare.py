@@ -141,7 +141,8 @@ def provide(
     if json:
         sys.stdout.write(json_text({"scale": scale, "needs": [need_as_json(n) for n in needs]}))
     else:
-        print(as_text(needs, scale, unknown))
+        scaled = any(id in ARTEFACTS for _, id in named)
+        print(f"Scale: {scale}\n\n" * scaled + as_text(needs, unknown))
     if problems:
         raise MissingData("\n".join(problems))
     if any(need.state in ("missing", "damaged") for need in needs):
@@ -183,19 +184,24 @@ def fetch(needs: Sequence[Need]) -> list[str]:
 def _fetch(need: Need, heard: hub.Heard) -> None:
     """Downloads one, and compares what it holds with the lock file where that has it."""
     if need.backbone is not None:
-        read: Content | None = contents.content_of(contents.fetch(need.backbone, heard))
-        known, error = locked().models.get(need.name), MissingModel
-    else:
-        data = state.data_set(need.name)
-        data_hub.fetch(data, need.splits, heard=heard)
-        read = hub_content(need.name, splits=need.splits)
-        known, error = locked().data.get(data.folder), MissingData
+        files = contents.fetch(need.backbone, heard)
+        _check_locked(need.name, contents.content_of(files), locked().models.get(need.name))
+        return
+    data = state.data_set(need.name)
+    data_hub.fetch(data, need.splits, heard=heard)
+    read = hub_content(need.name, splits=need.splits)
+    _check_locked(need.name, read, locked().data.get(data.folder))
+
+
+def _check_locked(name: str, read: Content | None, known: Content | None) -> None:
+    """Raises MissingData for a file or split that is not the one that the lock file names."""
     for part, digest in read.digests.items() if read and known else ():
-        if known and known.digests.get(part, digest) != digest:
-            raise error(
-                f"{part} of {need.name} is not the one that the lock file names: SHA-256 "
-                f"{digest[:12]}, not {known.digests[part][:12]}. The hub's copy was changed; get "
-                "an unchanged one from a mirror (HF_ENDPOINT), or use a newer version of repro."
+        expected = known.digests.get(part, digest) if known else digest
+        if digest != expected:
+            raise MissingData(
+                f"{part} of {name} is not the one that the lock file names: SHA-256 "
+                f"{digest[:12]}, not {expected[:12]}. The hub's copy was changed: get an unchanged "
+                "one from a mirror (HF_ENDPOINT), or use a newer version of repro."
             )
 
 
@@ -218,21 +224,24 @@ def _progress(needs: Sequence[Need]) -> Iterator[hub.Heard]:
         yield lambda count: bar.advance(task, count)
 
 
-def as_text(needs: Sequence[Need], scale: Scale, unknown: str = "") -> str:
+def as_text(needs: Sequence[Need], unknown: str = "") -> str:
     """The list of `prepare ID`, and below it what is to be done."""
+    if not needs:
+        return "No data set and no model is needed."
     rows = [
-        [need.kind, need.name, size(need.size) if need.size is not None else "unknown", need.state,
+        [need.kind, need.name, "unknown" if need.size is None else size(need.size), need.state,
          need.where]
         for need in needs
     ]  # fmt: skip
-    lines = [f"Scale: {scale}", "", text_table(["what", "name", "size", "state", "where"], rows)]
     notes = [f"{need.name}: {need.mend}" for need in needs if need.mend]
     rest = [need for need in needs if need.state == "to fetch"]
-    if rest:
-        notes.append(f"To fetch: {size(sum(need.size or 0 for need in rest))}.")
+    known = size(sum(need.size or 0 for need in rest))
     if unknown:
-        notes.append(f"The hub did not say some sizes: {unknown.rstrip('.')}.")
-    return "\n".join([*lines, *([""] if notes else []), *notes])
+        notes.append(f"To fetch: {len(rest)}. The hub did not say the sizes: {unknown}")
+    elif rest:
+        notes.append(f"To fetch: {len(rest)}, {known}.")
+    table = text_table(["what", "name", "size", "state", "where"], rows)
+    return "\n".join([table, *([""] if notes else []), *notes])
 
 
 def write_lock(names: Sequence[str] | None) -> None:

@@ -23,6 +23,8 @@ from repro.spec.identity import canonical_json
 LOCK = Path(__file__).parent / "lock.json"
 RECORD = "lock.json"
 """The same of a prepared folder, in it."""
+SUMS = "SHA256SUMS"
+"""The checksums of the files in a prepared folder, as `sha256sum -c` reads them."""
 Kind = Literal["models", "data"]
 ALL = "all"
 """The split of a set that comes without splits."""
@@ -72,6 +74,31 @@ def recorded(folder: Path, kind: Kind, name: str, digests: Mapping[str, str]) ->
     """
     known: Content | None = getattr(record_of(folder), kind).get(name)
     return known.revision if known and digests.items() <= known.digests.items() else None
+
+
+def sums_of(folder: Path) -> dict[str, str]:
+    """File below a prepared folder -> the SHA-256 that it was put there with; {} for any other."""
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
+    pairs = (line.partition("  ") for line in lines)
+    return {name: digest for digest, _, name in pairs if name}
+
+
+def changed(folder: Path, files: Iterable[Path]) -> list[Path]:
+    """The files below a prepared folder that are not what was put there; none of any other."""
+    sums = {folder / name: digest for name, digest in sums_of(folder).items()}
+    return [path for path in files if path in sums and file_digest(path) != sums[path]]
+
+
+def is_of_hub(folder: Path, name: str, files: Mapping[str, Path]) -> bool:
+    """Whether the files (by split) of a data set are those that `prepare` downloaded, unchanged."""
+    known, sums = record_of(folder).data.get(name), sums_of(folder)
+    if known is None or known.revision is None or not files.keys() <= known.digests.keys():
+        return False
+    listed = {folder / one for one in sums}
+    return listed.issuperset(files.values()) and not changed(folder, files.values())
 
 
 def _read(path: Path, mend: str) -> Contents:

@@ -19,7 +19,7 @@ from typing import Any
 
 from repro.errors import MissingData
 from repro.folders import named_by
-from repro.spec.contents import Content, recorded, rows_digest
+from repro.spec.contents import Content, is_of_hub, recorded, rows_digest
 from repro.strict import no_constant, unique_keys
 
 FOLDER_VARIABLE = "REPRO_DATA"
@@ -127,6 +127,19 @@ def content_digest(contents: dict[str, bytes]) -> str:
         for split, content in sorted(contents.items())
     ]
     return f"{DIGEST}{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+
+
+def local_revision(
+    data: DataSet, contents: dict[str, bytes], paths: Mapping[str, Path]
+) -> str | None:
+    """What identifies local files below scale "paper": their content's digest.
+
+    None, as of the hub's rows, for those that `prepare` downloaded from there.
+    """
+    folder = local_folder(data)
+    if folder is not None and is_of_hub(folder, data.folder, paths):
+        return None
+    return content_digest(contents)
 
 
 def is_digest(revision: str | None) -> bool:

@@ -75,7 +75,7 @@ def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
         return None
     contents = {split: files.local_content(data, path) for split, path in paths.items()}
     if scale != "paper":
-        return files.content_digest(contents)
+        return files.local_revision(data, contents, paths)
     for split, content in contents.items():
         check_published(
             files.count_lines(content), _glue(name), split, str(paths[split]), _other(data)

@@ -51,7 +51,7 @@ def data_revision(scale: Scale, splits: tuple[str, ...], name: str = "squad2") -
         return None
     contents = {split: files.local_content(DATA[name], path) for split, path in paths.items()}
     if scale != "paper":
-        return files.content_digest(contents)
+        return files.local_revision(DATA[name], contents, paths)
     for split, content in contents.items():
         check_published(quick_size(content), name, split, str(paths[split]), _other(name))
     return None
