@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,21 +23,24 @@ from repro.store import Store
 from repro.tasks.files import reading
 from repro.tasks.glue.sources import task_rows
 
+PROJECT = Path(__file__).parents[2]
 Call = Callable[..., Any]
 GLUE = "/datasets/nyu-mll/glue/resolve/{}/rte/{}-00000-of-00001.parquet"
 RTE = {"train": 2_490, "validation": 277}
-MODEL = {
-    "config.json": b"{}", "tokenizer.json": b"{}", "model.safetensors": bytes(range(256)) * 400,
-}  # fmt: skip
 ASKED = ["3-shared-2", "--tasks", "rte", "--scale", "reduced", "--backbone", "tiny"]
 
 
 @pytest.fixture(scope="module")
-def served() -> dict[str, bytes]:
-    """RTE with the published number of rows, and files in the place of BERT-base's."""
+def model(models: Path) -> dict[str, bytes]:
+    """Files in the place of BERT-base's."""
+    return {path.name: path.read_bytes() for path in (models / "tiny").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def served(model: dict[str, bytes]) -> dict[str, bytes]:
+    """A model, and RTE with the published number of rows."""
     data = {GLUE.format(COMMIT, s): parquet(rows("rte", n)) for s, n in RTE.items()}
-    model = {f"/{BERT_BASE}/resolve/{COMMIT}/{name}": text for name, text in MODEL.items()}
-    return data | model
+    return data | {f"/{BERT_BASE}/resolve/{COMMIT}/{name}": text for name, text in model.items()}
 
 
 @pytest.fixture
@@ -101,7 +106,7 @@ def test_a_broken_download_is_continued_by_the_same_command(hub: Hub, cli: Call)
 
 
 def test_a_model_is_fetched_and_a_damaged_copy_replaced(
-    hub: Hub, cli: Call, tmp_path: Path
+    hub: Hub, cli: Call, tmp_path: Path, model: dict[str, bytes]
 ) -> None:
     assert cli("prepare", BERT_BASE).code == 0
     (weights,) = (tmp_path / "home").rglob(f"snapshots/{COMMIT}/model.safetensors")
@@ -109,7 +114,7 @@ def test_a_model_is_fetched_and_a_damaged_copy_replaced(
     answer = cli("prepare", BERT_BASE, "--dry-run", "--json")
     assert needs(answer)[BERT_BASE]["state"] == "damaged"
     assert cli("prepare", BERT_BASE).code == 0
-    assert weights.read_bytes() == MODEL["model.safetensors"]
+    assert weights.read_bytes() == model["model.safetensors"]
 
 
 @pytest.mark.usefixtures("hub")
@@ -151,11 +156,13 @@ def carried(hub: Hub, cli: Call, tmp_path: Path) -> Path:
     return tmp_path / "carried"
 
 
-def test_a_carried_folder_has_checksums_and_says_where_it_is_from(carried: Path) -> None:
+def test_a_carried_folder_has_checksums_and_says_where_it_is_from(
+    carried: Path, model: dict[str, bytes]
+) -> None:
     """As `sha256sum -c` reads them, file by file."""
     for part, names in (
         ("data", ["glue_rte/train.jsonl.gz", "glue_rte/validation.jsonl.gz"]),
-        ("models", sorted(f"{BERT_BASE}/{name}" for name in MODEL)),
+        ("models", sorted(f"{BERT_BASE}/{name}" for name in model)),
     ):
         lines = (carried / part / "SHA256SUMS").read_text().splitlines()
         expected = [f"{file_digest(carried / part / name)}  {name}" for name in names]
@@ -230,6 +237,28 @@ def test_a_disk_that_is_full_leaves_no_part_of_a_file(
     assert cli("prepare", BERT_BASE, "--to", "carried").code == 0
 
 
+def test_the_commands_of_the_documentation_do_what_they_say(
+    hub: Hub, cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The five lines of docs/data.md, of one task of the table."""
+    text = (PROJECT / "docs" / "data.md").read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    ")][:5]
+    commands = [shlex.split(line, comments=True) for line in lines]
+    for words in commands[:3]:
+        assert words[:3] == ["python", "-m", "repro"]
+        assert cli(*words[3:], "--tasks", "rte").code == 0
+    asked = len(hub.asked)
+    shutil.rmtree(tmp_path / "home")  # the other machine
+    for word in commands[3][1:]:
+        name, _, value = word.partition("=")
+        monkeypatch.setenv(name, value.replace("$PWD", str(tmp_path)))
+    said = cli(*commands[4][3:], "--tasks", "rte").out.splitlines()
+    for what in ("data set rte", f"model {BERT_BASE}"):
+        (line,) = [line for line in said if line.startswith(what)]
+        assert line.split()[3 if what.startswith("data") else 2] == "ok"
+    assert len(hub.asked) == asked
+
+
 NO_SOCKETS = """\
 import socket
 
@@ -248,7 +277,7 @@ def test_runs_need_no_network_and_a_carried_folder_has_the_same_key_and_rows(
     assert cli("prepare", *ASKED, "--to", "carried").code == 0
     (tmp_path / "offline").mkdir()
     (tmp_path / "offline" / "sitecustomize.py").write_text(NO_SOCKETS)
-    path = os.pathsep.join([str(tmp_path / "offline"), str(Path(__file__).parents[2])])
+    path = os.pathsep.join([str(tmp_path / "offline"), str(PROJECT)])
     words = [
         "run", *ASKED, "--row", "Ours (3-shared)", "--train-rows", "24", "--evaluation-rows", "12",
         "--epochs", "1", "--seeds", "1", "--threads", "1",
