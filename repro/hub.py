@@ -17,6 +17,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -147,12 +148,13 @@ def fetch(
         return here
     if remote is None:
         return None
-    _download(repo, remote, heard)
+    path = cached(repo, name, remote.commit)
+    if path is None:
+        _download(repo, remote, heard)
+        path = _linked(repo, remote)
     if at != remote.commit:
-        ref = repo.cache / "refs" / (at or PIN)
-        ref.parent.mkdir(parents=True, exist_ok=True)
-        ref.write_text(remote.commit, encoding="utf-8")
-    return _linked(repo, remote)
+        _write_note(repo.cache / "refs" / (at or PIN), remote.commit)
+    return path
 
 
 def is_intact(path: Path) -> bool:
@@ -298,6 +300,11 @@ def _note_absence(repo: Repo, name: str, problem: Exception) -> None:
     commit = getattr(problem, "response", None)
     found = commit.headers.get("X-Repo-Commit", "") if commit is not None else ""
     if COMMIT.fullmatch(found):
-        note = _absence(repo, name, found)
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.touch()
+        _write_note(_absence(repo, name, found), "")
+
+
+def _write_note(path: Path, text: str) -> None:
+    """Writes a small file of the cache; in a cache that is shared read-only it is done without."""
+    with suppress(PermissionError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

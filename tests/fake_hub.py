@@ -174,6 +174,8 @@ def use_hub(patched: pytest.MonkeyPatch, endpoint: str, home: Path) -> list[floa
     template = "{repo_id}/resolve/{revision}/{filename}"
     patched.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{endpoint}/{template}")
     patched.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
+    patched.setattr(constants, "HF_TOKEN_PATH", str(home / "token"))
+    patched.delenv("HF_TOKEN", raising=False)
     waited: list[float] = []
     patched.setattr("repro.hub.time.sleep", waited.append)
     return waited

@@ -156,6 +156,24 @@ def test_a_full_disk_is_said_before_the_download(
     assert not server.ranges
 
 
+@pytest.mark.usefixtures("waited")
+def test_a_cache_that_is_shared_read_only_is_read(
+    server: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was filled by another program; root writes everywhere, so the refusal is made here."""
+    from huggingface_hub import hf_hub_download
+
+    expected = Path(hf_hub_download(REPO.id, NAME))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("read-only")
+
+    for name in ("mkdir", "write_text"):
+        monkeypatch.setattr(Path, name, refuse)
+    assert hub.fetch(REPO, NAME) == expected
+    assert hub.fetch(REPO, "added_tokens.json") is None
+
+
 def test_without_the_hub_the_newest_that_is_known_is_taken(
     server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.execute import disk_needed
-from repro.cli.needs import Need, wanted_by
+from repro.cli.needs import Need, check_no_option, wanted_by
 from repro.cli.requests import Asked
 from repro.engine.cost import ASSUMED, Speed, encoder_flops, method_cost, store_speed
 from repro.engine.plan import make_plan
@@ -46,7 +46,7 @@ BUSY = 0.75
 
 @o.grouped
 def command(
-    asked: o.Asked,
+    asked: o.AskedOfNeeds,
     ids: Annotated[
         list[str] | None, typer.Argument(help="Tables and figures (default: this machine alone).")
     ] = None,
@@ -57,9 +57,9 @@ def command(
 ) -> None:
     """Checks packages, device, data, models and store, and measures this machine's speed.
 
-    Of a table or figure, it is the checklist before its runs (default: at scale paper): each data
-    set, model and package, the device and the disk are here, missing or damaged, with the mend.
-    Exit code 3 where one is not here. The hub is not asked.
+    Of a table or figure, it is the checklist before its runs: each data set, model and package, the
+    device and the disk are here, missing or damaged, with the mend. Exit code 3 where one is not
+    here. The hub is not asked, and no speed is measured.
 
     Example: python -m repro doctor 3-shared-2 --scale paper
     """
@@ -73,6 +73,7 @@ def command(
     if ids:
         lines = [*programs, *checklist(ids, asked, results)]
     else:
+        check_no_option(asked)
         lines = [
             *programs,
             check("smoke data", lambda: data_revision("smoke", SQUAD2)),
@@ -94,7 +95,7 @@ def command(
 
 def checklist(ids: Sequence[str], asked: Asked, results: Store) -> list[dict[str, Any]]:
     """What the runs of tables and figures need beside the programs."""
-    scale: Scale = asked.get("scale") or "paper"
+    scale: Scale = asked.get("scale", "paper")
     wanted = wanted_by([find_artefact(id) for id in ids], scale, asked)
     command = f"python -m repro prepare {' '.join(ids)} --scale {scale}"
     return [

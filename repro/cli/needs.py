@@ -13,10 +13,10 @@ from repro.backbones.checks import check_folder
 from repro.backbones.describe import LOCAL, mirror_of, package_folder
 from repro.backbones.weight_files import NEEDED
 from repro.cli.requests import Asked, bare_request, find_folders, narrowed, unused_settings
-from repro.errors import MissingModel, told
+from repro.errors import MissingModel, ReproError, told
 from repro.folders import named_by
 from repro.papers.matrix import Artefact, tasks_of
-from repro.papers.request import Request
+from repro.papers.request import OPTIONS, Request, option_of
 from repro.spec import Backbone, RunSpec, Scale, SquadTask
 from repro.spec.backbones import MINILM, TINY_T5
 from repro.spec.contents import changed
@@ -97,6 +97,14 @@ class Wanted:
             *(_data_set(name, self.splits[name], any_rows=self.any_rows) for name in names),
             *(_model(backbone, self.folders) for backbone in self.models.values()),
         ]
+
+
+def check_no_option(asked: Asked) -> None:
+    """Raises ReproError for options of a table or figure where none is named."""
+    given = asked.keys() - {"scale"}
+    if given:
+        options = ", ".join(option_of(name) for name in OPTIONS if name in given)
+        raise ReproError(f"Leave out {options}, or name the table or figure that it is of.")
 
 
 def wanted_by(artefacts: Sequence[Artefact], scale: Scale, asked: Asked) -> Wanted:

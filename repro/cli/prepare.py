@@ -15,7 +15,7 @@ from repro.backbones import contents
 from repro.backbones.contents import NAMED_OTHERWISE
 from repro.cli import options as o
 from repro.cli.carry import carry
-from repro.cli.needs import Need, Wanted, files_of, sized, sizes, wanted_by
+from repro.cli.needs import Need, Wanted, check_no_option, files_of, sized, sizes, wanted_by
 from repro.cli.needs import as_json as need_as_json
 from repro.cli.requests import Asked
 from repro.errors import INCOMPLETE, MissingData, MissingModel, ReproError, UnknownName
@@ -35,12 +35,13 @@ from repro.tasks.owners import OWNERS
 from repro.tasks.state import Found, folders, hub_content, look, whole
 from repro.words import size
 
+ARTEFACT, DATA = "table or figure", "data set"
 HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
 
 
 @o.grouped
 def command(
-    asked: o.Asked,
+    asked: o.AskedOfNeeds,
     names: Annotated[
         list[str] | None,
         typer.Argument(help="Tables, figures, models, data sets (default: list the data sets)."),
@@ -60,10 +61,9 @@ def command(
 ) -> None:
     """Fetches what the runs of a table or figure need, and checks what is here.
 
-    Of a table or figure, the data sets and models of its runs (default: at scale paper) are
-    downloaded once into the hub's cache, at one commit, and compared with their checksums; a
-    download that was cut off continues. What the hub does not have is named with its owner. Exit
-    code 3 where something is missing.
+    Of a table or figure, the data sets and models of its runs are downloaded once into the hub's
+    cache, at one commit, and compared with their checksums; a download that was cut off continues.
+    What the hub does not have is named with its owner. Exit code 3 where something is missing.
 
     --to DIR makes a folder for a machine without network: REPRO_DATA=DIR/data and
     REPRO_MODELS=DIR/models take it as it is. Nothing in DIR is replaced; the same command again
@@ -81,13 +81,15 @@ def command(
     if lock:
         write_lock(names)
         return
-    known = [(name, *_known(name)) for name in names or ()]
-    if any(kind != "data set" for _, kind, _ in known) or (known and (to or dry_run)):
-        provide([(kind, id) for _, kind, id in known], asked, to, dry_run=dry_run, json=json)
-        return
-    if to or dry_run:
+    known = [_known(name) for name in names or ()]
+    if all(kind != ARTEFACT for kind, _ in known):
+        check_no_option(asked)
+    if all(kind == DATA for kind, _ in known) and to is None and not dry_run:
+        check_sets([id for _, id in known], json=json)
+    elif known:
+        provide([id for _, id in known], asked, to, dry_run=dry_run, json=json)
+    else:
         raise ReproError("Name what to prepare: a table, a figure, a data set or a model.")
-    check_sets([id for _, _, id in known], json=json)
 
 
 def check_sets(names: Sequence[str], *, json: bool) -> None:
@@ -109,7 +111,7 @@ def check_sets(names: Sequence[str], *, json: bool) -> None:
 def _known(given: str) -> tuple[str, str]:
     """What a name is of, and its usual spelling."""
     kinds: dict[str, Sequence[str]] = {
-        "table or figure": list(ARTEFACTS), "data set": list(TITLES), "model": HUB_MODELS,
+        ARTEFACT: list(ARTEFACTS), DATA: list(TITLES), "model": HUB_MODELS,
     }  # fmt: skip
     for kind, ids in kinds.items():
         for id in ids:
@@ -121,7 +123,7 @@ def _known(given: str) -> tuple[str, str]:
 
 
 def provide(
-    named: Sequence[tuple[str, str]],
+    names: Sequence[str],
     asked: Asked,
     to: Path | None,
     *,
@@ -129,19 +131,19 @@ def provide(
     json: bool,
 ) -> None:
     """Fetches what is named and not here, copies it `to` a folder, and says how each stands."""
-    scale: Scale = asked.get("scale") or "paper"
-    wanted = wanted_of(named, scale, asked)
+    scale: Scale = asked.get("scale", "paper")
+    wanted = wanted_of(names, scale, asked)
     needs, unknown = sized(wanted.needs())
     problems: list[str] = []
     if not dry_run:
         problems = fetch([need for need in needs if is_fetched(need)])
         needs, unknown = wanted.needs(), ""
         if to is not None:
-            problems += carry(needs, expanded(to), [id for _, id in named], scale)
+            problems += carry(needs, expanded(to), names, scale)
     if json:
         sys.stdout.write(json_text({"scale": scale, "needs": [need_as_json(n) for n in needs]}))
     else:
-        scaled = any(id in ARTEFACTS for _, id in named)
+        scaled = any(name in ARTEFACTS for name in names)
         print(f"Scale: {scale}\n\n" * scaled + as_text(needs, unknown))
     if problems:
         raise MissingData("\n".join(problems))
@@ -149,11 +151,11 @@ def provide(
         raise typer.Exit(INCOMPLETE)
 
 
-def wanted_of(named: Sequence[tuple[str, str]], scale: Scale, asked: Asked) -> Wanted:
+def wanted_of(names: Sequence[str], scale: Scale, asked: Asked) -> Wanted:
     """What the named tables and figures read at a scale, and the named data sets and models."""
-    artefacts: list[Artefact] = [ARTEFACTS[id] for _, id in named if id in ARTEFACTS]
+    artefacts: list[Artefact] = [ARTEFACTS[id] for id in names if id in ARTEFACTS]
     wanted = wanted_by(artefacts, scale, asked) if artefacts else Wanted(any_rows=True)
-    for _, id in named:
+    for id in names:
         if id in TITLES:
             wanted.splits[id] = tuple(state.published(id).published)
         elif id in HUB_MODELS:
@@ -252,7 +254,9 @@ def write_lock(names: Sequence[str] | None) -> None:
         if name in HUB_MODELS:
             models[name] = read = contents.hub_content(name)
         else:
-            task = folders().get(name) or _known(name)[1]
+            kind, task = (DATA, folders()[name]) if name in folders() else _known(name)
+            if kind != DATA:
+                raise ReproError(f"--lock takes data sets and models, and {task} is a {kind}.")
             content = hub_content(task, "main")
             if content is None:
                 raise MissingData(

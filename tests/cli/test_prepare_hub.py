@@ -21,7 +21,7 @@ from repro.spec.backbones import BERT_BASE
 from repro.spec.contents import Content, Contents, file_digest, record_of
 from repro.store import Store
 from repro.tasks.files import reading
-from repro.tasks.glue.sources import task_rows
+from repro.tasks.glue.sources import data_revision, task_rows
 
 PROJECT = Path(__file__).parents[2]
 Call = Callable[..., Any]
@@ -210,7 +210,9 @@ def test_a_damaged_copy_is_found_by_doctor(
     monkeypatch.setenv("REPRO_DATA", str(carried / "data"))
     path = carried / "data" / names_of("train")
     lines = gzip.decompress(path.read_bytes())
+    assert data_revision("reduced", "rte") is None  # as with the hub
     path.write_bytes(gzip.compress(lines.replace(b"Text 7 ", b"Text 8 ")))
+    assert str(data_revision("reduced", "rte")).startswith("sha256:")
     words = ["3-shared-2", "--tasks", "rte", "--scale", "paper"]
     answer = cli("doctor", *words)
     assert answer.code == 3
