@@ -27,6 +27,7 @@ from repro.spec.contents import (
 from repro.store.atomic import make_directory, store_errors, sync, sync_directory, write_text
 
 PART = ".part"
+ELSEWHERE = "name another folder with --to"
 
 
 class Portable:
@@ -49,7 +50,7 @@ class Portable:
         """
         path = self.root / name
         part = path.with_name(path.name + PART)
-        with store_errors(path, "name another folder with --to"):
+        with store_errors(path, ELSEWHERE):
             make_directory(path.parent)
             try:
                 write(part)
@@ -67,7 +68,7 @@ class Portable:
             sync_directory(path.parent)
             self.sums[name] = digest
             lines = (f"{one}  {file}\n" for file, one in sorted(self.sums.items()))
-            write_text(self.root / SUMS, "".join(lines))
+            write_text(self.root / SUMS, "".join(lines), ELSEWHERE)
 
     def copy(self, name: str, source: Path) -> None:
         """Puts a copy of a file there; see `put`."""
@@ -90,7 +91,7 @@ class Portable:
             content = content.model_copy(update={"digests": digests})
         if content != before:
             changed = found.model_copy(update={kind: {**known, name: content}})
-            write_text(self.root / RECORD, lock_text(changed))
+            write_text(self.root / RECORD, lock_text(changed), ELSEWHERE)
 
 
 def _other_form(path: Path) -> Path | None:

@@ -13,8 +13,9 @@ from repro.backbones import contents
 from repro.cli.needs import Need
 from repro.errors import ReproError, StoreError
 from repro.folders import named_by
-from repro.portable import Portable
-from repro.spec import Scale
+from repro.papers.request import Request
+from repro.portable import ELSEWHERE, Portable
+from repro.report.files import command_line
 from repro.spec.backbones import MINILM
 from repro.spec.contents import Kind, record_of
 from repro.store.atomic import write_text
@@ -24,8 +25,9 @@ from repro.words import size
 README = "README-repro.txt"
 
 
-def carry(needs: Sequence[Need], root: Path, ids: Sequence[str], scale: Scale) -> list[str]:
-    """Copies what is here into `root`; returns what could not be, a line each.
+def carry(needs: Sequence[Need], root: Path, requests: Sequence[Request]) -> list[str]:
+    """Copies what is here into `root`; returns what could not be, a line each. `requests` are those
+    whose runs it is for.
 
     Raises StoreError where the folder cannot be written, ReproError where it is too small.
     """
@@ -50,7 +52,7 @@ def carry(needs: Sequence[Need], root: Path, ids: Sequence[str], scale: Scale) -
             raise
         except ReproError as problem:
             problems.append(str(problem))
-    write_text(root / README, readme(ids, scale))
+    write_text(root / README, readme(requests), ELSEWHERE)
     return problems
 
 
@@ -101,18 +103,17 @@ def _carry_record(target: Portable, source: Path | None, kind: Kind, name: str) 
         target.record(kind, name, known)
 
 
-def readme(ids: Sequence[str], scale: Scale) -> str:
+def readme(requests: Sequence[Request]) -> str:
     """What stands beside the carried folders."""
-    what = " ".join(ids)
+    checks = "".join(f"    {command_line(one, 'doctor')}\n" for one in requests)
     return f"""\
-What `repro` needs for {what} at scale {scale}, as `python -m repro prepare` found it.
-On the machine without network, in this folder:
+Data sets and models, as `python -m repro prepare` found them. On the machine without network, in
+this folder:
 
     export REPRO_DATA="$PWD/data"
     export REPRO_MODELS="$PWD/models"
 
-Was it copied whole? Either of these tells:
+Was it copied whole? These commands tell:
 
-    (cd data && sha256sum -c SHA256SUMS) && (cd models && sha256sum -c SHA256SUMS)
-    python -m repro doctor {what} --scale {scale}
-"""
+    (cd data && sha256sum -c SHA256SUMS); (cd models && sha256sum -c SHA256SUMS)
+{checks}"""

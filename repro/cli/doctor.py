@@ -23,6 +23,7 @@ from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, ReproError
 from repro.papers.registry import find_artefact
 from repro.papers.request import Request
+from repro.report.files import command_line
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec import Scale
@@ -97,7 +98,7 @@ def checklist(ids: Sequence[str], asked: Asked, results: Store) -> list[dict[str
     """What the runs of tables and figures need beside the programs."""
     scale: Scale = asked.get("scale", "paper")
     wanted = wanted_by([find_artefact(id) for id in ids], scale, asked)
-    command = f"python -m repro prepare {' '.join(ids)} --scale {scale}"
+    command = " && ".join(command_line(one, "prepare") for one in wanted.requests)
     return [
         *(_needed(need, command) for need in wanted.needs()),
         check("disk", lambda: _disk(results, wanted.requests)),

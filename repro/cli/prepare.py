@@ -35,6 +35,7 @@ from repro.tasks.owners import OWNERS
 from repro.tasks.state import Found, folders, hub_content, look, whole
 from repro.words import size
 
+CHECKOUT = "use a copy of the program that you may change"
 ARTEFACT, DATA = "table or figure", "data set"
 HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
 
@@ -139,7 +140,7 @@ def provide(
         problems = fetch([need for need in needs if is_fetched(need)])
         needs, unknown = wanted.needs(), ""
         if to is not None:
-            problems += carry(needs, expanded(to), names, scale)
+            problems += carry(needs, expanded(to), wanted.requests)
     if json:
         sys.stdout.write(json_text({"scale": scale, "needs": [need_as_json(n) for n in needs]}))
     else:
@@ -265,7 +266,7 @@ def write_lock(names: Sequence[str] | None) -> None:
                     f"owner's ({OWNERS[task].url}), add it to {LOCK} by hand, with its source."
                 )
             data[look(task).folder] = read = content
-        write_text(LOCK, lock_text(Contents(models=models, data=data)))
+        write_text(LOCK, lock_text(Contents(models=models, data=data)), CHECKOUT)
         locked.cache_clear()
         print(f"{name}: {len(read.digests)} digests at {read.revision}")
 

@@ -53,13 +53,14 @@ def store_errors(path: Path, elsewhere: str = ELSEWHERE) -> Iterator[None]:
         ) from error
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Puts `data` at `path`, whole or not at all; makes missing folders.
+def write_bytes(path: Path, data: bytes, elsewhere: str = ELSEWHERE) -> None:
+    """Puts `data` at `path`, whole or not at all; makes missing folders. `elsewhere`: see
+    `store_errors`.
 
     Raises StoreError where the system refuses; what stood at `path` is then intact and no temporary
     file is left.
     """
-    with store_errors(path):
+    with store_errors(path, elsewhere):
         make_directory(path.parent)
         temporary = path.with_name(unfinished_name(".tmp"))
         try:
@@ -71,9 +72,9 @@ def write_bytes(path: Path, data: bytes) -> None:
         sync_directory(path.parent)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, elsewhere: str = ELSEWHERE) -> None:
     """`write_bytes` in UTF-8; what UTF-8 cannot say (lone surrogates in a log) is escaped."""
-    write_bytes(path, text.encode(errors="backslashreplace"))
+    write_bytes(path, text.encode(errors="backslashreplace"), elsewhere)
 
 
 def write_json(path: Path, value: Any) -> None:

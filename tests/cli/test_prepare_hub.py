@@ -249,6 +249,8 @@ def test_the_commands_of_the_documentation_do_what_they_say(
     for words in commands[:3]:
         assert words[:3] == ["python", "-m", "repro"]
         assert cli(*words[3:], "--tasks", "rte").code == 0
+    text = (tmp_path / "carried" / "README-repro.txt").read_text()
+    assert "    python -m repro doctor 3-shared-2 --scale paper --tasks rte\n" in text
     asked = len(hub.asked)
     shutil.rmtree(tmp_path / "home")  # the other machine
     for word in commands[3][1:]:
