@@ -15,9 +15,9 @@ from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec.backbones import KNOWN
 from repro.spec.contents import LOCK, Contents, lock_text, locked
+from repro.spec.facts import KNOWN as SETS
 from repro.store.atomic import write_text
 from repro.tasks.catalogue import TITLES
-from repro.tasks.owners import OWNERS
 from repro.tasks.state import Found, folders, hub_content, look, whole
 
 
@@ -80,7 +80,7 @@ def write_lock(names: Sequence[str] | None) -> None:
                 raise MissingData(
                     f"{name} is not on the hub, so nothing can be looked up. A run stores the "
                     "digest of its rows in environment.json; once you have compared them with the "
-                    f"owner's ({OWNERS[task].url}), add it to {LOCK} by hand, with its source."
+                    f"owner's ({SETS[task].owner.url}), add it to {LOCK} by hand, with its source."
                 )
             data[look(task).folder] = read = content
         write_text(LOCK, lock_text(Contents(models=models, data=data)))
@@ -96,14 +96,14 @@ def _known(given: str) -> str:
 
 def as_json(found: Found) -> dict[str, Any]:
     """One data set of `prepare --json`; docs/json.md describes it."""
-    owner = OWNERS[found.name]
+    owner = SETS[found.name].owner
     return {
         "name": found.name,
         "title": TITLES[found.name],
         "owner": owner.name,
         "url": owner.url,
         "terms": owner.terms,
-        "made_of": owner.how or None,
+        "made_of": owner.made_of or None,
         "hub": found.hub or None,
         "folder": found.folder,
         "fields": list(found.fields),
@@ -139,7 +139,7 @@ def _state(found: Found) -> str:
 
 def details(found: Found) -> str:
     """All of one data set."""
-    owner = OWNERS[found.name]
+    owner = SETS[found.name].owner
     lines = [
         f"{found.name}: {TITLES[found.name]}",
         f"  owner      {owner.name}",
@@ -148,8 +148,8 @@ def details(found: Found) -> str:
         f"  files      {_files(found)}",
         f"  fields     {', '.join(found.fields)}",
     ]
-    if owner.how:
-        lines.append(f"  made of    {owner.how}")
+    if owner.made_of:
+        lines.append(f"  made of    {owner.made_of}")
     if found.hub:
         lines.append(f"  hub        {found.hub} (fetched when a run needs it)")
     if found.labels:
@@ -163,7 +163,7 @@ def details(found: Found) -> str:
 def _files(found: Found) -> str:
     """Which files are looked for."""
     splits = ",".join(found.published)
-    named = f"$REPRO_DATA/{found.folder}/{{{splits}}}.jsonl.gz or .jsonl"
+    named = f"$REPRO_DATA/{found.folder}/{{{splits}}}.jsonl.gz or another format"
     return f"{named}; those that are there are joined" if found.joined else named
 
 

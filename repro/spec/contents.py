@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,11 +61,10 @@ def lock_text(contents: Contents) -> str:
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def rows_digest(rows: Iterable[Any]) -> str:
-    """SHA-256 over rows (dataclasses) in order, whatever file format they were read from."""
+def rows_digest(rows: Iterable[Sequence[Any]]) -> str:
+    """SHA-256 over the values of rows in order, whatever file format they were read from."""
     digest = hashlib.sha256()
-    for row in rows:
-        values = [getattr(row, field.name) for field in fields(row)]
+    for values in rows:
         digest.update(canonical_json(values).encode())
         digest.update(b"\n")
     return digest.hexdigest()

@@ -1,280 +1,65 @@
-"""Where a data set's published rows are: files of a local folder, else the hub's.
+"""The hub's files of a data set: parquet, fetched by huggingface_hub.
 
-Local: `$REPRO_DATA/<folder>/<split>.jsonl.gz` or `.jsonl`, one row a line. Hub: parquet files,
-fetched by huggingface_hub, which honours HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE; no code of the
-hub is run. Torch-free.
+It honours HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE; no code of the hub is run.
 """
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import json
 import os
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from repro.errors import MissingData, told
-from repro.folders import named_by
-from repro.spec.contents import Content, rows_digest
-from repro.strict import no_constant, unique_keys
+from repro.spec.facts import Facts
 
 FOLDER_VARIABLE = "REPRO_DATA"
-SUFFIXES = (".jsonl.gz", ".jsonl")
-DIGEST = "sha256:"
-STRICT: dict[str, Any] = {"object_pairs_hook": unique_keys, "parse_constant": no_constant}
-"""How `json.loads` reads a row."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataSet:
-    """A published data set: its name, its folder under $REPRO_DATA, its files on the hub.
-
-    One that comes as local files only has no `hub_id`.
-    """
-
-    title: str
-    folder: str
-    hub_id: str = ""
-    hub_folder: str = ""
-
-    @property
-    def or_hub(self) -> str:
-        """The other mend of an error about local files: ", or unset ... from the hub", if any."""
-        unset = f", or unset {FOLDER_VARIABLE} to use {self.hub_id} from the hub"
-        return unset if self.hub_id else ""
+def or_hub(facts: Facts) -> str:
+    """The other mend of an error about local files: ", or unset ... from the hub", if any."""
+    unset = f", or unset {FOLDER_VARIABLE} to use {facts.hub_id} from the hub"
+    return unset if facts.hub_id else ""
 
 
-def local_folder(data: DataSet) -> Path | None:
-    """$REPRO_DATA, if it is set.
-
-    Raises MissingData where it is no folder: a mistyped one is not the hub's data.
-    """
-    folder = named_by(FOLDER_VARIABLE)
-    if folder is None:
-        return None
-    if not folder.is_dir():
-        raise MissingData(
-            f"{FOLDER_VARIABLE} is {folder}, and there is no such folder. Set it to the folder "
-            f"that holds {data.folder}{data.or_hub}."
-        )
-    return folder
-
-
-def local_file(data: DataSet, split: str) -> Path | None:
-    """The split's file under $REPRO_DATA, if there is one.
-
-    Raises MissingData where $REPRO_DATA is no folder, and for two files of one split, as either may
-    be the one that was meant.
-    """
-    folder = local_folder(data)
-    if folder is None:
-        return None
-    names = (folder / data.folder / f"{split}{suffix}" for suffix in SUFFIXES)
-    found = [path for path in names if path.is_file()]
-    if len(found) > 1:
-        both = " and ".join(path.name for path in found)
-        raise MissingData(
-            f"{found[0].parent} holds both {both} for one split. Remove the one that is not meant."
-        )
-    return found[0] if found else None
-
-
-def absent_splits(data: DataSet, splits: Sequence[str]) -> list[str]:
-    """The splits that a local folder lacks while it has others of them; empty where it has none."""
-    absent = [split for split in splits if local_file(data, split) is None]
-    return absent if len(absent) < len(splits) else []
-
-
-def local_paths(data: DataSet, splits: Sequence[str]) -> dict[str, Path]:
-    """The local file of every split; empty where the folder has none of them.
-
-    Raises MissingData for a folder that holds only some of the splits, or that is none.
-    """
-    found = {split: local_file(data, split) for split in splits}
-    paths = {split: path for split, path in found.items() if path is not None}
-    missing = absent_splits(data, splits)
-    if missing:
-        # half from a folder and half from the hub would be data that nothing identifies
-        folder = next(iter(paths.values())).parent
-        every = "both" if len(splits) == 2 else "all of them"
-        raise MissingData(
-            f"{folder} holds {', '.join(path.name for path in paths.values())} but not "
-            f"{' or '.join(f'{name}.jsonl.gz' for name in missing)}. Add what is missing"
-            f"{data.or_hub} for {every}."
-        )
-    return paths
-
-
-def local_content(data: DataSet, path: Path) -> bytes:
-    """The file's decompressed bytes; raises MissingData for a damaged or unreadable file."""
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
-    except (OSError, EOFError, zlib.error) as error:
-        raise MissingData(
-            f"{path} cannot be read ({error}). Copy the file again{data.or_hub}."
-        ) from error
-
-
-def content_digest(contents: dict[str, bytes]) -> str:
-    """'sha256:<64 digits>' over the decompressed content of the given splits, in sorted order."""
-    lines = [
-        f"{split} {hashlib.sha256(content).hexdigest()}\n"
-        for split, content in sorted(contents.items())
-    ]
-    return f"{DIGEST}{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
-
-
-def is_digest(revision: str | None) -> bool:
-    """Whether a task's revision names a local folder's content."""
-    return revision is not None and revision.startswith(DIGEST)
-
-
-def check_digest(contents: dict[str, bytes], paths: dict[str, Path], revision: str | None) -> None:
-    """Raises MissingData unless the contents are those that `revision` was planned with."""
-    digest = content_digest(contents)
-    if digest != revision:
-        names = " and ".join(str(path) for path in paths.values())
-        raise MissingData(
-            f"The run was planned for data with digest {revision}, but {names} have {digest}. "
-            "Put the earlier files back, or plan again to train on these."
-        )
-
-
-def check_hub_revision(data: DataSet, splits: Sequence[str], revision: str | None) -> None:
-    """Raises MissingData where a run planned with local data finds no local folder."""
-    if is_digest(revision):
-        names = " and ".join(f"{split}.jsonl.gz" for split in splits)
-        raise MissingData(
-            f"The run was planned for local data with digest {revision}, but there is no "
-            f"{names} in the folder {data.folder} under ${FOLDER_VARIABLE}. Set "
-            f"{FOLDER_VARIABLE} to the folder that was planned with, or plan again to use "
-            f"{data.hub_id} from the hub."
-        )
-
-
-_READ: ContextVar[dict[str, Content] | None] = ContextVar("read", default=None)
-
-
-@contextmanager
-def reading() -> Iterator[dict[str, Content]]:
-    """Collects what is read within the block: a set's folder -> the digests of its rows."""
-    found: dict[str, Content] = {}
-    token = _READ.set(found)
-    try:
-        yield found
-    finally:
-        _READ.reset(token)
-
-
-def note_rows(
-    data: DataSet, splits: Mapping[str, Sequence[Any]], hub_revision: str | None = None
-) -> None:
-    """Notes the real rows that were read, whole splits before any draw, for `reading`.
-
-    `hub_revision`: the commit that they were downloaded at, of rows from the hub.
-    """
-    found = _READ.get()
-    if found is None:
-        return
-    digests = {split: rows_digest(rows) for split, rows in splits.items()}
-    before = found.get(data.folder)
-    if before is not None:
-        digests = {**before.digests, **digests}
-        hub_revision = hub_revision if hub_revision == before.revision else None
-    found[data.folder] = Content(revision=hub_revision, digests=digests)
-
-
-def count_lines(content: bytes) -> int:
-    """The rows of a .jsonl file, without parsing it."""
-    return sum(1 for line in content.split(b"\n") if line.strip())
-
-
-def json_rows(content: bytes, name: str) -> Iterator[tuple[Any, str]]:
-    """(row, its place for errors) of a .jsonl file called `name`.
-
-    Raises MissingData for a line that is not UTF-8, no strict JSON, or gives a key twice.
-    """
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        place = f"{name}, line {number}"
-        try:
-            yield json.loads(line.decode("utf-8"), **STRICT), place
-        except UnicodeDecodeError as error:
-            raise MissingData(
-                f"{place}: not UTF-8 (byte {error.start + 1} of the line is "
-                f"0x{line[error.start]:02x}). Replace the file by the published one."
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise MissingData(
-                f"{place}: not JSON ({error}). Replace the file by the published one."
-            ) from error
-
-
-def hub_name(data: DataSet, split: str) -> str:
+def hub_name(facts: Facts, split: str) -> str:
     """The split's file in the hub's repository."""
-    return f"{data.hub_folder}/{split}-00000-of-00001.parquet"
+    return f"{facts.hub_folder}/{split}-00000-of-00001.parquet"
 
 
-def hub_rows(
-    data: DataSet, split: str, columns: list[str], revision: str | None
-) -> Iterator[tuple[Any, str]]:
-    """(row, its place for errors) of a split from the hub, or its cache, at a revision.
-
-    A revision of None is the newest. Raises MissingData where the file cannot be had or read.
-    """
-    import pyarrow
-    import pyarrow.parquet
-
-    file = hub_name(data, split)
-    path = _download(data, split, revision)
-    try:
-        rows = pyarrow.parquet.read_table(path, columns=columns).to_pylist()
-    except (OSError, pyarrow.ArrowException) as error:
-        raise MissingData(
-            f"{file} of {data.hub_id} cannot be read ({error}). Delete {path} and "
-            "give the command again."
-        ) from error
-    for number, row in enumerate(rows, start=1):
-        yield row, f"{data.hub_id} {file}, row {number}"
+def hub_place(facts: Facts, split: str) -> str:
+    """The same for a reader."""
+    return f"{facts.hub_id} {hub_name(facts, split)}"
 
 
-def hub_commit(data: DataSet, split: str, revision: str | None) -> str | None:
+def hub_commit(facts: Facts, split: str, revision: str | None) -> str | None:
     """The commit that a split's file was downloaded at; None where it is not in the hub's cache."""
     import huggingface_hub
 
     found = huggingface_hub.try_to_load_from_cache(
-        data.hub_id, hub_name(data, split), revision=revision, repo_type="dataset"
+        facts.hub_id, hub_name(facts, split), revision=revision, repo_type="dataset"
     )
     parts = Path(found).parts if isinstance(found, str) else ()
     return parts[parts.index("snapshots") + 1] if "snapshots" in parts else None
 
 
-def _download(data: DataSet, split: str, revision: str | None) -> str:
+def download(facts: Facts, split: str, revision: str | None) -> Path:
+    """The split's file from the hub, or its cache, at a revision (None: the newest)."""
     import huggingface_hub
 
-    file = hub_name(data, split)
+    file = hub_name(facts, split)
     try:
-        return str(
+        return Path(
             huggingface_hub.hf_hub_download(
-                data.hub_id, file, repo_type="dataset", revision=revision
+                facts.hub_id, file, repo_type="dataset", revision=revision
             )
         )
     except Exception as error:  # network, HTTP, cache and disk errors share no base class
         at = f" at revision {revision}" if revision else ""
         raise MissingData(
-            f"{data.title}'s {split} set is missing. Looked for {split}.jsonl.gz or {split}.jsonl "
-            f"in the folder {data.folder} under ${FOLDER_VARIABLE} "
+            f"{facts.title}'s {split} set is missing. Looked for {split}.jsonl.gz or another "
+            f"format in the folder {facts.folder} under ${FOLDER_VARIABLE} "
             f"({os.environ.get(FOLDER_VARIABLE) or 'not set'}), then for {file} of the hub's "
-            f"data set {data.hub_id}{at}, which failed: {told(error).rstrip('.')}. Either set "
-            f"{FOLDER_VARIABLE} to a folder that holds {data.folder}/{split}.jsonl.gz, or give the "
-            "command once where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME the "
-            "cache)."
+            f"data set {facts.hub_id}{at}, which failed: {told(error).rstrip('.')}. Either set "
+            f"{FOLDER_VARIABLE} to a folder that holds {facts.folder}/{split}.jsonl.gz, or give "
+            "the command once where the hub can be reached (HF_ENDPOINT names a mirror, HF_HOME "
+            "the cache)."
         ) from error
