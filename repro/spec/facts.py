@@ -123,7 +123,7 @@ def _read() -> dict[str, dict[str, Facts]]:
 
 
 def _facts(name: str, given: dict[str, Any], owners: dict[str, dict[str, str]]) -> Facts:
-    found = {
+    found: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in given.items()
     }
     made_of, page = found.pop("made_of", ""), found.pop("page", "")

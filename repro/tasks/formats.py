@@ -34,6 +34,8 @@ NESTED = ("answers", "tokens", "ner_tags")
 STRICT: dict[str, Any] = {"object_pairs_hook": unique_keys, "parse_constant": no_constant}
 """How `json.loads` reads a row."""
 BOM = b"\xef\xbb\xbf"
+UNREADABLE = (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What the parts of a damaged table raise, beside pyarrow's own."""
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)", re.ASCII)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -221,10 +223,9 @@ def _table_rows(path: Path, facts: Facts, name: str, mend: str) -> Rows:
         check_columns(facts, table.column_names, name)
         table = table.select([n for n in table.column_names if n in facts.known])
         table.validate(full=True)
-        rows = _shortest(table).to_pylist()
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        rows, classes = _shortest(table).to_pylist(), _classes(dict(features).get(facts.label))
+    except (*UNREADABLE, pa.ArrowException) as error:
         raise MissingData(f"{name} cannot be read ({first_line(error)}). {mend}") from error
-    classes = _classes(features.get(facts.label))
     for number, row in enumerate(rows, start=1):
         place = f"{name}, row {number}"
         if classes is not None:
@@ -236,7 +237,7 @@ def _parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     """The table, and the features that `datasets` noted in it."""
     import pyarrow.parquet
 
-    table = pyarrow.parquet.read_table(path)
+    table = pyarrow.parquet.ParquetFile(path).read()
     noted = (table.schema.metadata or {}).get(b"huggingface")
     return table, json.loads(noted)["info"]["features"] if noted else {}
 
