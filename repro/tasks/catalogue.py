@@ -70,29 +70,8 @@ def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     rows than the published ones.
     """
     if scale == "smoke":
-        return _generated(name)
+        from repro.tasks.generated import WRITTEN, default_revision
+
+        return default_revision(f"{WRITTEN}{name}" if name in SETS["few-shot"] else name)
     splits = splits_read(KNOWN[name], scale, pool)
     return rows.data_revision(name, splits, whole=scale == "paper")
-
-
-def _generated(name: str) -> str:
-    """Seed and sizes of the generated set that stands for a task."""
-    if name in SETS["squad"]:
-        from repro.tasks.squad2.generated import DEFAULT_REVISION as questions
-
-        return questions
-    if name in SETS["glue"]:
-        from repro.tasks.glue.generated import DEFAULT_REVISION as sentences
-
-        return sentences
-    if name in SETS["texts"]:
-        from repro.tasks.texts.generated import DEFAULT_REVISION as texts
-
-        return texts
-    if name in SETS["few-shot"]:
-        from repro.tasks.text_to_text.generated import DEFAULT_REVISION as written
-
-        return written
-    from repro.tasks.tagging.generated import DEFAULT_REVISION as tagged
-
-    return tagged

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from repro.errors import MissingData
+from repro.errors import MissingData, ReproError
 from repro.folders import named_by
 from repro.spec.contents import ALL, Content, rows_digest
 from repro.spec.facts import KNOWN, Facts
@@ -334,22 +334,41 @@ def _check_digest(digest: str, paths: Mapping[str, Path], revision: str | None) 
         )
 
 
+def generated(name: str, revision: str | None) -> dict[str, Dataset]:
+    """The splits that a seed makes; `name` is that of `repro.tasks.generated`.
+
+    Raises ReproError for no revision, one of another form, or for more rows than there are.
+    """
+    from repro.tasks.generated import WRITTEN, generate
+
+    facts = KNOWN[name.removeprefix(WRITTEN)]
+    if revision is None:
+        raise ReproError(
+            f"Generated rows of {facts.title} need a revision: the generator's seed and sizes."
+        )
+    return _data_sets(facts, generate(name, revision))
+
+
 def _loaded(
     facts: Facts, found: Mapping[str, list[Row]], commit: str | None = None
 ) -> dict[str, Dataset]:
     """Checked rows as data sets, which `reading` notes."""
+    made = _data_sets(facts, found)
+    _note(facts, made, commit)
+    return made
+
+
+def _data_sets(facts: Facts, found: Mapping[str, list[Row]]) -> dict[str, Dataset]:
     from datasets import Dataset
 
     declared, made, before = features(facts), {}, 0
     for split, rows in found.items():
-        columns: dict[str, Any] = {
-            name: [row[name] for row in rows] for name in declared if name in facts.required
-        }
-        if "idx" in declared and "idx" not in columns:
-            columns["idx"] = range(before, before + len(rows))
-        before += len(rows) if facts.known_by == "number" else 0
+        numbers = range(before, before + len(rows))
+        columns = {name: [row[name] for row in rows] for name in declared if name in facts.required}
+        if "idx" in declared:
+            columns["idx"] = [row.get("idx", n) for n, row in zip(numbers, rows, strict=True)]
         made[split] = Dataset.from_dict(columns, features=declared)
-    _note(facts, made, commit)
+        before += len(rows) if facts.known_by == "number" else 0
     return made
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from repro.spec.facts import KNOWN
-from repro.tasks.rows import load
+from repro.tasks.rows import generated, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,3 +36,9 @@ def read_rows(name: str, revision: str | None, splits: Sequence[str] = ()) -> di
     """The rows of a set's splits, whole; raises what `load` raises."""
     facts, found = KNOWN[name], load(name, revision, splits)
     return {split: rows_of(facts, rows) for split, rows in found.items()}
+
+
+def generated_rows(name: str, revision: str | None) -> dict[str, list[Row]]:
+    """The rows of a set of `repro.tasks.generated`; raises what `generated` raises."""
+    facts = KNOWN[name.removeprefix("text-to-text/")]
+    return {split: rows_of(facts, rows) for split, rows in generated(name, revision).items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from repro.errors import MissingData, ReproError
+from repro.errors import MissingData
 from repro.spec import GlueTask, TextTask
 from repro.spec.contents import ALL
 from repro.spec.facts import KNOWN, Facts
@@ -17,7 +17,7 @@ from repro.tasks.checks import bad_row, check_labels
 from repro.tasks.draws import Pool, drawn, ranked
 from repro.tasks.glue.development import divided
 from repro.tasks.rows import place_of
-from repro.tasks.sentences.rows import Row, read_rows
+from repro.tasks.sentences.rows import Row, generated_rows, read_rows
 
 LEAST_JOINED = 15
 """Rows of which a tenth, rounded, is two: the fewest that can be validated or tested on."""
@@ -38,7 +38,7 @@ def task_rows(task: SentenceTask) -> dict[str, list[Row]]:
     `task.revision`.
     """
     if task.source == "generated":
-        found = _generated(task)
+        found = generated_rows(task.name, task.revision)
     else:
         pool = task.drawn_from if isinstance(task, GlueTask) else "train"
         found = read_rows(task.name, task.revision, splits_needed(task.name, pool))
@@ -47,18 +47,6 @@ def task_rows(task: SentenceTask) -> dict[str, list[Row]]:
     if isinstance(task, GlueTask) and task.development is not None:
         return divided(found, task)
     return capped(found, task)
-
-
-def _generated(task: SentenceTask) -> dict[str, list[Row]]:
-    if task.revision is None:
-        raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
-    if isinstance(task, GlueTask):
-        from repro.tasks.glue.generated import generate as generate_glue
-
-        return generate_glue(task.name, task.revision)
-    from repro.tasks.texts.generated import generate
-
-    return generate(task.name, task.revision)
 
 
 def capped(found: Mapping[str, list[Row]], task: SentenceTask) -> dict[str, list[Row]]:

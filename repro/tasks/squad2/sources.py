@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from repro.errors import ReproError
 from repro.spec import SquadTask
-from repro.tasks.rows import load
+from repro.tasks.rows import generated, load
 from repro.tasks.squad2 import subsets
 from repro.tasks.squad2.questions import Question, questions_of
 
@@ -44,17 +44,9 @@ def evaluation_questions(task: SquadTask) -> list[Question]:
 def _read(task: SquadTask, split: str) -> list[Question]:
     _check_consistent(task)
     if task.source == "generated":
-        return _generated(task, split)
+        return questions_of(generated(task.name, task.revision)[split])
     splits = splits_needed(task)
     return questions_of(load(task.name, task.revision, splits, wanted=[split])[split])
-
-
-def _generated(task: SquadTask, split: str) -> list[Question]:
-    if task.revision is None:
-        raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
-    from repro.tasks.squad2.generated import generate
-
-    return generate(task.revision)[split]
 
 
 def _check_consistent(task: SquadTask) -> None:

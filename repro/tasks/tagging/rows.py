@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from repro.errors import ReproError
 from repro.tasks.draws import drawn
-from repro.tasks.rows import load
+from repro.tasks.rows import generated, load
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -39,14 +38,8 @@ def task_rows(task: TaggingTask) -> dict[str, list[Sentence]]:
 
 
 def _found(task: TaggingTask) -> dict[str, list[Sentence]]:
-    if task.source == "local":
-        found = load(task.name, task.revision)
-        return {split: _sentences(rows) for split, rows in found.items()}
-    if task.revision is None:
-        raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
-    from repro.tasks.tagging.generated import generate
-
-    return generate(task.revision)
+    of = generated if task.source == "generated" else load
+    return {split: _sentences(rows) for split, rows in of(task.name, task.revision).items()}
 
 
 def _sentences(found: Dataset) -> list[Sentence]:

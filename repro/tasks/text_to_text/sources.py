@@ -5,7 +5,8 @@ from __future__ import annotations
 from repro.errors import ReproError
 from repro.spec.t5 import TextToText, WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
-from repro.tasks.sentences.rows import Row, read_rows
+from repro.tasks.generated import WRITTEN
+from repro.tasks.sentences.rows import Row, generated_rows, read_rows
 
 
 def task_rows(task: TextToText, name: WrittenName) -> dict[str, list[Row]]:
@@ -16,18 +17,7 @@ def task_rows(task: TextToText, name: WrittenName) -> dict[str, list[Row]]:
     """
     revision = task.revisions.get(name)
     if task.source == "generated":
-        return _generated(name, revision)
+        return generated_rows(f"{WRITTEN}{name}", revision)
     if not TEXT_TO_TEXT[name].facts.folder:
         raise ReproError(f"{TEXT_TO_TEXT[name].facts.title} has generated rows only.")
     return read_rows(name, revision)
-
-
-def _generated(name: WrittenName, revision: str | None) -> dict[str, list[Row]]:
-    if revision is None:
-        raise ReproError(
-            f"Generated rows of {TEXT_TO_TEXT[name].facts.title} need a revision: the generator's "
-            "seed and sizes."
-        )
-    from repro.tasks.text_to_text.generated import generate
-
-    return generate(name, revision)

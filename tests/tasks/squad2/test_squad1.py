@@ -18,8 +18,8 @@ from repro.errors import MissingData
 from repro.spec import SquadTask
 from repro.spec.facts import KNOWN
 from repro.tasks.catalogue import data_revision, unavailable
+from repro.tasks.generated import default_revision, generate
 from repro.tasks.rows import Size, published
-from repro.tasks.squad2.generated import DEFAULT_REVISION, generate
 from repro.tasks.squad2.sources import evaluation_questions, training_questions
 from repro.tasks.squad2.subsets import capped, with_share
 from repro.tasks.squad2.task import SquadData
@@ -49,7 +49,7 @@ def task(**changes: Any) -> SquadTask:
 
 def generated(**changes: Any) -> SquadTask:
     made = {"source": "generated", "train": "generated", "evaluation": "generated"}
-    return task(**made, revision=DEFAULT_REVISION, **changes)
+    return task(**made, revision=default_revision("squad1"), **changes)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_a_share_of_one_leaves_the_answerable_questions_and_survives_a_cap() -> 
 
 
 def test_the_generated_set_trains_on_answerable_questions_only() -> None:
-    made = generate(DEFAULT_REVISION)["train"]
+    made = generate("squad1", default_revision("squad1"))["train"]
     found = training_questions(generated(answerable_share=1.0))
-    assert found == [question for question in made if question.answerable]
+    assert [one.id for one in found] == [row["id"] for row in made if row["answers"]["text"]]
     assert len(training_questions(generated(answerable_share=1.0, train_rows=50))) == 50
 
 

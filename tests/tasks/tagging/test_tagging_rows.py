@@ -14,7 +14,7 @@ from repro.errors import MissingData, ReproError
 from repro.spec import TaggingTask
 from repro.spec.tagging import SENTENCES_PUBLISHED, TAGS
 from repro.tasks import catalogue
-from repro.tasks.tagging.generated import DEFAULT_REVISION, generate
+from repro.tasks.generated import default_revision
 from repro.tasks.tagging.rows import Sentence, task_rows
 
 
@@ -142,8 +142,8 @@ def test_a_split_without_rows_or_entities_is_refused(
 
 
 def test_generated_sentences_are_repeatable_valid_and_partly_of_new_names() -> None:
-    found = generate(DEFAULT_REVISION)
-    assert generate(DEFAULT_REVISION) == found
+    found = task_rows(tagging_task(default_revision("conll2003")))
+    assert task_rows(tagging_task(default_revision("conll2003"))) == found
     assert list(found) == list(SPLITS)
     assert len(found["validation"]) == len(found["test"]) == 60
     named = {split: set[str]() for split in SPLITS}
@@ -164,5 +164,5 @@ def test_generated_sentences_are_repeatable_valid_and_partly_of_new_names() -> N
 def test_a_generated_task_needs_a_revision_of_its_form() -> None:
     with pytest.raises(ReproError, match="write it like"):
         task_rows(tagging_task("some"))
-    with pytest.raises(ReproError, match="needs a revision"):
+    with pytest.raises(ReproError, match="need a revision"):
         task_rows(tagging_task(revision=None))
