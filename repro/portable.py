@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from repro.errors import ReproError
@@ -42,26 +40,28 @@ class Portable:
         path = self.root / name
         return name in self.sums and path.is_file() and file_digest(path) == self.sums[name]
 
-    def put(self, name: str, write: Callable[[Path], object]) -> None:
-        """Puts a file there, which `write` writes to a path.
+    def copy(self, name: str, source: Path) -> None:
+        """Puts a copy of a file there.
 
-        Raises ReproError where there is another file, or another form of the same one; StoreError
-        where the system refuses.
+        Raises ReproError where there is another file; StoreError where the system refuses.
         """
         path = self.root / name
+        if path.is_file() and path.samefile(source):
+            return
+        digest = file_digest(source)
+        if self.holds(name) and digest == self.sums[name]:
+            return
+        if path.exists() and (not path.is_file() or file_digest(path) != digest):
+            raise ReproError(
+                f"{path} is there with other content. It was left as it is: move it away, or "
+                f"{ELSEWHERE}."
+            )
         part = path.with_name(path.name + PART)
         with store_errors(path, ELSEWHERE):
             make_directory(path.parent)
             try:
-                write(part)
+                shutil.copyfile(source, part)
                 sync(part)
-                digest = file_digest(part)
-                other = _other_form(path)
-                if other is not None and (other != path or file_digest(path) != digest):
-                    raise ReproError(
-                        f"{other} is there with other content. It was left as it is: move it away, "
-                        "or name another folder with --to."
-                    )
                 os.replace(part, path)
             finally:
                 part.unlink(missing_ok=True)
@@ -69,14 +69,6 @@ class Portable:
             self.sums[name] = digest
             lines = (f"{one}  {file}\n" for file, one in sorted(self.sums.items()))
             write_text(self.root / SUMS, "".join(lines), ELSEWHERE)
-
-    def copy(self, name: str, source: Path) -> None:
-        """Puts a copy of a file there; see `put`."""
-        path = self.root / name
-        if path.is_file() and path.samefile(source):
-            return
-        if not self.holds(name) or file_digest(source) != self.sums[name]:
-            self.put(name, partial(shutil.copyfile, source))
 
     def record(self, kind: Kind, name: str, content: Content) -> None:
         """Notes which commit of the hub a data set or model there is of, and its digests.
@@ -92,12 +84,3 @@ class Portable:
         if content != before:
             changed = found.model_copy(update={kind: {**known, name: content}})
             write_text(self.root / RECORD, lock_text(changed), ELSEWHERE)
-
-
-def _other_form(path: Path) -> Path | None:
-    """A file of the same name but for what follows the first dot; `path` itself included."""
-    stem = path.name.partition(".")[0]
-    if path.name.endswith((".jsonl", ".jsonl.gz")):
-        beside = (path.with_name(f"{stem}{suffix}") for suffix in (".jsonl.gz", ".jsonl"))
-        return next((one for one in beside if one.exists()), None)
-    return path if path.exists() else None

@@ -14,7 +14,6 @@ import pytest
 from repro.spec import TextTask
 from repro.spec.tasks import TextName
 from repro.spec.texts import TEXTS
-from repro.tasks.texts.sources import folder_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,7 +33,7 @@ def text_rows(name: TextName, count: int) -> list[dict[str, Any]]:
 
 def write_text_lines(root: Path, name: str, split: str, lines: Sequence[bytes]) -> Path:
     """Writes a file of a set under the data folder `root`."""
-    folder = root / folder_of(name)
+    folder = root / TEXTS[name].folder
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{split}.jsonl.gz"
     path.write_bytes(gzip.compress(b"".join(line + b"\n" for line in lines)))
@@ -54,6 +53,6 @@ def text_task(name: TextName, **changes: Any) -> TextTask:
 def text_folder(name: str) -> Path:
     """The folder of real data sets; skips where it has not the task's."""
     folder = Path(os.environ.get("REPRO_DATA") or ROOT.parent / "shared" / "data")
-    if not (folder / folder_of(name)).is_dir():
-        pytest.skip(f"needs {folder_of(name)} under REPRO_DATA (default ../shared/data)")
+    if not (folder / TEXTS[name].folder).is_dir():
+        pytest.skip(f"needs {TEXTS[name].folder} under REPRO_DATA (default ../shared/data)")
     return folder

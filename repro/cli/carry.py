@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import shutil
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from repro.backbones import contents
@@ -18,8 +15,9 @@ from repro.portable import ELSEWHERE, Portable
 from repro.report.files import command_line
 from repro.spec.backbones import MINILM
 from repro.spec.contents import Kind, record_of
+from repro.spec.facts import KNOWN
 from repro.store.atomic import write_text
-from repro.tasks import hub, state
+from repro.tasks import formats, state
 from repro.words import size
 
 README = "README-repro.txt"
@@ -57,33 +55,25 @@ def carry(needs: Sequence[Need], root: Path, requests: Sequence[Request]) -> lis
 
 
 def _carry_data(need: Need, target: Portable) -> None:
-    """Puts a data set into a prepared folder: its local files as they are, the hub's as lines."""
-    data = state.data_set(need.name)
-    if not need.in_cache:
-        for path in need.files.values():
-            target.copy(f"{data.folder}/{path.name}", path)
-        _carry_record(target, named_by("REPRO_DATA"), "data", data.folder)
-        return
+    """Puts the files of a data set into a prepared folder, as they are here or on the hub."""
+    folder = KNOWN[need.name].folder
     for split in need.splits:
-        name = f"{data.folder}/{split}.jsonl.gz"
-        if not target.holds(name):
-            target.put(name, partial(_write_lines, need.name, split))
-    known = record_of(target.root).data.get(data.folder)
+        for other in formats.split_files(target.root / folder, split):
+            if other.is_file() and other.name not in need.files:
+                raise ReproError(
+                    f"{other} is there with other content. It was left as it is: move it away, or "
+                    f"{ELSEWHERE}."
+                )
+    for name, path in need.files.items():
+        target.copy(f"{folder}/{name}", path)
+    if not need.in_cache:
+        _carry_record(target, named_by("REPRO_DATA"), "data", folder)
+        return
+    known = record_of(target.root).data.get(folder)
     if known is None or not set(need.splits) <= known.digests.keys():
         read = state.hub_content(need.name, splits=need.splits)
         if read is not None:
-            target.record("data", data.folder, read)
-
-
-def _write_lines(name: str, split: str, part: Path) -> None:
-    """The rows of a split of the hub as gzipped lines of JSON, the same bytes each time."""
-    data = state.data_set(name)
-    table = hub.tables(data, (split,))[split]
-    with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as lines:
-        for batch in table.data.to_batches():
-            for row in batch.to_pylist():
-                text = json.dumps(row, ensure_ascii=False, allow_nan=False)
-                lines.write(f"{text}\n".encode())
+            target.record("data", folder, read)
 
 
 def _carry_model(need: Need, target: Portable) -> None:

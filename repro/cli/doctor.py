@@ -27,8 +27,10 @@ from repro.report.files import command_line
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec import Scale
+from repro.spec.glue import GLUE
+from repro.spec.texts import TEXTS
 from repro.store.store import Store
-from repro.tasks.catalogue import SQUAD2, data_revision
+from repro.tasks.catalogue import SQUAD2, data_revision, unavailable
 from repro.words import size
 
 PACKAGES = (
@@ -166,9 +168,6 @@ def _store(store: Store) -> str:
 
 def _glue() -> str:
     """Which tasks lie in the local folder, whole or in part; the hub has all."""
-    from repro.spec.glue import GLUE
-    from repro.tasks.glue.sources import data_revision, unavailable
-
     absent = [reason for name in GLUE if (reason := unavailable("reduced", name))]
     here = [name for name in GLUE if not unavailable("reduced", name)]
     local = [name for name in here if data_revision("reduced", name) is not None]
@@ -178,10 +177,7 @@ def _glue() -> str:
 
 def _texts() -> str:
     """How many sets that come as local files only are here."""
-    from repro.spec.texts import TEXTS
-    from repro.tasks.texts.sources import unavailable
-
-    here = [name for name in TEXTS if unavailable(name) is None]
+    here = [name for name in TEXTS if unavailable("reduced", name) is None]
     return f"{len(here)} of {len(TEXTS)} local: {', '.join(here) or 'none'}; see prepare"
 
 

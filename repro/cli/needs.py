@@ -20,10 +20,10 @@ from repro.papers.request import OPTIONS, Request, option_of
 from repro.spec import Backbone, RunSpec, Scale, SquadTask
 from repro.spec.backbones import MINILM, TINY_T5
 from repro.spec.contents import changed
+from repro.spec.facts import KNOWN
 from repro.tasks import hub as data_hub
-from repro.tasks import state
+from repro.tasks import rows, state
 from repro.tasks.catalogue import TITLES
-from repro.tasks.owners import OWNERS
 from repro.tasks.squad2.sources import splits_needed
 
 State = Literal["here", "to fetch", "missing", "damaged"]
@@ -40,7 +40,7 @@ class Need:
         state: Whether it is on this machine. "to fetch": the hub has it.
         where: The folder or package that it is in, or its id on the hub.
         splits: Of a data set, those that are read.
-        files: Those that are on this machine, by split or by name.
+        files: Those that are on this machine, by their name in its folder.
         size: Bytes on this machine or on the hub; None where that is not known.
         mend: What to do where it is not here.
         backbone: The model.
@@ -82,7 +82,7 @@ class Wanted:
         if spec.task.source == "generated":
             return
         for name in tasks_of(spec):
-            whole = tuple(state.published(name).published)
+            whole = KNOWN[name].needed
             read = splits_needed(spec.task) if isinstance(spec.task, SquadTask) else whole
             known = (*self.splits.get(name, ()), *read)
             self.splits[name] = tuple(split for split in whole if split in known)
@@ -141,41 +141,44 @@ def _remote(need: Need) -> list[hub.Remote]:
     """The hub's files of a need."""
     if need.backbone is not None:
         return list(contents.look(need.backbone).values())
-    data = state.data_set(need.name)
-    found = [data_hub.look(data, split) for split in need.splits]
+    found = [data_hub.look(KNOWN[need.name], split) for split in need.splits]
     return [one for one in found if one is not None]
 
 
 def _data_set(name: str, splits: tuple[str, ...], *, any_rows: bool) -> Need:
-    found, data = state.look(name), state.data_set(name)
+    found, facts = state.look(name), KNOWN[name]
     base = Need("data set", name, "here", f"$REPRO_DATA/{found.folder}", splits)
     if found.state == "damaged":
         return replace(base, state="damaged", mend=found.problem)
-    paths = state.paths(found)
+    paths = rows.here(facts, facts.needed)
     if paths:
         return _local_files(base, found, paths, any_rows=any_rows)
-    if not data.hub_id:
-        owner = OWNERS[name]
-        how = f" ({owner.how})" if owner.how else ""
+    if not facts.hub_id:
+        owner = facts.owner
+        how = f" ({owner.made_of})" if owner.made_of else ""
         mend = (
             f"published by {owner.name}, {owner.url}{how}. Put its files there: {files_of(found)}"
         )
         return replace(base, state="missing", mend=mend)
-    cached = {split: data_hub.cached(data, split) for split in splits}
-    here = {split: path for split, path in cached.items() if path is not None}
-    return _from_hub(replace(base, where=data.hub_id), here, whole=len(here) == len(splits))
+    cached = {f"{split}.parquet": data_hub.cached(facts, split) for split in splits}
+    here = {name: path for name, path in cached.items() if path is not None}
+    return _from_hub(replace(base, where=facts.hub_id), here, whole=len(here) == len(splits))
 
 
 def _local_files(
     base: Need, found: state.Found, paths: Mapping[str, Path], *, any_rows: bool
 ) -> Need:
     """A data set of which there are files below $REPRO_DATA."""
-    base = replace(base, files=paths, size=_bytes(paths.values()))
+    facts, files = KNOWN[base.name], dict[str, Path]()
+    for path in paths.values():  # a split may be a folder that `datasets` saved
+        own = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+        files |= {one.relative_to(path.parent).as_posix(): one for one in own}
+    base = replace(base, files=files, size=_bytes(files.values()))
     lacking = [] if found.joined else [split for split in base.splits if split not in paths]
     if lacking:
-        other = state.data_set(base.name).or_hub
-        files = " and ".join(f"{split}.jsonl.gz" for split in lacking)
-        return replace(base, state="missing", mend=f"{files} not there. Add it{other}.")
+        absent = " and ".join(f"{split}.jsonl.gz" for split in lacking)
+        mend = f"{absent} not there. Add it{data_hub.or_hub(facts)}."
+        return replace(base, state="missing", mend=mend)
     if not any_rows and _differs(found, base.splits):
         mend = (
             f"not the published rows: {sizes(found.here)}; published: "
@@ -240,7 +243,7 @@ def _checksummed(base: Need, root: Path | None) -> Need:
 
 def files_of(found: state.Found) -> str:
     """Which local files of a data set are looked for."""
-    named = f"$REPRO_DATA/{found.folder}/{{{','.join(found.published)}}}.jsonl.gz or .jsonl"
+    named = f"$REPRO_DATA/{found.folder}/{{{','.join(found.published)}}}.jsonl.gz or another format"
     return f"{named}; those that are there are joined" if found.joined else named
 
 

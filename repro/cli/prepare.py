@@ -27,11 +27,10 @@ from repro.report.render import json_text
 from repro.spec import Scale
 from repro.spec.backbones import KNOWN
 from repro.spec.contents import LOCK, Content, Contents, lock_text, locked
+from repro.spec.facts import KNOWN as SETS
 from repro.store.atomic import write_text
 from repro.tasks import hub as data_hub
-from repro.tasks import state
 from repro.tasks.catalogue import TITLES
-from repro.tasks.owners import OWNERS
 from repro.tasks.state import Found, folders, hub_content, look, whole
 from repro.words import size
 
@@ -158,7 +157,7 @@ def wanted_of(names: Sequence[str], scale: Scale, asked: Asked) -> Wanted:
     wanted = wanted_by(artefacts, scale, asked) if artefacts else Wanted(any_rows=True)
     for id in names:
         if id in TITLES:
-            wanted.splits[id] = tuple(state.published(id).published)
+            wanted.splits[id] = SETS[id].needed
         elif id in HUB_MODELS:
             wanted.models[id, KNOWN[id].revision] = KNOWN[id]
     return wanted
@@ -190,10 +189,10 @@ def _fetch(need: Need, heard: hub.Heard) -> None:
         files = contents.fetch(need.backbone, heard)
         _check_locked(need.name, contents.content_of(files), locked().models.get(need.name))
         return
-    data = state.data_set(need.name)
-    data_hub.fetch(data, need.splits, heard=heard)
+    facts = SETS[need.name]
+    data_hub.fetch(facts, need.splits, heard=heard)
     read = hub_content(need.name, splits=need.splits)
-    _check_locked(need.name, read, locked().data.get(data.folder))
+    _check_locked(need.name, read, locked().data.get(facts.folder))
 
 
 def _check_locked(name: str, read: Content | None, known: Content | None) -> None:
@@ -263,7 +262,7 @@ def write_lock(names: Sequence[str] | None) -> None:
                 raise MissingData(
                     f"{name} is not on the hub, so nothing can be looked up. A run stores the "
                     "digest of its rows in environment.json; once you have compared them with the "
-                    f"owner's ({OWNERS[task].url}), add it to {LOCK} by hand, with its source."
+                    f"owner's ({SETS[task].owner.url}), add it to {LOCK} by hand, with its source."
                 )
             data[look(task).folder] = read = content
         write_text(LOCK, lock_text(Contents(models=models, data=data)), CHECKOUT)
@@ -273,14 +272,14 @@ def write_lock(names: Sequence[str] | None) -> None:
 
 def as_json(found: Found) -> dict[str, Any]:
     """One data set of `prepare --json`; docs/json.md describes it."""
-    owner = OWNERS[found.name]
+    owner = SETS[found.name].owner
     return {
         "name": found.name,
         "title": TITLES[found.name],
         "owner": owner.name,
         "url": owner.url,
         "terms": owner.terms,
-        "made_of": owner.how or None,
+        "made_of": owner.made_of or None,
         "hub": found.hub or None,
         "folder": found.folder,
         "fields": list(found.fields),
@@ -316,7 +315,7 @@ def _state(found: Found) -> str:
 
 def details(found: Found) -> str:
     """All of one data set."""
-    owner = OWNERS[found.name]
+    owner = SETS[found.name].owner
     lines = [
         f"{found.name}: {TITLES[found.name]}",
         f"  owner      {owner.name}",
@@ -325,8 +324,8 @@ def details(found: Found) -> str:
         f"  files      {files_of(found)}",
         f"  fields     {', '.join(found.fields)}",
     ]
-    if owner.how:
-        lines.append(f"  made of    {owner.how}")
+    if owner.made_of:
+        lines.append(f"  made of    {owner.made_of}")
     if found.hub:
         lines.append(f"  hub        {found.hub} (fetched when a run needs it, or by --to)")
     if found.labels:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -122,11 +121,10 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def rows_digest(rows: Iterable[Any]) -> str:
-    """SHA-256 over rows (dataclasses) in order, whatever file format they were read from."""
+def rows_digest(rows: Iterable[Sequence[Any]]) -> str:
+    """SHA-256 over the values of rows in order, whatever file format they were read from."""
     digest = hashlib.sha256()
-    for row in rows:
-        values = [getattr(row, field.name) for field in fields(row)]
+    for values in rows:
         digest.update(canonical_json(values).encode())
         digest.update(b"\n")
     return digest.hexdigest()

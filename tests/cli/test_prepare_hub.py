@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import shlex
@@ -16,12 +15,11 @@ from fake_hub import COMMIT, Fault, Hub, parquet, serving, use_hub
 from glue_samples import rows
 from text_samples import text_rows, write_texts
 
-from repro.spec import GlueTask
 from repro.spec.backbones import BERT_BASE
 from repro.spec.contents import Content, Contents, file_digest, record_of
 from repro.store import Store
-from repro.tasks.files import reading
-from repro.tasks.glue.sources import data_revision, task_rows
+from repro.tasks.catalogue import data_revision
+from repro.tasks.rows import load, reading
 
 PROJECT = Path(__file__).parents[2]
 Call = Callable[..., Any]
@@ -161,14 +159,14 @@ def test_a_carried_folder_has_checksums_and_says_where_it_is_from(
 ) -> None:
     """As `sha256sum -c` reads them, file by file."""
     for part, names in (
-        ("data", ["glue_rte/train.jsonl.gz", "glue_rte/validation.jsonl.gz"]),
+        ("data", ["glue_rte/train.parquet", "glue_rte/validation.parquet"]),
         ("models", sorted(f"{BERT_BASE}/{name}" for name in model)),
     ):
         lines = (carried / part / "SHA256SUMS").read_text().splitlines()
         expected = [f"{file_digest(carried / part / name)}  {name}" for name in names]
         assert lines == expected
-    content = gzip.decompress((carried / "data" / names_of("train")).read_bytes())
-    assert [json.loads(line) for line in content.splitlines()] == rows("rte", RTE["train"])
+    copy = (carried / "data" / names_of("train")).read_bytes()
+    assert copy == parquet(rows("rte", RTE["train"]))
     assert record_of(carried / "data").data["glue_rte"].revision == COMMIT
     assert record_of(carried / "models").models[BERT_BASE].revision == COMMIT
     text = (carried / "README-repro.txt").read_text()
@@ -177,7 +175,7 @@ def test_a_carried_folder_has_checksums_and_says_where_it_is_from(
 
 
 def names_of(split: str) -> str:
-    return f"glue_rte/{split}.jsonl.gz"
+    return f"glue_rte/{split}.parquet"
 
 
 def test_a_second_command_continues_and_replaces_nothing(
@@ -209,16 +207,16 @@ def test_a_damaged_copy_is_found_by_doctor(
 ) -> None:
     monkeypatch.setenv("REPRO_DATA", str(carried / "data"))
     path = carried / "data" / names_of("train")
-    lines = gzip.decompress(path.read_bytes())
     assert data_revision("reduced", "rte") is None  # as with the hub
-    path.write_bytes(gzip.compress(lines.replace(b"Text 7 ", b"Text 8 ")))
+    found = rows("rte", RTE["train"])
+    path.write_bytes(parquet([*found[:7], found[7] | {"sentence1": "Another."}, *found[8:]]))
     assert str(data_revision("reduced", "rte")).startswith("sha256:")
     words = ["3-shared-2", "--tasks", "rte", "--scale", "paper"]
     answer = cli("doctor", *words)
     assert answer.code == 3
     (line,) = [line for line in answer.out.splitlines() if line.startswith("data set rte")]
     assert "DAMAGED" in line
-    assert "train.jsonl.gz has another checksum than when it was put there. Copy it again." in line
+    assert "train.parquet has another checksum than when it was put there. Copy it again." in line
     (line,) = [line for line in answer.out.splitlines() if line.startswith(f"model {BERT_BASE}")]
     assert "ok" in line
 
@@ -299,5 +297,5 @@ def test_runs_need_no_network_and_a_carried_folder_has_the_same_key_and_rows(
     again = cli("plan", *words[1:-2], "--json")
     assert [(one["key"], one["state"]) for one in json.loads(again.out)["runs"]] == [(key, "done")]
     with reading() as found:
-        task_rows(GlueTask(name="rte", source="glue", revision=None))
+        load("rte")
     assert found["glue_rte"].model_dump() == Content(**read).model_dump()

@@ -14,10 +14,12 @@ PATH = "/datasets/rajpurkar/squad_v2/resolve/{}/squad_v2/validation-00000-of-000
 OTHER = "0" * 40
 PROGRAM = """
 from repro.errors import MissingData
-from repro.tasks.squad2.files import hub_questions
+from repro.tasks.rows import load
+from repro.tasks.squad2.questions import questions_of
 import sys
 try:
-    questions = hub_questions("squad2", "validation", sys.argv[1] or None)
+    found = load("squad2", sys.argv[1] or None, ["validation"])
+    questions = questions_of(found["validation"])
 except MissingData as error:
     print("MissingData:", error)
 else:
