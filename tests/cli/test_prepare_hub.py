@@ -82,7 +82,7 @@ def test_without_the_hub_a_dry_run_says_what_is_known(
     assert "refused" in answer.out
     answer = cli("prepare", *ASKED)
     assert answer.code == 2
-    assert "RTE (GLUE)'s train set is missing." in answer.err
+    assert "RTE's train set is missing." in answer.err
     assert "HF_ENDPOINT names a mirror" in answer.err
     assert "Traceback" not in answer.err
 
@@ -194,10 +194,10 @@ def test_a_second_command_continues_and_replaces_nothing(
         f"{Path('carried/data/glue_rte/validation.jsonl')} is there with other content"
         in answer.err
     )
-    assert train.read_bytes() == before
     assert other.read_text() == "another file\n"
     other.unlink()
     assert cli("prepare", BERT_BASE, "rte", "--to", "carried").code == 0
+    assert train.read_bytes() == before
     assert not list(carried.rglob("*.part"))
     assert len(hub.asked) == asked
 
