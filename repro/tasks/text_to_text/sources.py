@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from repro.errors import ReproError
-from repro.spec import GlueTask, Scale
+from repro.spec import GlueTask, Scale, TextToText
 from repro.spec.facts import Facts
 from repro.spec.glue import GLUE
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks import files, hub
 from repro.tasks.files import DataSet
