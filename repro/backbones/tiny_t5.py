@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from repro.methods.randomness import stream_seed
+from repro.methods.modules.randomness import stream_seed
 from repro.spec.backbones import TINY_T5_VOCABULARY
 from repro.spec.types import Backbone
 

@@ -13,7 +13,7 @@ from repro.papers.hyperformer.runs import BASE_T5, few_shot_chain, first_seed, t
 from repro.papers.hyperformer.small import SMOKE_DATA
 from repro.papers.request import Request
 from repro.spec import RunSpec, TextToText, run_key
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, MIXTURE
 from repro.store.bundle import Bundle
 from repro.tasks.sentences.rows import generated_rows

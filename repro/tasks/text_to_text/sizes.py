@@ -6,7 +6,8 @@ published one. Torch-free, and no data is read.
 
 from __future__ import annotations
 
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec import TextToText
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.generated import FORM, sizes
 from repro.tasks.text_to_text.division import set_aside

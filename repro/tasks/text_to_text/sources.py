@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from repro.errors import ReproError
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec import TextToText
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.generated import WRITTEN
 from repro.tasks.sentences.rows import Row, generated_rows, read_rows

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from repro.errors import ReproError
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, MIXTURE, TEXT_TO_TEXT
 from repro.tasks.generated import default_revision, generate
 from repro.tasks.generated.texts import AMOUNTS, T5_MAKERS, T5_WORDS, vocabulary_text

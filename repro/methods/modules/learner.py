@@ -6,6 +6,7 @@ gradient clip of its own (ResAdapters trains one stack for start scores and one 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,11 +15,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from repro.methods.layout import Layout
-from repro.methods.randomness import Dropout
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.randomness import Dropout
 
 if TYPE_CHECKING:
     from repro.spec import RunSpec
+
+WITHIN = math.erf(2**0.5)
+"""The share of a normal law within two deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +174,23 @@ def span_logits(scores: Tensor, runs: int, layout: Layout) -> Tensor:
     """Packed scores (runs * 2, tokens, 1) -> (runs, 2, batch, length), -inf on dropped padding."""
     padded = layout.unpack(scores.float(), fill=float("-inf")).squeeze(-1)
     return padded.view(runs, 2, *padded.shape[1:])
+
+
+def draw(
+    linear: Linear, streams: list[torch.Generator], std: float, truncated: bool = False
+) -> None:
+    """Draws the weights of run r from `streams[r]`; biases 0.
+
+    `std` is that of the normal law before it is truncated, as TensorFlow's initialiser has it.
+    """
+    shape = linear.weight.shape[-2:]
+    with torch.no_grad():
+        for weight, stream in zip(linear.weight.view(-1, *shape), streams, strict=True):
+            drawn = torch.empty(shape, dtype=torch.float64)
+            if truncated:  # by the inverse of the distribution function
+                drawn.uniform_(-WITHIN, WITHIN, generator=stream)
+                drawn = torch.erfinv(drawn) * (std * 2**0.5)
+            else:
+                drawn.normal_(0.0, std, generator=stream)
+            weight.copy_(drawn)
+        linear.bias.zero_()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from repro.methods.learner import Inputs, Learner, Linear, span_logits
-from repro.methods.randomness import Dropout
-from repro.spec.types import LinearProbe
+from repro.methods.linear_probe import LinearProbe
+from repro.methods.modules.learner import Inputs, Learner, Linear, span_logits
+from repro.methods.modules.randomness import Dropout
 
 
 class Probe(Learner):

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from repro.methods.learner import Inputs, Learner
-from repro.methods.randomness import Dropout
-from repro.spec.types import FrozenFeatures
+from repro.methods.frozen_features import FrozenFeatures
+from repro.methods.modules.learner import Inputs, Learner
+from repro.methods.modules.randomness import Dropout
 
 
 class Features(Learner):

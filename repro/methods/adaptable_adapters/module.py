@@ -16,20 +16,21 @@ The logits l start at 0.5. AdapterDrop leaves the first n layers as they are, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from repro.methods.inside.adapters import draw
+from repro.methods.adaptable_adapters import AdaptableAdapters
+from repro.methods.adaptable_adapters.rational import Rational
+from repro.methods.inside.learner import Added, Place
 from repro.methods.inside.passing import Pass
-from repro.methods.inside.rational import Rational
 from repro.methods.inside.slots import Family
-from repro.methods.learner import Linear
-from repro.methods.randomness import stream_seed
-from repro.spec.types import AdaptableAdapters
+from repro.methods.modules.learner import Learned, Linear, draw
+from repro.methods.modules.randomness import stream_seed
 
 FIRST_LOGIT = 0.5
 LEAST_DRAW = 1e-30
@@ -62,14 +63,15 @@ class AdaptableAdapter(nn.Module):
 
     def forward(self, z: Tensor, x: Tensor, h: Tensor, now: Pass) -> Tensor:
         """What goes into the layer's last norm: z, x and h (1, items, hidden) -> the same shape."""
-        active = [run for run, first in enumerate(now.dropped) if first <= self.layer]
-        if now.dropped and not active:
+        firsts = now.dropped if self.training else ()
+        active = [run for run, first in enumerate(firsts) if first <= self.layer]
+        if firsts and not active:
             return z
         change = self.change(x, now)
         if self.logits is not None:
             return self.switched(z, x, h, change, now)
-        if now.dropped and len(active) < len(now.dropped):
-            change = now.of_runs([float(run in active) for run in range(len(now.dropped))]) * change
+        if len(active) < len(firsts):
+            change = now.of_runs([float(run in active) for run in range(len(firsts))]) * change
         return z + change
 
     def change(self, x: Tensor, now: Pass) -> Tensor:
@@ -118,6 +120,62 @@ class AdaptableAdapter(nn.Module):
     def forget_inputs(self) -> None:
         """From here on other inputs are remembered."""
         self.low, self.high = [float("inf")] * len(self.low), [float("-inf")] * len(self.high)
+
+
+class Adaptable(Added):
+    """The adapters by layer (from 0)."""
+
+    name = "adaptable"
+    rates: Mapping[str, str] = {
+        "numerator": "rational_rate", "denominator": "rational_rate", "logits": "switch_rate",
+    }  # fmt: skip
+
+    def __init__(self, spec: AdaptableAdapters, place: Place) -> None:
+        super().__init__()
+        self.drops, self.now = spec.drops, place.now
+        self.idles = spec.drops > 0
+        self.unrestored = ("logits",) if spec.restored == "last" else ()
+        for number in spec.adapted_layers(len(place.layers)):
+            adapter = AdaptableAdapter(spec, number, place.runs, place.hidden)
+            insert_adaptable(place.layers[number], place.family, adapter, place.now)
+            self.add_module(str(number), adapter)
+
+    def __iter__(self) -> Iterator[AdaptableAdapter]:
+        """From the first layer on."""
+        return iter(cast("Iterable[AdaptableAdapter]", self.children()))
+
+    def initialise(self, streams: list[torch.Generator]) -> None:
+        """Each in order."""
+        for adapter in self:
+            adapter.initialise(streams)
+
+    def prepare(self, step: int, seeds: Sequence[int]) -> None:
+        """Draws how many of the first layers each run leaves out at this step."""
+        if self.drops:
+            self.now.dropped = tuple(first_dropped(self.drops, seed, step) for seed in seeds)
+
+    def selected(self, run: int) -> list[int]:
+        """The layers (from 0) whose adapter is in use."""
+        return [a.layer for a in self if a.logits is None or bool(a.kept()[run])]
+
+    def activations(self, run: int) -> dict[int, Learned]:
+        """Layer -> its rational activation and the inputs that it met since `forget_inputs`."""
+        return {
+            adapter.layer: Learned(
+                adapter.rational.form,
+                adapter.rational.numerator[run, 0].tolist(),
+                adapter.rational.denominator[run, 0].tolist(),
+                adapter.low[run],
+                adapter.high[run],
+            )
+            for adapter in self
+            if adapter.rational is not None
+        }
+
+    def forget_inputs(self) -> None:
+        """From here on the inputs of activations are remembered anew."""
+        for adapter in self:
+            adapter.forget_inputs()
 
 
 def insert_adaptable(

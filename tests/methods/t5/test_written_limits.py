@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from run_samples import METHODS, TASK, run_spec, written
+from run_samples import TASK, run_spec, written
 from writer_samples import hyperformer, plain, written_run
 
 from repro.errors import ReproError
-from repro.spec import FullFineTuning, LayerNorms, LinearProbe, Method, RunSpec, T5FineTuning
-from repro.spec.kinds import WRITING
-from repro.spec.limits import check_run
+from repro.methods.fine_tuning import FullFineTuning, LayerNorms
+from repro.methods.linear_probe import LinearProbe
+from repro.methods.t5 import T5FineTuning
+from repro.spec import RunSpec
+from repro.spec.method import Method, methods
 
 PARENT = {"multi-task": "0" * 64}
 
 
 def refusal(spec: RunSpec) -> str:
     with pytest.raises(ReproError) as caught:
-        check_run(spec)
+        spec.check()
     return str(caught.value)
 
 
@@ -35,9 +37,9 @@ ACCEPTED: list[Method] = [
 
 @pytest.mark.parametrize("method", ACCEPTED)
 def test_what_fits_is_accepted(method: Method) -> None:
-    check_run(written_run(method))
-    check_run(written_run(method, ("span-corruption",)))
-    check_run(written_run(method, parents={"pretrained": "0" * 64}))
+    written_run(method).check()
+    written_run(method, ("span-corruption",)).check()
+    written_run(method, parents={"pretrained": "0" * 64}).check()
 
 
 @pytest.mark.parametrize("method", [T5FineTuning(), plain(), hyperformer()])
@@ -61,10 +63,9 @@ def test_a_task_of_text_to_text_and_the_methods_inside_t5_go_together() -> None:
 
 
 def test_every_method_is_either_inside_t5_or_refuses_one() -> None:
-    assert {kind.model_fields["kind"].default for kind in WRITING} == {
+    assert {kind for kind, cls in methods().items() if cls.family == "t5"} == {
         "t5-fine-tuning", "t5-adapters", "hyperformer",
     }  # fmt: skip
-    assert set(WRITING) < set(METHODS)
 
 
 def test_a_reduction_that_does_not_divide_the_hidden_size_is_refused() -> None:
@@ -92,7 +93,7 @@ def test_an_adapter_of_which_nothing_is_left_is_refused() -> None:
 @pytest.mark.parametrize("method", [plain, hyperformer])
 def test_a_start_names_a_run_a_task_and_has_one_task(method: Any) -> None:
     start = method(starts_from="mnli")
-    check_run(written_run(start, ("cb",), parents=PARENT))
+    written_run(start, ("cb",), parents=PARENT).check()
     assert "(the parent 'multi-task') and the task" in refusal(written_run(start, ("cb",)))
     said = refusal(written_run(method(), ("cb",), parents=PARENT))
     assert "(method.starts_from)" in said
@@ -101,14 +102,14 @@ def test_a_start_names_a_run_a_task_and_has_one_task(method: Any) -> None:
 
 
 def test_full_fine_tuning_starts_from_a_run_as_a_whole() -> None:
-    check_run(written_run(T5FineTuning(), ("cb",), parents=PARENT))
+    written_run(T5FineTuning(), ("cb",), parents=PARENT).check()
 
 
 @pytest.mark.parametrize(("steps", "fits"), [(10, False), (11, True), (15, True), (16, False)])
 def test_the_last_look_is_after_the_last_step(steps: int, fits: bool) -> None:
     spec = with_recipe(epochs=3, look_steps=5, steps=steps)
     if fits:
-        check_run(spec)
+        spec.check()
     else:
         said = refusal(spec)
         assert f"3 looks with 5 steps before each are 11 to 15 steps, not {steps}" in said
@@ -123,7 +124,7 @@ def test_steps_are_of_tasks_whose_rows_are_drawn_and_of_no_others() -> None:
 def test_decay_of_matrices_alone_is_refused_where_vectors_cannot_be_told_from_them() -> None:
     said = refusal(with_recipe(weight_decay=0.1, decayed="matrices"))
     assert "set recipe.decayed to 'all'" in said
-    check_run(with_recipe(weight_decay=0.1))
+    with_recipe(weight_decay=0.1).check()
 
 
 def test_rows_that_are_drawn_have_no_order() -> None:

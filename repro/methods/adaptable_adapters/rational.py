@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from repro.errors import UnknownName
-from repro.spec.rational import check_form
+from repro.methods.adaptable_adapters.curve import check_form
 
 
 @dataclass(frozen=True, slots=True)
