@@ -294,10 +294,8 @@ def usable(facts: Facts, rows: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
 
 def place_of(facts: Facts, split: str = ALL) -> str:
     """The file of a split, for an error: here, or else of the hub. Of "all", every file."""
-    paths = here(facts, tuple(facts.rows))
-    if split != ALL:
-        return str(paths.get(split) or hub.place(facts, split))
-    return " and ".join(map(str, paths.values()))
+    paths = here(facts, tuple(facts.rows) if split == ALL else [split])
+    return " and ".join(map(str, paths.values())) or hub.place(facts, split)
 
 
 def _from_hub(facts: Facts, revision: str | None, splits: Sequence[str]) -> dict[str, Dataset]:
@@ -352,30 +350,39 @@ def generated(name: str, revision: str | None) -> dict[str, Dataset]:
         raise ReproError(
             f"Generated rows of {facts.title} need a revision: the generator's seed and sizes."
         )
-    return _data_sets(facts, generate(name, revision))
+    return _data_sets(facts, _columns(facts, generate(name, revision)))
 
 
 def _loaded(
     facts: Facts, found: Mapping[str, list[Row]], commit: str | None = None
 ) -> dict[str, Dataset]:
     """Checked rows as data sets, which `reading` notes."""
-    made = _data_sets(facts, found)
-    _note(facts, made, commit)
-    return made
+    columns = _columns(facts, found)
+    _note(facts, columns, commit)
+    return _data_sets(facts, columns)
 
 
-def _data_sets(facts: Facts, found: Mapping[str, list[Row]]) -> dict[str, Dataset]:
-    from datasets import Dataset
+Columns = dict[str, list[Any]]
 
-    declared, made, before = features(facts), {}, 0
+
+def _columns(facts: Facts, found: Mapping[str, list[Row]]) -> dict[str, Columns]:
+    """Split -> name -> values, with the idx that a row has, or that its place gives."""
+    made, before = {}, 0
     for split, rows in found.items():
-        numbers = range(before, before + len(rows))
-        columns = {name: [row[name] for row in rows] for name in declared if name in facts.required}
-        if "idx" in declared:
-            columns["idx"] = [row.get("idx", n) for n, row in zip(numbers, rows, strict=True)]
-        made[split] = Dataset.from_dict(columns, features=declared)
+        made[split] = {name: [row[name] for row in rows] for name in facts.required}
+        if facts.kind != "questions":
+            made[split]["idx"] = [row.get("idx", n) for n, row in enumerate(rows, before)]
         before += len(rows) if facts.known_by == "number" else 0
     return made
+
+
+def _data_sets(facts: Facts, found: Mapping[str, Columns]) -> dict[str, Dataset]:
+    import pyarrow as pa
+    from datasets import Dataset
+
+    schema = features(facts).arrow_schema
+    # not `from_dict`, which encodes every value once more
+    return {s: Dataset(pa.Table.from_pydict(of, schema=schema)) for s, of in found.items()}
 
 
 def features(facts: Facts) -> Features:
@@ -409,12 +416,12 @@ def reading() -> Iterator[dict[str, Content]]:
         _READ.reset(token)
 
 
-def _note(facts: Facts, splits: Mapping[str, Dataset], commit: str | None) -> None:
+def _note(facts: Facts, splits: Mapping[str, Columns], commit: str | None) -> None:
     """Notes whole splits, before any draw. `commit`: of the hub that they were downloaded at."""
     found = _READ.get()
     if found is None:
         return
-    digests = {split: rows_digest(_values(facts, rows)) for split, rows in splits.items()}
+    digests = {split: rows_digest(_values(facts, of)) for split, of in splits.items()}
     folder = local_folder(facts)
     if commit is None and folder is not None:  # a folder that `prepare` made says where it is from
         commit = recorded(folder, "data", facts.folder, digests)
@@ -425,9 +432,8 @@ def _note(facts: Facts, splits: Mapping[str, Dataset], commit: str | None) -> No
     found[facts.folder] = Content(revision=commit, digests=digests)
 
 
-def _values(facts: Facts, rows: Dataset) -> Iterator[list[Any]]:
+def _values(facts: Facts, columns: Columns) -> Iterator[list[Any]]:
     """What a digest of rows is over, whatever format they were read from."""
-    columns = rows[:]
     labels = columns[facts.label]
     texts = zip(*(columns[name] for name in facts.texts), strict=True)
     if facts.kind == "questions":

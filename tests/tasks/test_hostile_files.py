@@ -233,6 +233,11 @@ def _cut(path: Path, part: str) -> None:
     found.write_bytes(found.read_bytes()[: found.stat().st_size // 2])
 
 
+def _emptied(path: Path) -> None:
+    shutil.rmtree(path)
+    path.mkdir()
+
+
 DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: next(path.glob("*.arrow")).unlink(), " cannot be read ("),
     (lambda path: _cut(path, "*.arrow"), " cannot be read ("),
@@ -242,7 +247,7 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: (path / "dataset_info.json").unlink(), " cannot be read ("),
     (lambda path: (path / "dataset_info.json").write_text('{"features": 1}'), " cannot be read ("),
     (lambda path: (path / "state.json").unlink(), " is a folder without a state.json"),
-    (lambda path: [shutil.rmtree(path), path.mkdir()], " is a folder without a state.json"),
+    (_emptied, " is a folder without a state.json"),
 ]
 
 
