@@ -15,8 +15,11 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """1.2 GB, 340 MB."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+    """1.2 GB, 340 MB, 25 KB."""
+    for unit, name, digits in ((1e9, "GB", 1), (1e6, "MB", 0)):
+        if count >= unit:
+            return f"{count / unit:.{digits}f} {name}"
+    return f"{count / 1e3:.0f} KB"
 
 
 def counted(number: int, noun: str) -> str:

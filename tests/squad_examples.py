@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from repro.spec import SquadTask
-from repro.tasks.files import local_content
-from repro.tasks.squad2.files import DATA, parse_lines
+from repro.spec.facts import KNOWN
+from repro.tasks.rows import read
 from repro.tasks.squad2.questions import Question
 
 ROOT = Path(__file__).parents[1]
@@ -89,4 +89,10 @@ def tokenizer(folder: Path) -> Any:
 
 @lru_cache
 def _read(path: Path) -> list[Question]:
-    return parse_lines(local_content(DATA["squad2"], path), path.name)
+    return [question_of(row) for row in read(KNOWN["squad2"], {"validation": path})["validation"]]
+
+
+def question_of(row: dict[str, Any]) -> Question:
+    """A checked row of a file as a question."""
+    texts = (row[name] for name in ("id", "title", "context", "question"))
+    return Question(*texts, *(tuple(row["answers"][name]) for name in ("text", "answer_start")))

@@ -9,7 +9,8 @@ import pytest
 from repro.backbones.describe import find_folder, locate
 from repro.cli.options import open_store
 from repro.spec.backbones import BERT_BASE, KNOWN
-from repro.tasks.files import DataSet, local_file
+from repro.spec.facts import KNOWN as SETS
+from repro.tasks.rows import here
 
 
 @pytest.fixture
@@ -37,8 +38,8 @@ def test_models_may_lie_below_the_home_folder(home: Path, monkeypatch: pytest.Mo
 
 
 def test_data_may_lie_below_the_home_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = home / "data" / "pets" / "train.jsonl"
+    path = home / "data" / "glue_rte" / "train.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("")
     monkeypatch.setenv("REPRO_DATA", "~/data")
-    assert local_file(DataSet("Pets", "pets"), "train") == path
+    assert here(SETS["rte"], ["train"]) == {"train": path}

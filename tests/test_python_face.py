@@ -7,6 +7,7 @@ import io
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def test_an_option_of_a_wrong_type_or_size_is_refused(
 
 def test_an_argument_of_a_wrong_type_is_refused(results: Path) -> None:
     number: Any = 3
-    for call in (
+    calls: tuple[Callable[[], Any], ...] = (
         lambda: repro.comparison(number),
         lambda: repro.comparison("AA-2", scale=number),
         lambda: repro.published(number),
@@ -131,7 +132,8 @@ def test_an_argument_of_a_wrong_type_is_refused(results: Path) -> None:
         lambda: repro.results(results, where=number),
         lambda: repro.results(""),
         lambda: repro.results(number),
-    ):
+    )
+    for call in calls:
         with pytest.raises(ReproError, match=r"3|''"):
             call()
     file = results / "file"

@@ -14,7 +14,6 @@ import pytest
 from repro.spec import TextTask
 from repro.spec.tasks import TextName
 from repro.spec.texts import TEXTS
-from repro.tasks.texts.sources import folder_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,16 +31,16 @@ def text_rows(name: TextName, count: int) -> list[dict[str, Any]]:
     return [text_row(name, number) for number in range(count)]
 
 
-def write_text_lines(root: Path, name: str, split: str, lines: Sequence[bytes]) -> Path:
+def write_text_lines(root: Path, name: TextName, split: str, lines: Sequence[bytes]) -> Path:
     """Writes a file of a set under the data folder `root`."""
-    folder = root / folder_of(name)
+    folder = root / TEXTS[name].folder
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{split}.jsonl.gz"
     path.write_bytes(gzip.compress(b"".join(line + b"\n" for line in lines)))
     return path
 
 
-def write_texts(root: Path, name: str, split: str, rows: Sequence[dict[str, Any]]) -> Path:
+def write_texts(root: Path, name: TextName, split: str, rows: Sequence[dict[str, Any]]) -> Path:
     """The same for rows."""
     return write_text_lines(root, name, split, [json.dumps(row).encode() for row in rows])
 
@@ -51,9 +50,9 @@ def text_task(name: TextName, **changes: Any) -> TextTask:
     return TextTask(**({"name": name, "source": "local", "revision": None} | changes))
 
 
-def text_folder(name: str) -> Path:
+def text_folder(name: TextName) -> Path:
     """The folder of real data sets; skips where it has not the task's."""
     folder = Path(os.environ.get("REPRO_DATA") or ROOT.parent / "shared" / "data")
-    if not (folder / folder_of(name)).is_dir():
-        pytest.skip(f"needs {folder_of(name)} under REPRO_DATA (default ../shared/data)")
+    if not (folder / TEXTS[name].folder).is_dir():
+        pytest.skip(f"needs {TEXTS[name].folder} under REPRO_DATA (default ../shared/data)")
     return folder

@@ -47,7 +47,7 @@ def hub_row(name: str, number: int, **changes: Any) -> dict[str, Any]:
 
 def write_set(root: Path, name: str, split: str, rows: Sequence[dict[str, Any]]) -> Path:
     """Writes a split of a few-shot set below the data folder `root`."""
-    folder = root / TEXT_TO_TEXT[name].folder  # type: ignore[index]
+    folder = root / TEXT_TO_TEXT[name].facts.folder  # type: ignore[index]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{split}.jsonl.gz"
     path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))

@@ -1,25 +1,27 @@
-"""Digests of what a model of the hub was loaded from: weights, configuration and tokenizer."""
+"""The files of a model of the hub that decide its outputs: fetched, found here, and by digest."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
-from repro.backbones.describe import LOCAL, TOKENIZER_OPTIONS, locate
+from repro import hub
+from repro.backbones.describe import LOCAL, TOKENIZER_OPTIONS, mirror_of
 from repro.backbones.weight_files import NEEDED
-from repro.errors import MissingModel
+from repro.errors import MissingModel, told
+from repro.folders import named_by
 from repro.spec.backbones import MINILM, TINY_T5
-from repro.spec.contents import Content
+from repro.spec.contents import Content, file_digest, locked, recorded
 from repro.spec.types import Backbone
+
+V = TypeVar("V")
 
 NAMED_OTHERWISE = (LOCAL, MINILM, TINY_T5)
 """A local folder is named by its digest, a package by its version; the tiny T5 has no files."""
 CONFIG, WEIGHTS, TOKENIZER = NEEDED
-OLDER = {WEIGHTS: ("pytorch_model.bin",), TOKENIZER: ("vocab.txt", "spiece.model")}
+OLDER = {TOKENIZER: ("vocab.txt", "spiece.model"), WEIGHTS: ("pytorch_model.bin",)}
 """What is read where a repository lacks the file of today's form."""
-SHA256 = re.compile(r"[0-9a-f]{64}")
 OPTIONAL = (*TOKENIZER_OPTIONS, "added_tokens.json")
 
 
@@ -30,16 +32,49 @@ def model_content(backbone: Backbone, folders: dict[str, str]) -> Content | None
     """
     if backbone.id in NAMED_OTHERWISE:
         return None
-    where = locate(backbone, folders)
-    if where != backbone.id:
-        return Content(digests=_digests(Path(where)))
-    from huggingface_hub import try_to_load_from_cache
+    mirror, models = mirror_of(backbone), named_by("REPRO_MODELS")
+    if mirror is not None and models is not None:
+        digests = _digests(mirror)
+        commit = recorded(models, "models", backbone.id, digests)
+        return Content(revision=commit, digests=digests)
+    found = cached(backbone)
+    return content_of(found) if CONFIG in found else None
 
-    found = try_to_load_from_cache(backbone.id, CONFIG, revision=backbone.revision)
-    if not isinstance(found, str):
-        return None
-    snapshot = Path(found).parent  # .../snapshots/<commit>
-    return Content(revision=snapshot.name, digests=_digests(snapshot))
+
+def content_of(files: Mapping[str, Path]) -> Content:
+    """What the files of a model in the hub's cache hold, and their commit."""
+    digests = {name: file_digest(path) for name, path in sorted(files.items())}
+    return Content(revision=hub.commit_of(files[CONFIG]), digests=digests)
+
+
+def fetch(backbone: Backbone, heard: hub.Heard = hub.unheard) -> dict[str, Path]:
+    """Downloads the files of a hub's model that decide its outputs, or finds them in the cache.
+
+    They lie in one folder. `heard`: see `hub.fetch`. Raises MissingModel, with the mend.
+    """
+    repo, revision = _repo(backbone.id), _pin(backbone)
+    try:
+        found = _each(lambda name: hub.fetch(repo, name, revision, heard))
+    except Exception as problem:  # network, HTTP, cache and disk errors share no base class
+        here = cached(backbone)  # weights come last: no other file is wanting where these are here
+        if here:
+            return here
+        raise _missing(backbone.id, told(problem)) from problem
+    lacking = _lacking(found)
+    if lacking:
+        raise _missing(backbone.id, f"the hub's repository has no {lacking}")
+    return found
+
+
+def look(backbone: Backbone) -> dict[str, hub.Remote]:
+    """What the hub says of the files that `fetch` downloads. Raises what `hub.look` does."""
+    return _each(lambda name: hub.look(_repo(backbone.id), name, _pin(backbone)))
+
+
+def cached(backbone: Backbone) -> dict[str, Path]:
+    """The files of a hub's model that are in the hub's cache; {} where it cannot be loaded."""
+    found = _each(lambda name: hub.cached(_repo(backbone.id), name, _pin(backbone)))
+    return {} if _lacking(found) else found
 
 
 def hub_content(id: str) -> Content:
@@ -47,37 +82,64 @@ def hub_content(id: str) -> Content:
 
     Weights are not downloaded: the hub names their SHA-256. Raises MissingModel.
     """
-    import huggingface_hub
-    from huggingface_hub.errors import EntryNotFoundError
+    repo = _repo(id)
 
-    revision: str | None = None
-    etags: dict[str, str] = {}
+    def ask(name: str) -> tuple[str, str] | None:
+        found = hub.look(repo, name, "main")
+        if found is None:
+            return None
+        if hub.SHA256.fullmatch(found.etag):
+            return found.commit, found.etag
+        path = hub.fetch(repo, name, found.commit)
+        return None if path is None else (found.commit, file_digest(path))
+
     try:
-        for name in (
-            CONFIG,
-            *OPTIONAL,
-            *(n for pair in OLDER.items() for n in (pair[0], *pair[1])),
-        ):
-            try:
-                url = huggingface_hub.hf_hub_url(id, name, revision=revision)
-                found = huggingface_hub.get_hf_file_metadata(url)
-            except EntryNotFoundError:
-                continue
-            revision, etags[name] = found.commit_hash, found.etag or ""
-        digests = {
-            name: etags[name]
-            if SHA256.fullmatch(etags[name])
-            else _digest(Path(huggingface_hub.hf_hub_download(id, name, revision=revision)))
-            for name in files_read(etags)
-        }
-    except Exception as problem:  # network, HTTP, cache and disk errors share no base class
+        found = _each(ask)
+    except Exception as problem:  # as in `fetch`
         raise MissingModel(
-            f"{id} cannot be looked up on the hub: {problem}. Give the command where the hub can "
-            "be reached (HF_ENDPOINT names a mirror)."
+            f"{id} cannot be looked up on the hub: {told(problem)}. Give the command where the hub "
+            "can be reached (HF_ENDPOINT names a mirror)."
         ) from problem
-    if not digests:
-        raise MissingModel(f"The hub's {id} has no file of a model: {CONFIG} or {WEIGHTS}.")
-    return Content(revision=revision, digests=digests)
+    if _lacking(found):
+        raise MissingModel(f"The hub's {id} has no file of a model: {_lacking(found)}.")
+    digests = {name: digest for name, (_, digest) in sorted(found.items())}
+    return Content(revision=found[CONFIG][0], digests=digests)
+
+
+def _each(ask: Callable[[str], V | None]) -> dict[str, V]:
+    """File of a model -> what `ask` gives for it; of a file's forms the first that there is."""
+    found: dict[str, V] = {}
+    for names in ((CONFIG,), *((name,) for name in OPTIONAL), *((n, *OLDER[n]) for n in OLDER)):
+        for name in names:
+            answer = ask(name)
+            if answer is not None:
+                found[name] = answer
+                break
+    return found
+
+
+def _lacking(found: Collection[str]) -> str:
+    """What a model cannot be loaded without and is not among the files; "" where all is."""
+    needed = {CONFIG: (), **OLDER}
+    absent = [(n, *needed[n]) for n in needed if not {n, *needed[n]} & set(found)]
+    return " and no ".join(" or ".join(names) for names in absent)
+
+
+def _repo(id: str) -> hub.Repo:
+    return hub.Repo(id, "model")
+
+
+def _pin(backbone: Backbone) -> str | None:
+    known = locked().models.get(backbone.id)
+    return backbone.revision or (None if known is None else known.revision)
+
+
+def _missing(id: str, why: str) -> MissingModel:
+    return MissingModel(
+        f"The backbone {id} could not be loaded: {why.rstrip('.')}. Connect to the hub once "
+        "(HF_ENDPOINT names a mirror, HF_HOME the cache), or put its files at "
+        f"$REPRO_MODELS/{id}, or choose another with --backbone."
+    )
 
 
 def files_read(present: Iterable[str]) -> list[str]:
@@ -95,9 +157,4 @@ def files_read(present: Iterable[str]) -> list[str]:
 
 def _digests(folder: Path) -> dict[str, str]:
     names = files_read(path.name for path in folder.iterdir())
-    return {name: _digest(folder / name) for name in names}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return {name: file_digest(folder / name) for name in names}

@@ -21,6 +21,7 @@ from repro.backbones.checks import (
     not_finite,
     refusal,
 )
+from repro.backbones.contents import CONFIG, fetch
 from repro.backbones.describe import locate
 from repro.errors import MissingModel, told
 from repro.spec.backbones import TINY_T5
@@ -124,23 +125,25 @@ def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> E
     from transformers import AutoModel, PreTrainedConfig, T5ForConditionalGeneration
 
     where = locate(backbone, folders)
-    options = {} if where != backbone.id else {"revision": backbone.revision}
+    if where == backbone.id:
+        where = str(fetch(backbone)[CONFIG].parent)
     kind = AutoModel if backbone.family == "bert" else T5ForConditionalGeneration
     try:
-        written, _ = PreTrainedConfig.get_config_dict(where, **options)
+        written, _ = PreTrainedConfig.get_config_dict(where)
         config = {"model_type": backbone.family} | written
         check_configuration(config, where)
-        tokenizer = _tokenizer(backbone, where, options)
+        tokenizer = _tokenizer(backbone, where)
         model, loaded = kind.from_pretrained(
             where,
             dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
             attn_implementation="sdpa",
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # refused below, by name
-            **options,
         )
     except (OSError, ValueError, SafetensorError) as problem:
-        raise _not_loaded(backbone, where, problem) from problem
+        said = told(problem).rstrip(".")
+        mend = "Replace its files by complete ones, or choose another model with --backbone."
+        raise refusal(where, f"it could not be loaded ({said})", mend) from problem
     _check_size(backbone, where, model.config)
     # the library fills a tensor that the files lack with random numbers and only warns
     check_names(loaded["missing_keys"], loaded["unexpected_keys"], backbone.family, where)
@@ -158,26 +161,14 @@ def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> E
     return Encoder(model, tokenizer, pooler)
 
 
-def _not_loaded(backbone: Backbone, where: str, problem: Exception) -> MissingModel:
-    """The error of a model that the library cannot load; a folder's mend is not the hub."""
-    said = told(problem).rstrip(".")
-    if where != backbone.id:
-        mend = "Replace its files by complete ones, or choose another model with --backbone."
-        return refusal(where, f"it could not be loaded ({said})", mend)
-    return MissingModel(
-        f"The backbone {backbone.id} could not be loaded: {said}. Connect to the hub once, or put "
-        f"its files at $REPRO_MODELS/{backbone.id}, or choose another with --backbone."
-    )
-
-
-def _tokenizer(backbone: Backbone, where: str, options: dict[str, Any]) -> Any:
+def _tokenizer(backbone: Backbone, where: str) -> Any:
     """Raises MissingModel for a tokenizer of another kind of model; OSError, ValueError as the
     library does.
     """
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(where, use_fast=True, **options)
+        return AutoTokenizer.from_pretrained(where, use_fast=True)
     except (OSError, ValueError):
         raise
     except Exception as problem:  # inside, of any class, at what another kind lacks

@@ -5,19 +5,33 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from repro.cli import options as o
+from repro.cli.execute import disk_needed
+from repro.cli.needs import Need, check_no_option, wanted_by
+from repro.cli.requests import Asked
 from repro.engine.cost import ASSUMED, Speed, encoder_flops, method_cost, store_speed
-from repro.errors import ReproError
+from repro.engine.plan import make_plan
+from repro.errors import INCOMPLETE, ReproError
+from repro.papers.registry import find_artefact
+from repro.papers.request import Request
+from repro.report.files import command_line
 from repro.report.layout import text_table
 from repro.report.render import json_text
+from repro.spec import Scale
+from repro.spec.glue import GLUE
+from repro.spec.texts import TEXTS
 from repro.store.store import Store
-from repro.tasks.catalogue import SQUAD2, data_revision
+from repro.tasks.catalogue import SQUAD2, data_revision, unavailable
+from repro.words import size
 
 PACKAGES = (
     "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "pandas",
@@ -28,11 +42,17 @@ PACKAGES = (
 """Those of pyproject.toml, with the extra of the smoke scale."""
 SECONDS = 2.0
 """How long each of the two speeds is measured."""
+NOT_LOCAL = "not local: from the hub"
 BUSY = 0.75
 """Load for each core above which a measured speed says little about the machine."""
 
 
+@o.grouped
 def command(
+    asked: o.AskedOfNeeds,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Tables and figures (default: this machine alone).")
+    ] = None,
     json: o.JsonOption = False,
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
@@ -40,39 +60,90 @@ def command(
 ) -> None:
     """Checks packages, device, data, models and store, and measures this machine's speed.
 
-    Example: python -m repro doctor
+    Of a table or figure, it is the checklist before its runs: each data set, model and package, the
+    device and the disk are here, missing or damaged, with the mend. Exit code 3 where one is not
+    here. The hub is not asked, and no speed is measured.
+
+    Example: python -m repro doctor 3-shared-2 --scale paper
     """
     results, chosen = o.open_store(store), o.check_device(device)
-    lines = [
+    programs = [
         check("python", platform.python_version),
         *(check(name, partial(importlib.metadata.version, name)) for name in PACKAGES),
         check("GPU", _gpu),
         check("store", lambda: _store(results)),
-        check("smoke data", lambda: data_revision("smoke", SQUAD2)),
-        check(
-            "reduced data", lambda: data_revision("reduced", SQUAD2) or "not local: from the hub"
-        ),
-        check("paper data", lambda: data_revision("paper", SQUAD2) or "not local: from the hub"),
-        check("GLUE data", _glue),
-        check("text sets", _texts),
-        check("minilm-l6", _minilm),
-        check("speed", lambda: _measure(results, chosen, threads)),
     ]
+    if ids:
+        lines = [*programs, *checklist(ids, asked, results)]
+    else:
+        check_no_option(asked)
+        lines = [
+            *programs,
+            check("smoke data", lambda: data_revision("smoke", SQUAD2)),
+            check("reduced data", lambda: data_revision("reduced", SQUAD2) or NOT_LOCAL),
+            check("paper data", lambda: data_revision("paper", SQUAD2) or NOT_LOCAL),
+            check("GLUE data", _glue),
+            check("text sets", _texts),
+            check("minilm-l6", _minilm),
+            check("speed", lambda: _measure(results, chosen, threads)),
+        ]
     if json:
         sys.stdout.write(json_text({"checks": lines}))
-        return
-    rows = [[line["what"], "ok" if line["ok"] else "MISSING", line["found"]] for line in lines]
-    print(text_table(["what", "", "found"], rows))
+    else:
+        rows = [[line["what"], _mark(line), line["found"]] for line in lines]
+        print(text_table(["what", "", "found"], rows))
+    if ids and not all(line["ok"] for line in lines):
+        raise typer.Exit(INCOMPLETE)
+
+
+def checklist(ids: Sequence[str], asked: Asked, results: Store) -> list[dict[str, Any]]:
+    """What the runs of tables and figures need beside the programs."""
+    scale: Scale = asked.get("scale", "paper")
+    wanted = wanted_by([find_artefact(id) for id in ids], scale, asked)
+    command = " && ".join(command_line(one, "prepare") for one in wanted.requests)
+    return [
+        *(_needed(need, command) for need in wanted.needs()),
+        check("disk", lambda: _disk(results, wanted.requests)),
+    ]
+
+
+def _needed(need: Need, command: str) -> dict[str, Any]:
+    """The line of a data set or model."""
+    found = f"{need.where}: {need.mend}" if need.mend else need.where
+    if need.state == "to fetch" or (need.in_cache and need.state == "damaged"):
+        found += f"; `{command}` downloads it"
+    what, state = f"{need.kind} {need.name}", need.state
+    return _line(what, "missing" if state == "to fetch" else state, found)
+
+
+def _disk(results: Store, requests: Sequence[Request]) -> str:
+    """Whether what the missing runs may write has room where the store is."""
+    plan = make_plan(requests, results, o.any_speed(), retry_failed=False)
+    root = results.root.absolute()
+    folder = next(one for one in (root, *root.parents) if one.exists())
+    free, needed = shutil.disk_usage(folder).free, disk_needed(plan)
+    found = f"{size(free)} free at {results.root}, the runs may write {size(needed)}"
+    if free < needed:
+        raise ReproError(f"{found}: free some space there or name another store with --store")
+    return found
 
 
 def check(what: str, look: Callable[[], str | None]) -> dict[str, Any]:
     """One line: what a look found, or why it found nothing."""
     try:
-        return {"what": what, "ok": True, "found": str(look())}
+        return _line(what, "here", str(look()))
     except ImportError as problem:  # a missing distribution is one, too
-        return {"what": what, "ok": False, "found": f"not installed: {problem.name}"}
+        return _line(what, "missing", f"not installed: {problem.name}")
     except ReproError as problem:
-        return {"what": what, "ok": False, "found": str(problem)}
+        return _line(what, "missing", str(problem))
+
+
+def _line(what: str, state: str, found: str) -> dict[str, Any]:
+    return {"what": what, "ok": state == "here", "state": state, "found": found}
+
+
+def _mark(line: dict[str, Any]) -> str:
+    return "ok" if line["ok"] else str(line["state"]).upper()
 
 
 def _gpu() -> str:
@@ -97,9 +168,6 @@ def _store(store: Store) -> str:
 
 def _glue() -> str:
     """Which tasks lie in the local folder, whole or in part; the hub has all."""
-    from repro.spec.glue import GLUE
-    from repro.tasks.glue.sources import data_revision, unavailable
-
     absent = [reason for name in GLUE if (reason := unavailable("reduced", name))]
     here = [name for name in GLUE if not unavailable("reduced", name)]
     local = [name for name in here if data_revision("reduced", name) is not None]
@@ -109,10 +177,7 @@ def _glue() -> str:
 
 def _texts() -> str:
     """How many sets that come as local files only are here."""
-    from repro.spec.texts import TEXTS
-    from repro.tasks.texts.sources import unavailable
-
-    here = [name for name in TEXTS if unavailable(name) is None]
+    here = [name for name in TEXTS if unavailable("reduced", name) is None]
     return f"{len(here)} of {len(TEXTS)} local: {', '.join(here) or 'none'}; see prepare"
 
 

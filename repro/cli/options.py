@@ -92,6 +92,15 @@ AskedOfRuns = Annotated[
     tuple(known for known in _WHOLE if known.name not in ("scale", "seeds", "server")),
 ]
 """The same of one run at a scale that the verb has an option of its own for."""
+_SCALE = Annotated[str, typer.Option(help="paper, reduced or smoke.")]
+AskedOfNeeds = Annotated[
+    requests.Asked,
+    tuple(
+        known.replace(default="paper", annotation=_SCALE) if known.name == "scale" else known
+        for known in ASKED
+    ),
+]
+"""The same where nothing is trained: what runs at a scale, not chosen by a budget, need."""
 AskedBackbone = Annotated[
     requests.Asked, tuple(known for known in ASKED if known.name == "backbone")
 ]

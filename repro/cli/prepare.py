@@ -1,53 +1,100 @@
-"""`prepare`: which data sets there are, where their owners publish them, and what is here."""
+"""`prepare`: what runs need is fetched, checked, and copied into a folder to carry elsewhere."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from repro import hub
+from repro.backbones import contents
 from repro.backbones.contents import NAMED_OTHERWISE
 from repro.cli import options as o
-from repro.errors import INCOMPLETE, MissingData, UnknownName
+from repro.cli.carry import carry
+from repro.cli.needs import Need, Wanted, check_no_option, files_of, sized, sizes, wanted_by
+from repro.cli.needs import as_json as need_as_json
+from repro.cli.requests import Asked
+from repro.errors import INCOMPLETE, MissingData, MissingModel, ReproError, UnknownName
+from repro.folders import expanded
+from repro.papers.matrix import Artefact
+from repro.papers.registry import ARTEFACTS
 from repro.report.layout import text_table
 from repro.report.render import json_text
+from repro.spec import Scale
 from repro.spec.backbones import KNOWN
-from repro.spec.contents import LOCK, Contents, lock_text, locked
+from repro.spec.contents import LOCK, Content, Contents, lock_text, locked
+from repro.spec.facts import KNOWN as SETS
 from repro.store.atomic import write_text
+from repro.tasks import hub as data_hub
 from repro.tasks.catalogue import TITLES
-from repro.tasks.owners import OWNERS
 from repro.tasks.state import Found, folders, hub_content, look, whole
+from repro.words import size
+
+CHECKOUT = "use a copy of the program that you may change"
+ARTEFACT, DATA = "table or figure", "data set"
+HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
 
 
+@o.grouped
 def command(
+    asked: o.AskedOfNeeds,
     names: Annotated[
-        list[str] | None, typer.Argument(help="Data sets to check whole (default: list all).")
+        list[str] | None,
+        typer.Argument(help="Tables, figures, models, data sets (default: list the data sets)."),
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Put a copy of all into this folder, to carry to another machine."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be fetched, and its size.")
+    ] = False,
     lock: Annotated[
         bool,
         typer.Option("--lock", help="Write what the hub holds for sets and models into the lock."),
     ] = False,
     json: o.JsonOption = False,
 ) -> None:
-    """Says where each data set is published, what its files hold, and what of it is here.
+    """Fetches what the runs of a table or figure need, and checks what is here.
 
-    Named sets are read whole and checked row by row: exit code 2 for a damaged file, 3 for a set
-    that is not here. Nothing is downloaded: GLUE and SQuAD come from the hub when a run needs
-    them, every other set is put below $REPRO_DATA by hand.
+    Of a table or figure, the data sets and models of its runs are downloaded once into the hub's
+    cache, at one commit, and compared with their checksums; a download that was cut off continues.
+    What the hub does not have is named with its owner. Exit code 3 where something is missing.
 
-    --lock asks the hub for the named sets and models (default: all that it has), downloads the
-    sets, and writes revisions and digests into repro/spec/lock.json: runs on local copies are
+    --to DIR makes a folder for a machine without network: REPRO_DATA=DIR/data and
+    REPRO_MODELS=DIR/models take it as it is. Nothing in DIR is replaced; the same command again
+    continues.
+
+    Data sets alone are read whole and checked row by row: exit code 2 for a damaged file, 3 for a
+    set that is not here. Without a name all are listed.
+
+    --lock is for maintainers: it asks the hub for the named sets and models (default: all that it
+    has), and writes revisions and digests into repro/spec/lock.json: runs on local copies are
     compared with published numbers only if they read the same.
 
-    Example: python -m repro prepare airline sick-e
+    Example: python -m repro prepare 3-shared-2 --scale paper --to carried
     """
     if lock:
         write_lock(names)
         return
-    chosen = [_known(name) for name in names or TITLES]
-    found = [(whole if names else look)(name) for name in chosen]
+    known = [_known(name) for name in names or ()]
+    if all(kind != ARTEFACT for kind, _ in known):
+        check_no_option(asked)
+    if all(kind == DATA for kind, _ in known) and to is None and not dry_run:
+        check_sets([id for _, id in known], json=json)
+    elif known:
+        provide([id for _, id in known], asked, to, dry_run=dry_run, json=json)
+    else:
+        raise ReproError("Name what to prepare: a table, a figure, a data set or a model.")
+
+
+def check_sets(names: Sequence[str], *, json: bool) -> None:
+    """Lists all data sets, or reads the named ones whole; exit codes: see `command`."""
+    found = [(whole if names else look)(name) for name in names or TITLES]
     if json:
         sys.stdout.write(json_text({"data": [as_json(one) for one in found]}))
     elif names:
@@ -61,49 +108,178 @@ def command(
         raise typer.Exit(INCOMPLETE)
 
 
-HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
+def _known(given: str) -> tuple[str, str]:
+    """What a name is of, and its usual spelling."""
+    kinds: dict[str, Sequence[str]] = {
+        ARTEFACT: list(ARTEFACTS), DATA: list(TITLES), "model": HUB_MODELS,
+    }  # fmt: skip
+    for kind, ids in kinds.items():
+        for id in ids:
+            if given.lower() == id.lower():
+                return kind, id
+    raise UnknownName(
+        "table, figure, data set or model", given, [id for ids in kinds.values() for id in ids]
+    )
+
+
+def provide(
+    names: Sequence[str],
+    asked: Asked,
+    to: Path | None,
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Fetches what is named and not here, copies it `to` a folder, and says how each stands."""
+    scale: Scale = asked.get("scale", "paper")
+    wanted = wanted_of(names, scale, asked)
+    needs, unknown = sized(wanted.needs())
+    problems: list[str] = []
+    if not dry_run:
+        problems = fetch([need for need in needs if is_fetched(need)])
+        needs, unknown = wanted.needs(), ""
+        if to is not None:
+            problems += carry(needs, expanded(to), wanted.requests)
+    if json:
+        sys.stdout.write(json_text({"scale": scale, "needs": [need_as_json(n) for n in needs]}))
+    else:
+        scaled = any(name in ARTEFACTS for name in names)
+        print(f"Scale: {scale}\n\n" * scaled + as_text(needs, unknown))
+    if problems:
+        raise MissingData("\n".join(problems))
+    if any(need.state in ("missing", "damaged") for need in needs):
+        raise typer.Exit(INCOMPLETE)
+
+
+def wanted_of(names: Sequence[str], scale: Scale, asked: Asked) -> Wanted:
+    """What the named tables and figures read at a scale, and the named data sets and models."""
+    artefacts: list[Artefact] = [ARTEFACTS[id] for id in names if id in ARTEFACTS]
+    wanted = wanted_by(artefacts, scale, asked) if artefacts else Wanted(any_rows=True)
+    for id in names:
+        if id in TITLES:
+            wanted.splits[id] = SETS[id].needed
+        elif id in HUB_MODELS:
+            wanted.models[id, KNOWN[id].revision] = KNOWN[id]
+    return wanted
+
+
+def is_fetched(need: Need) -> bool:
+    """Whether the hub is asked for it: a damaged file of its cache is downloaded anew."""
+    return need.state == "to fetch" or (need.state == "damaged" and need.in_cache)
+
+
+def fetch(needs: Sequence[Need]) -> list[str]:
+    """Downloads what is needed, one after the other; returns what went wrong, a line each."""
+    problems = []
+    with _progress(needs) as heard:
+        for need in needs:
+            for path in need.files.values() if need.state == "damaged" else ():
+                if not hub.is_intact(path):
+                    hub.forget(path)
+            try:
+                _fetch(need, heard)
+            except (MissingData, MissingModel) as problem:
+                problems.append(str(problem))
+    return problems
+
+
+def _fetch(need: Need, heard: hub.Heard) -> None:
+    """Downloads one, and compares what it holds with the lock file where that has it."""
+    if need.backbone is not None:
+        files = contents.fetch(need.backbone, heard)
+        _check_locked(need.name, contents.content_of(files), locked().models.get(need.name))
+        return
+    facts = SETS[need.name]
+    data_hub.fetch(facts, need.splits, heard=heard)
+    read = hub_content(need.name, splits=need.splits)
+    _check_locked(need.name, read, locked().data.get(facts.folder))
+
+
+def _check_locked(name: str, read: Content | None, known: Content | None) -> None:
+    """Raises MissingData for a file or split that is not the one that the lock file names."""
+    for part, digest in read.digests.items() if read and known else ():
+        expected = known.digests.get(part, digest) if known else digest
+        if digest != expected:
+            raise MissingData(
+                f"{part} of {name} is not the one that the lock file names: SHA-256 "
+                f"{digest[:12]}, not {expected[:12]}. The hub's copy was changed: get an unchanged "
+                "one from a mirror (HF_ENDPOINT), or use a newer version of repro."
+            )
+
+
+@contextmanager
+def _progress(needs: Sequence[Need]) -> Iterator[hub.Heard]:
+    """One bar on a terminal, elsewhere a line before a download."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if needs:
+        names = ", ".join(need.name for need in needs)
+        console.print(f"Fetching {names}.", markup=False, highlight=False, soft_wrap=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn(),
+        console=console, disable=not (console.is_terminal and needs),
+    )  # fmt: skip
+    task = bar.add_task("", total=sum(need.size or 0 for need in needs) or None)
+    with bar:
+        yield lambda count: bar.advance(task, count)
+
+
+def as_text(needs: Sequence[Need], unknown: str = "") -> str:
+    """The list of `prepare ID`, and below it what is to be done."""
+    if not needs:
+        return "No data set and no model is needed."
+    rows = [
+        [need.kind, need.name, "unknown" if need.size is None else size(need.size), need.state,
+         need.where]
+        for need in needs
+    ]  # fmt: skip
+    notes = [f"{need.name}: {need.mend}" for need in needs if need.mend]
+    rest = [need for need in needs if need.state == "to fetch"]
+    known = size(sum(need.size or 0 for need in rest))
+    if unknown:
+        notes.append(f"To fetch: {len(rest)}. The hub did not say the sizes: {unknown}")
+    elif rest:
+        notes.append(f"To fetch: {len(rest)}, {known}.")
+    table = text_table(["what", "name", "size", "state", "where"], rows)
+    return "\n".join([table, *([""] if notes else []), *notes])
 
 
 def write_lock(names: Sequence[str] | None) -> None:
     """Looks up models and data sets on the hub and writes the lock file, one after the other."""
-    from repro.backbones import contents
-
     for name in names or [*HUB_MODELS, *(task for task in TITLES if look(task).hub)]:
         found = locked()
         models, data = dict(found.models), dict(found.data)
         if name in HUB_MODELS:
             models[name] = read = contents.hub_content(name)
         else:
-            task = folders().get(name) or _known(name)
-            content = hub_content(task)
+            kind, task = (DATA, folders()[name]) if name in folders() else _known(name)
+            if kind != DATA:
+                raise ReproError(f"--lock takes data sets and models, and {task} is a {kind}.")
+            content = hub_content(task, "main")
             if content is None:
                 raise MissingData(
                     f"{name} is not on the hub, so nothing can be looked up. A run stores the "
                     "digest of its rows in environment.json; once you have compared them with the "
-                    f"owner's ({OWNERS[task].url}), add it to {LOCK} by hand, with its source."
+                    f"owner's ({SETS[task].owner.url}), add it to {LOCK} by hand, with its source."
                 )
             data[look(task).folder] = read = content
-        write_text(LOCK, lock_text(Contents(models=models, data=data)))
+        write_text(LOCK, lock_text(Contents(models=models, data=data)), CHECKOUT)
         locked.cache_clear()
         print(f"{name}: {len(read.digests)} digests at {read.revision}")
 
 
-def _known(given: str) -> str:
-    if given.lower() not in TITLES:
-        raise UnknownName("data set", given, TITLES)
-    return given.lower()
-
-
 def as_json(found: Found) -> dict[str, Any]:
     """One data set of `prepare --json`; docs/json.md describes it."""
-    owner = OWNERS[found.name]
+    owner = SETS[found.name].owner
     return {
         "name": found.name,
         "title": TITLES[found.name],
         "owner": owner.name,
         "url": owner.url,
         "terms": owner.terms,
-        "made_of": owner.how or None,
+        "made_of": owner.made_of or None,
         "hub": found.hub or None,
         "folder": found.folder,
         "fields": list(found.fields),
@@ -139,19 +315,19 @@ def _state(found: Found) -> str:
 
 def details(found: Found) -> str:
     """All of one data set."""
-    owner = OWNERS[found.name]
+    owner = SETS[found.name].owner
     lines = [
         f"{found.name}: {TITLES[found.name]}",
         f"  owner      {owner.name}",
         f"  published  {owner.url}",
         f"  terms      {owner.terms}",
-        f"  files      {_files(found)}",
+        f"  files      {files_of(found)}",
         f"  fields     {', '.join(found.fields)}",
     ]
-    if owner.how:
-        lines.append(f"  made of    {owner.how}")
+    if owner.made_of:
+        lines.append(f"  made of    {owner.made_of}")
     if found.hub:
-        lines.append(f"  hub        {found.hub} (fetched when a run needs it)")
+        lines.append(f"  hub        {found.hub} (fetched when a run needs it, or by --to)")
     if found.labels:
         lines.append(f"  labels     {numbered(found.labels)}")
     lines.append(f"  rows       {sizes(found.published)}")
@@ -160,19 +336,7 @@ def details(found: Found) -> str:
     return "\n".join(lines + ([f"  problem    {found.problem}"] if found.problem else []))
 
 
-def _files(found: Found) -> str:
-    """Which files are looked for."""
-    splits = ",".join(found.published)
-    named = f"$REPRO_DATA/{found.folder}/{{{splits}}}.jsonl.gz or .jsonl"
-    return f"{named}; those that are there are joined" if found.joined else named
-
-
 def numbered(labels: Sequence[str]) -> str:
     """0 negative, 1 neutral, 2 positive; of many the first and the last."""
     named = [f"{number} {label}" for number, label in enumerate(labels)]
     return ", ".join(named if len(named) <= 20 else [*named[:3], "...", named[-1]])
-
-
-def sizes(rows: Mapping[str, int]) -> str:
-    """train 11,712, validation 1,464, test 1,464."""
-    return ", ".join(f"{split} {count:,}" for split, count in rows.items())

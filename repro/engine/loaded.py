@@ -69,7 +69,7 @@ class Loaded:
     def task(self, task: Task) -> TaskData:
         """The task's data, cut for the encoder that was asked for last."""
         from repro.tasks import load_task
-        from repro.tasks.files import reading
+        from repro.tasks.rows import reading
 
         assert self._encoder is not None
         key = canonical_json(identity_fields(task))

@@ -258,9 +258,11 @@ def _read_request(store: Store, name: str, document: Any) -> Request | None:
     return None
 
 
-def command_line(request: Request) -> str:
-    """The command that asks for this artefact again; a model's folder is named without its path."""
-    verb = "figure" if request.id in FIGURES else "table"
+def command_line(request: Request, verb: str = "") -> str:
+    """The command that asks for this artefact again, or another verb about it; a model's folder is
+    named without its path.
+    """
+    verb = verb or ("figure" if request.id in FIGURES else "table")
     words = ["python", "-m", "repro", verb, request.id]
     for name in OPTIONS:
         words += _words(request, name)

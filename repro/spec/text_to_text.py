@@ -1,16 +1,15 @@
 """Tasks as texts: how a row is written, how it is answered, which of its rows are for what.
 
-Sources: rabeehk/hyperformer, data/tasks.py, for formats, splits and metrics; the cards of the data
-sets for fields, label order and rows.
+Source: rabeehk/hyperformer, data/tasks.py, for formats, splits and metrics.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, cast
 
-from repro.spec.facts import Facts, Metric
+from repro.spec.facts import KNOWN, SETS, Facts, Metric
 from repro.spec.glue import GLUE
 from repro.spec.tasks import WrittenName
 
@@ -35,12 +34,8 @@ class Written:
     texts: tuple[tuple[str, str], ...]
     metrics: tuple[Metric, ...]
     division: Division
-    scored: tuple[str, ...] = ("validation",)
+    scored: tuple[str, ...]
     like: WrittenName | None = None
-    folder: str = ""
-    """Local folder, of a task that is not of GLUE."""
-    hub: tuple[str, str] = field(default=("", ""))
-    """Hub id and configuration, of a task that is not of GLUE."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -48,77 +43,44 @@ class Written:
         return tuple(str(number) for number in range(len(self.facts.labels)))
 
 
-def _glue(
-    name: str, texts: dict[str, str], metrics: tuple[Metric, ...], division: Division
+def _written(
+    name: WrittenName,
+    before: tuple[str, ...],
+    metrics: tuple[Metric, ...],
+    division: Division,
+    like: WrittenName | None = None,
 ) -> Written:
-    scored: tuple[str, ...] = ("validation",)
-    if name == "mnli":
-        scored = ("validation_mismatched", "validation_matched")
-    facts = GLUE[name]  # type: ignore[index]
-    return Written(facts, tuple(texts.items()), metrics, division, scored)
+    facts = KNOWN[name]
+    scored = facts.evaluation[::-1] if name == "mnli" else facts.evaluation
+    texts = tuple(zip(before, facts.texts, strict=True))
+    return Written(facts, texts, metrics, division, scored, like)
 
 
-PAIR = {"sentence1:": "sentence1", "sentence2:": "sentence2"}
-SPAN_FACTS = Facts("Span corruption", ("text",), (), ("accuracy",), "accuracy", {})
+PAIR = ("sentence1:", "sentence2:")
+ACCURACY: tuple[Metric, ...] = ("accuracy",)
+BOTH: tuple[Metric, ...] = ("accuracy", "f1")
 
 TEXT_TO_TEXT: dict[WrittenName, Written] = {
-    "cola": _glue("cola", {"sentence:": "sentence"}, ("matthews",), "validation-halved"),
-    "sst2": _glue("sst2", {"sentence:": "sentence"}, ("accuracy",), "set-aside"),
-    "mrpc": _glue("mrpc", PAIR, ("accuracy", "f1"), "validation-halved"),
-    "qqp": _glue(
-        "qqp", {"question1:": "question1", "question2:": "question2"}, ("accuracy", "f1"),
-        "set-aside",
-    ),
-    "stsb": _glue("stsb", PAIR, ("pearson", "spearman"), "validation-halved"),
-    "mnli": _glue(
-        "mnli", {"premise:": "premise", "hypothesis:": "hypothesis"}, ("accuracy",), "own"
-    ),
-    "qnli": _glue(
-        "qnli", {"question:": "question", "sentence:": "sentence"}, ("accuracy",), "set-aside"
-    ),
-    "rte": _glue("rte", PAIR, ("accuracy",), "validation-halved"),
-    "scitail": Written(
-        Facts(
-            "SciTail", ("premise", "hypothesis"), ("entails", "neutral"), ("accuracy",),
-            "accuracy", {"train": 23_596, "validation": 1_304, "test": 2_126}, placed=True,
-        ),
-        (("sentence1:", "premise"), ("sentence2:", "hypothesis")),
-        ("accuracy",), "own", ("validation", "test"), "mnli", "scitail",
-        ("allenai/scitail", "tsv_format"),
-    ),
-    "cb": Written(
-        Facts(
-            "CB", ("premise", "hypothesis"), ("entailment", "contradiction", "neutral"),
-            ("accuracy",), "accuracy", {"train": 250, "validation": 56, "test": 250}, placed=True,
-        ),
-        (("premise:", "premise"), ("hypothesis:", "hypothesis")),
-        ("accuracy",), "validation-halved", ("validation",), "mnli", "super_glue_cb",
-        ("aps/super_glue", "cb"),
-    ),
-    "imdb": Written(
-        Facts(
-            "IMDB", ("text",), ("negative", "positive"), ("accuracy",), "accuracy",
-            {"train": 25_000, "test": 25_000}, placed=True,
-        ),
-        (("", "text"),), ("accuracy",), "validation-halved", ("test",), "sst2", "imdb",
-        ("stanfordnlp/imdb", "plain_text"),
-    ),
-    "yelp-polarity": Written(
-        Facts(
-            "Yelp polarity", ("text",), ("negative", "positive"), ("accuracy",), "accuracy",
-            {"train": 560_000, "test": 38_000}, placed=True,
-        ),
-        (("sentence:", "text"),), ("accuracy",), "set-aside", ("test",), "sst2", "yelp_polarity",
-        ("fancyzhx/yelp_polarity", "plain_text"),
-    ),
+    "cola": _written("cola", ("sentence:",), ("matthews",), "validation-halved"),
+    "sst2": _written("sst2", ("sentence:",), ACCURACY, "set-aside"),
+    "mrpc": _written("mrpc", PAIR, BOTH, "validation-halved"),
+    "qqp": _written("qqp", ("question1:", "question2:"), BOTH, "set-aside"),
+    "stsb": _written("stsb", PAIR, ("pearson", "spearman"), "validation-halved"),
+    "mnli": _written("mnli", ("premise:", "hypothesis:"), ACCURACY, "own"),
+    "qnli": _written("qnli", ("question:", "sentence:"), ACCURACY, "set-aside"),
+    "rte": _written("rte", PAIR, ACCURACY, "validation-halved"),
+    "scitail": _written("scitail", PAIR, ACCURACY, "own", "mnli"),
+    "cb": _written("cb", ("premise:", "hypothesis:"), ACCURACY, "validation-halved", "mnli"),
+    "imdb": _written("imdb", ("",), ACCURACY, "validation-halved", "sst2"),
+    "yelp-polarity": _written("yelp-polarity", ("sentence:",), ACCURACY, "set-aside", "sst2"),
     "span-corruption": Written(
-        SPAN_FACTS, (("", "text"),), ("accuracy",), "own", ("validation", "test")
+        KNOWN["span-corruption"], (("", "text"),), ACCURACY, "own", ("validation", "test")
     ),
-}  # fmt: skip
+}
 
 MIXTURE: tuple[WrittenName, ...] = tuple(name for name in TEXT_TO_TEXT if name in GLUE)
 """The eight tasks of GLUE that are trained on together."""
-FEW_SHOT: tuple[WrittenName, ...] = ("scitail", "cb", "imdb", "yelp-polarity")
+FEW_SHOT = cast(tuple[WrittenName, ...], tuple(SETS["few-shot"]))
 
 
 def probabilities(rows: tuple[int, ...], temperature: float) -> tuple[float, ...]:

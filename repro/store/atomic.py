@@ -24,36 +24,43 @@ from repro.store.temporary import unfinished_name
 
 ELSEWHERE = "name another store with --store"
 REASONS: dict[int, tuple[str, str]] = {
-    errno.ENOSPC: ("the disk is full", f"Free some space there or {ELSEWHERE}"),
-    errno.EDQUOT: ("the disk quota is used up", f"Free some space there or {ELSEWHERE}"),
-    errno.EACCES: ("permission denied", f"Allow this user to write there or {ELSEWHERE}"),
-    errno.EPERM: ("permission denied", f"Allow this user to write there or {ELSEWHERE}"),
-    errno.EROFS: ("the file system is read-only", ELSEWHERE.capitalize()),
-    errno.ENOTDIR: ("a part of that path is a file, not a folder", ELSEWHERE.capitalize()),
-    errno.EEXIST: ("a part of that path is a file, not a folder", ELSEWHERE.capitalize()),
+    errno.ENOSPC: ("the disk is full", "free some space there or "),
+    errno.EDQUOT: ("the disk quota is used up", "free some space there or "),
+    errno.EACCES: ("permission denied", "allow this user to write there or "),
+    errno.EPERM: ("permission denied", "allow this user to write there or "),
+    errno.EROFS: ("the file system is read-only", ""),
+    errno.ENOTDIR: ("a part of that path is a file, not a folder", ""),
+    errno.EEXIST: ("a part of that path is a file, not a folder", ""),
 }
+"""Error number -> what it means, and what to do before or instead of naming another place."""
 
 
 @contextmanager
-def store_errors(path: Path) -> Iterator[None]:
-    """Turns the system's refusal to write `path` into a StoreError that names the mend."""
+def store_errors(path: Path, elsewhere: str = ELSEWHERE) -> Iterator[None]:
+    """Turns the system's refusal to write `path` into a StoreError that names the mend.
+
+    `elsewhere`: how another place is named.
+    """
     try:
         yield
     except OSError as error:
         text = error.strerror or str(error)
-        reason, mend = REASONS.get(error.errno or 0, (text, f"Mend that or {ELSEWHERE}"))
+        reason, mend = REASONS.get(error.errno or 0, (text, "mend that or "))
+        mend = f"{mend}{elsewhere}"
         raise StoreError(
-            f"Cannot write {path}: {reason}. {mend}; nothing stored before was lost."
+            f"Cannot write {path}: {reason}. {mend[0].upper()}{mend[1:]}; nothing stored before "
+            "was lost."
         ) from error
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Puts `data` at `path`, whole or not at all; makes missing folders.
+def write_bytes(path: Path, data: bytes, elsewhere: str = ELSEWHERE) -> None:
+    """Puts `data` at `path`, whole or not at all; makes missing folders. `elsewhere`: see
+    `store_errors`.
 
     Raises StoreError where the system refuses; what stood at `path` is then intact and no temporary
     file is left.
     """
-    with store_errors(path):
+    with store_errors(path, elsewhere):
         make_directory(path.parent)
         temporary = path.with_name(unfinished_name(".tmp"))
         try:
@@ -65,9 +72,9 @@ def write_bytes(path: Path, data: bytes) -> None:
         sync_directory(path.parent)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, elsewhere: str = ELSEWHERE) -> None:
     """`write_bytes` in UTF-8; what UTF-8 cannot say (lone surrogates in a log) is escaped."""
-    write_bytes(path, text.encode(errors="backslashreplace"))
+    write_bytes(path, text.encode(errors="backslashreplace"), elsewhere)
 
 
 def write_json(path: Path, value: Any) -> None:

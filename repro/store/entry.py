@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from pydantic import Field, ValidationError, field_validator
 
 from repro.spec import RunSpec, run_key
+from repro.spec.contents import file_digest
 from repro.spec.identity import identity_document
 from repro.store.result import Coordinates, Hex, Result, Score, Stored
 from repro.store.strict_json import json_bytes, parse_json
@@ -162,12 +163,6 @@ class StoredRun:
 def digest_of(data: bytes) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content, which need not fit in memory. Raises OSError."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def file_stamp(path: Path) -> int:

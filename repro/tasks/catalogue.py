@@ -4,32 +4,39 @@ from __future__ import annotations
 
 from repro.errors import MissingData
 from repro.spec import Scale
-from repro.spec.glue import GLUE
-from repro.spec.sentences import SENTENCES
-from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
-from repro.spec.texts import TEXTS
+from repro.spec.facts import KNOWN, SETS, Facts
+from repro.tasks import rows
 from repro.tasks.draws import Pool
 
-SQUAD2, SQUAD1, CONLL = "squad2", "squad1", "conll2003"
+SQUAD2 = "squad2"
+NAMED = ("glue", "texts", "squad", "tagging", "few-shot")
+"""Groups of data sets in the order in which tasks are listed."""
 TITLES: dict[str, str] = {
-    **{name: facts.title for name, facts in SENTENCES.items()},
-    SQUAD1: "SQuAD 1.1",
-    SQUAD2: "SQuAD 2.0",
-    CONLL: "CoNLL-2003",
-    **{name: TEXT_TO_TEXT[name].facts.title for name in FEW_SHOT},
+    name: facts.title for group in NAMED for name, facts in SETS[group].items()
 }
-"""Name -> title, in the order in which tasks are listed."""
+"""Name -> title."""
 
 
 def pool(scale: Scale, name: str) -> Pool:
     """Which rows of a task can be drawn from here, where few are divided: those to train on, or
     validation rows where a local folder has no others.
-    """
-    if name not in GLUE:
-        return "train"
-    from repro.tasks.glue import sources as glue
 
-    return glue.pool(scale, name)
+    That is so at scale "reduced" only: the others have made rows, or the published ones.
+    """
+    facts = KNOWN[name]
+    if scale != "reduced" or name not in SETS["glue"]:
+        return "train"
+    found = rows.here(facts, facts.needed)
+    held_out = facts.evaluation[0]
+    return "validation" if "train" not in found and held_out in found else "train"
+
+
+def splits_read(facts: Facts, scale: Scale, pool: Pool = "train") -> tuple[str, ...]:
+    """The splits that identify a task's data. Rows that are drawn from the validation set (of MNLI
+    the matched one) need nothing else, nor do the questions of the reduced scale.
+    """
+    reduced = facts.name == SQUAD2 and scale != "paper"
+    return facts.evaluation[:1] if reduced or pool == "validation" else facts.needed
 
 
 def unavailable(scale: Scale, name: str, pool: Pool = "train") -> str | None:
@@ -40,34 +47,11 @@ def unavailable(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     files only where they are absent, or at "paper" not the published rows. `pool`: see the function
     of that name; it decides which files are read.
     """
-    if scale == "smoke" or name == SQUAD2:
+    facts = KNOWN[name]
+    if scale == "smoke" or (facts.hub_id and (scale == "paper" or name == SQUAD2)):
         return None
-    if name in GLUE or name in FEW_SHOT or name == SQUAD1:
-        return None if scale == "paper" else _in_part(scale, name, pool)
-    if name in TEXTS:
-        from repro.tasks.texts import sources as texts
-
-        reason = texts.unavailable(name)
-    else:
-        from repro.tasks.tagging import sources as tagging
-
-        reason = tagging.unavailable()
+    reason = rows.unavailable(name, splits_read(facts, scale, pool))
     return reason if reason or scale != "paper" else _not_published(name)
-
-
-def _in_part(scale: Scale, name: str, pool: Pool) -> str | None:
-    """What a local folder lacks of a task of the hub."""
-    if name == SQUAD1:
-        from repro.tasks.squad2 import sources as squad
-
-        return squad.unavailable(name)
-    if name in FEW_SHOT:
-        from repro.tasks.text_to_text import sources as written
-
-        return written.unavailable(scale, name)
-    from repro.tasks.glue import sources as glue
-
-    return glue.unavailable(scale, name, pool)
 
 
 def _not_published(name: str) -> str | None:
@@ -85,27 +69,9 @@ def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     None means the published rows. Raises MissingData for a damaged file, and at "paper" for other
     rows than the published ones.
     """
-    if name in FEW_SHOT:
-        from repro.tasks.text_to_text import sources as written
-
-        return written.data_revision(scale, name)
     if scale == "smoke":
-        from repro.tasks.generated import default_revision
+        from repro.tasks.generated import WRITTEN, default_revision
 
-        return default_revision(name)
-    if name in GLUE:
-        from repro.tasks.glue import sources as glue
-
-        return glue.data_revision(scale, name, pool)
-    if name in TEXTS:
-        from repro.tasks.texts import sources as texts
-
-        return texts.data_revision(scale, name)
-    if name == CONLL:
-        from repro.tasks.tagging import sources as tagging
-
-        return tagging.data_revision(scale)
-    from repro.tasks.squad2 import sources as squad
-
-    whole = scale == "paper" or name == SQUAD1
-    return squad.data_revision(scale, ("train", "validation") if whole else ("validation",), name)
+        return default_revision(f"{WRITTEN}{name}" if name in SETS["few-shot"] else name)
+    splits = splits_read(KNOWN[name], scale, pool)
+    return rows.data_revision(name, splits, whole=scale == "paper")

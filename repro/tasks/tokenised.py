@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from repro.spec import canonical_json
-from repro.store.entry import file_digest
+from repro.spec.contents import file_digest
 from repro.store.temporary import unfinished_name
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from torch import Tensor
 from repro.backbones.load import Encoder
 from repro.methods.modules.learner import Learned
 from repro.spec import RunSpec, run_key
+from repro.spec.contents import file_digest
 from repro.store.atomic import write_json
-from repro.store.entry import file_digest
 from repro.tasks.data import Collector, TaskData
 from repro.training.batches import drawn_order, epoch_order, length_sorted
 from repro.training.checkpoint import (

@@ -12,8 +12,7 @@ from tiny_folder import write_tiny_bert
 
 from repro.backbones.contents import files_read
 from repro.backbones.describe import describe
-from repro.spec.contents import Content, unknown
-from repro.store.entry import file_digest
+from repro.spec.contents import Content, file_digest, unknown
 
 ON_HUB = "tiny/bert"
 NAMES = ("config.json", "model.safetensors", "tokenizer.json")

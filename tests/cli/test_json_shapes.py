@@ -118,6 +118,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
         "embeddings": ["figure", EMBEDDINGS.id, "--scale", "smoke", "--no-run"],
         "drawing": ["figure", "architecture-resadapters", "--scale", "smoke"],
         "prepare": ["prepare", "airline"],
+        "prepare a table": ["prepare", "ResAdapters-1", "--scale", "smoke", "--dry-run"],
         "status": ["status"],
         "why": ["why", diverged[:12]],
     }
@@ -130,6 +131,7 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
 
 BESIDE = {
     "plan": ["plan a sweep"],
+    "prepare": ["prepare a table"],
     "table": ["table beside numbers", "table of a sweep", "table of words"],
     "figure": ["figure of curves", "activations", "embeddings", "drawing"],
 }

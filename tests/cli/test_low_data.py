@@ -11,7 +11,7 @@ from repro.cli.requests import make_request
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.spec import GlueTask
-from repro.tasks.glue.sources import data_revision
+from repro.tasks.catalogue import data_revision
 
 
 @pytest.fixture(autouse=True)

@@ -30,10 +30,9 @@ from repro.methods.fine_tuning import FullFineTuning, LayerNorms
 from repro.methods.frozen_features import FrozenFeatures
 from repro.spec import GlueTask, RunSpec, run_key
 from repro.spec.backbones import KNOWN, TINY_T5
-from repro.spec.contents import Content, Contents
+from repro.spec.contents import Content, Contents, file_digest
 from repro.spec.method import Method
 from repro.store import Store
-from repro.store.entry import file_digest
 from repro.tasks import tokenised
 from repro.training.environment import prepare_torch
 

@@ -55,7 +55,7 @@ def cli(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("REPRO_MODELS", str(tiny.folder / "models"))
     monkeypatch.setattr("repro.cli.options.has_gpu", lambda: False)
-    monkeypatch.setattr("repro.tasks.files._download", offline)
+    monkeypatch.setattr("repro.tasks.hub.fetch", offline)
 
     def call(*words: object) -> Answer:
         monkeypatch.setattr(sys, "argv", ["repro", *map(str, words)])

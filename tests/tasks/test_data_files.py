@@ -9,8 +9,11 @@ import pytest
 from glue_samples import rows, task, write_lines, write_split
 
 from repro.errors import MissingData
-from repro.tasks.files import DataSet, json_rows, local_file
-from repro.tasks.glue.sources import data_revision, task_rows
+from repro.spec.facts import KNOWN
+from repro.tasks.catalogue import data_revision
+from repro.tasks.formats import json_rows
+from repro.tasks.rows import here
+from repro.tasks.sentences.sources import task_rows
 
 LINE = b'{"idx": 0, "label": 1, "text": {"a": 1}, "more": [{"b": 1}]}'
 
@@ -50,7 +53,7 @@ def test_two_files_of_one_split_are_refused_by_both_names(
     revision = data_revision("reduced", "rte")
     newer = write_lines(tmp_path, "rte", "train", [b"{}"], gz=False)
     for read in (
-        lambda: local_file(DataSet("RTE", "glue_rte"), "train"),
+        lambda: here(KNOWN["rte"], ["train"]),
         lambda: data_revision("reduced", "rte"),
         lambda: task_rows(task("rte", revision=revision)),
     ):
@@ -59,7 +62,7 @@ def test_two_files_of_one_split_are_refused_by_both_names(
         for part in ("train.jsonl.gz", "train.jsonl ", str(newer.parent), "Remove"):
             assert part in str(caught.value)
     newer.with_name("train.jsonl.gz").unlink()
-    assert local_file(DataSet("RTE", "glue_rte"), "train") == newer
+    assert here(KNOWN["rte"], ["train"]) == {"train": newer}
     newer.unlink()
     newer.write_bytes(gzip.compress(b"{}"))  # another name for the same split is none
-    assert local_file(DataSet("RTE", "glue_rte"), "test") is None
+    assert here(KNOWN["rte"], ["test"]) == {}

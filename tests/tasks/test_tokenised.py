@@ -95,8 +95,8 @@ def test_a_second_load_calls_no_tokenizer_and_gives_the_same_examples(
 
 
 def test_examples_of_every_kind_are_the_tokenizer_s_own_row_by_row(tmp_path: Path) -> None:
-    from repro.tasks.sentences.task import task_rows
-    from repro.tasks.tagging.sources import task_rows as sentences
+    from repro.tasks.sentences.sources import task_rows
+    from repro.tasks.tagging.rows import task_rows as sentences
     from repro.tasks.text_to_text.formats import input_text
     from repro.tasks.text_to_text.sources import task_rows as written
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec import GlueTask, canonical_json
+from repro.spec import canonical_json
 from repro.spec.facts import Facts
 from repro.spec.sentences import SentenceTask, facts_of, protocol_of
 from repro.tasks.glue.development import DEVELOPMENT
 from repro.tasks.sentences.examples import SentenceExample, make_examples
-from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.sources import task_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -173,17 +173,6 @@ class SentenceCollector:
 def majority_share(predicted: NDArray[np.integer]) -> float:
     """The share of rows that got the majority prediction: 1 for a constant one."""
     return float(np.unique(predicted, return_counts=True)[1].max() / len(predicted))
-
-
-def task_rows(task: SentenceTask) -> dict[str, list[Row]]:
-    """The rows of "train" and of every scored split; raises what the sources raise."""
-    if isinstance(task, GlueTask):
-        from repro.tasks.glue.sources import task_rows as glue_rows
-
-        return glue_rows(task)
-    from repro.tasks.texts.sources import task_rows as text_rows
-
-    return text_rows(task)
 
 
 def load_sentences(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from repro.errors import ReproError
 from repro.spec import SquadTask
+from repro.spec.facts import KNOWN
 from repro.tasks.draws import drawn
-from repro.tasks.squad2.files import PUBLISHED, Size, size
+from repro.tasks.rows import Size, published
 from repro.tasks.squad2.questions import Question
 
 CS224N_TITLES = frozenset(
@@ -36,13 +37,22 @@ CS224N_TITLES = frozenset(
 The course's data/dev-v2.0.json (github minggg/squad, commit 3b6aa9c); its test split is the rest.
 """
 
-EXPECTED = {"official-dev": PUBLISHED["squad2"]["validation"], "cs224n": Size(6_078, 3_168)}
+EXPECTED = {
+    "official-dev": published(KNOWN["squad2"], "validation"),
+    "cs224n": Size(6_078, 3_168),
+}
 """Of SQuAD 2.0."""
 
 
 def in_cs224n(question: Question) -> bool:
     """Whether the question belongs to the CS224N dev split."""
     return question.title in CS224N_TITLES
+
+
+def size(questions: Iterable[Question]) -> Size:
+    """How many questions there are, and how many have no answer."""
+    answerable = [question.answerable for question in questions]
+    return Size(len(answerable), answerable.count(False))
 
 
 def evaluation_sets(task: SquadTask, questions: Sequence[Question]) -> dict[str, list[int]]:
@@ -76,15 +86,14 @@ def with_share(questions: list[Question], share: float, seed: int) -> list[Quest
     Which ones are dropped is drawn by `seed`; the rest stays in its order. Raises ReproError where
     a class is needed but absent.
     """
-    found = size(questions)
-    answerable = found.rows - found.unanswerable
-    if not answerable or (share < 1 and not found.unanswerable):
+    answerable = sum(question.answerable for question in questions)
+    unanswerable = len(questions) - answerable
+    if not answerable or (share < 1 and not unanswerable):
         raise ReproError(
-            f"A share of {share:.3g} answerable questions cannot be drawn from {found}. Leave the "
-            "share out, or train on a set that has both kinds."
+            f"A share of {share:.3g} answerable questions cannot be drawn from {size(questions)}. "
+            "Leave the share out, or train on a set that has both kinds."
         )
-    unanswerable = found.unanswerable
-    if answerable > share * found.rows:
+    if answerable > share * len(questions):
         answerable = round(unanswerable * share / (1 - share))
     else:
         unanswerable = round(answerable * (1 - share) / share)

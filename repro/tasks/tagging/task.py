@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from repro.spec import TaggingTask
 from repro.spec.tagging import TAGS
 from repro.tasks.tagging.examples import TaggedExample, make_examples
-from repro.tasks.tagging.sources import task_rows
+from repro.tasks.tagging.rows import task_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

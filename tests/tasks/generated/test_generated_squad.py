@@ -9,9 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 import pytest
+from squad_examples import question_of
 
+from repro.spec.facts import KNOWN
+from repro.tasks.checks import Checker
 from repro.tasks.generated import generate
-from repro.tasks.squad2.questions import Question, question_from_row
+from repro.tasks.squad2.questions import Question
 
 SEEDS = (0, 1)
 HIGHEST = 62.0
@@ -24,7 +27,9 @@ Rule = Callable[[Question], str]
 @pytest.fixture(scope="module", params=SEEDS)
 def splits(request: pytest.FixtureRequest) -> dict[str, list[Question]]:
     made = generate("squad2", f"seed={request.param},train=1200,validation=800")
-    return {split: [question_from_row(row, split) for row in rows] for split, rows in made.items()}
+    checker = Checker(KNOWN["squad2"])
+    checked = {split: checker.rows(split, ((r, split) for r in of)) for split, of in made.items()}
+    return {split: list(map(question_of, rows)) for split, rows in checked.items()}
 
 
 def words(text: str) -> list[str]:

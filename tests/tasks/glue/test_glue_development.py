@@ -19,8 +19,9 @@ from repro.errors import MissingData, ReproError
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 from repro.tasks import catalogue
+from repro.tasks.catalogue import data_revision, pool, unavailable
 from repro.tasks.glue.development import training_rows
-from repro.tasks.glue.sources import data_revision, pool, task_rows, unavailable
+from repro.tasks.sentences.sources import task_rows
 from repro.tasks.sentences.task import SentenceData, load_sentences
 
 SEEDS = (42, 92, 111, 245, 651)

@@ -66,7 +66,10 @@ def test_pairs_equal_the_padded_call_of_the_tokenizer(max_length: int) -> None:
         real = padded["attention_mask"][number].astype(bool)
         assert example.input_ids.tolist() == padded["input_ids"][number][real].tolist()
         assert example.type_ids.tolist() == padded["token_type_ids"][number][real].tolist()
-        assert (example.input_ids.dtype, example.type_ids.dtype) == (np.int32, np.int8)
+        assert (example.input_ids.dtype, example.type_ids.dtype) == (
+            np.dtype(np.int32),
+            np.dtype(np.int8),
+        )
         assert (example.idx, example.target) == (number, number % 2)
 
 

@@ -19,7 +19,7 @@ PROGRAM = """
 import json, sys
 from repro.errors import MissingData
 from repro.spec import GlueTask
-from repro.tasks.glue.sources import submission_rows, task_rows
+from repro.tasks.sentences.sources import submission_rows, task_rows
 
 def read(asked):
     if asked in ("ax", "rte"):
@@ -64,8 +64,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
 DIGESTS = """
 from repro.spec import GlueTask
 from repro.spec.contents import Contents
-from repro.tasks.files import reading
-from repro.tasks.glue.sources import task_rows
+from repro.tasks.rows import reading
+from repro.tasks.sentences.sources import task_rows
 
 with reading() as read:
     task_rows(GlueTask(name="wnli", source="glue", revision=None, train_rows=10))
@@ -107,7 +107,7 @@ def test_rows_come_from_the_endpoint_then_from_the_cache_without_it(
     hub: Hub, home: Path, said: dict[str, Any]
 ) -> None:
     assert said[""] == WNLI
-    assert f"GET {PATH.format('main', 'wnli/train')}" in hub.asked
+    assert f"GET {PATH.format(COMMIT, 'wnli/train')}" in hub.asked
     assert _read(home, "http://127.0.0.1:9", "", HF_HUB_OFFLINE="1") == {"": WNLI}
 
 
@@ -124,7 +124,7 @@ def test_a_bad_row_of_the_hub_is_named(said: dict[str, Any]) -> None:
 
 
 def test_what_the_hub_lacks_is_missing_data(said: dict[str, Any]) -> None:
-    assert said[NONE].startswith("MissingData: WNLI (GLUE)'s train set is missing.")
+    assert said[NONE].startswith("MissingData: WNLI's train set is missing.")
     assert "nyu-mll/glue at revision no-such-revision" in said[NONE]
 
 

@@ -11,8 +11,9 @@ from tiny_models import minilm_tokenizer
 from repro.errors import MissingData
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
-from repro.tasks.glue.sources import data_revision, submission_rows, task_rows, unavailable
+from repro.tasks.catalogue import data_revision, unavailable
 from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.sources import submission_rows, task_rows
 from repro.tasks.sentences.task import load_sentences
 
 COMPLETE: list[GlueName] = ["cola", "sst2", "mrpc", "stsb", "rte", "wnli"]

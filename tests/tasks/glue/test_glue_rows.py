@@ -13,8 +13,9 @@ from glue_samples import row, rows, task, write_lines, write_split
 from repro.errors import MissingData
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
-from repro.tasks.glue.sources import data_revision, task_rows
-from repro.tasks.sentences.rows import checked
+from repro.tasks.catalogue import data_revision
+from repro.tasks.checks import Checker
+from repro.tasks.sentences.sources import task_rows
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_a_similarity_may_be_written_as_a_whole_number(folder: Path) -> None:
         ("sst2", {"sentence": "half \ud800"}, "'sentence' holds half a character"),
         ("sst2", {"label": 2}, "the label 2 is unknown"),
         ("sst2", {"label": -1}, "the label -1 is unknown (withheld, as only a test set's may be)"),
-        ("sst2", {"label": "positive"}, "the label 'positive' is of type str"),
+        ("sst2", {"label": "Positive"}, "the label 'Positive' is unknown"),
         ("sst2", {"label": 1.0}, "the label 1.0 is of type float"),
         ("sst2", {"label": True}, "the label True is of type bool"),
         ("stsb", {"label": 5.01}, "the label 5.01 is unknown"),
@@ -153,18 +154,16 @@ def test_a_damaged_gzip_is_refused(folder: Path, damage: str) -> None:
 
 def test_the_label_of_a_test_set_may_be_withheld_or_told() -> None:
     given = [(row("sst2", 0, label=-1), "line 1"), (row("sst2", 1, label=1), "line 2")]
-    assert [one.label for one in checked(given, GLUE["sst2"], "test", "test.jsonl")] == [-1, 1]
-    same = [(row("sst2", idx, label=-1), "a line") for idx in range(3)]
-    assert len(checked(same, GLUE["sst2"], "test", "test.jsonl")) == 3
+    assert [one["label"] for one in Checker(GLUE["sst2"]).rows("test", given)] == [-1, 1]
 
 
 def test_the_two_published_questions_that_are_empty_are_kept() -> None:
     """Rows 310,121 and 362,225 of QQP's training set (huggingface/datasets, issue 277)."""
     empty = row("qqp", 310_137, label=0, question2="")
     given = [(row("qqp", 1), "line 1"), (empty, "line 2")]
-    assert checked(given, GLUE["qqp"], "train", "train.jsonl")[1].texts[1] == ""
+    assert Checker(GLUE["qqp"]).rows("train", given)[1]["question2"] == ""
     with pytest.raises(MissingData, match="line 2: 'question2' is empty"):
-        checked(given, GLUE["qqp"], "validation", "validation.jsonl")
+        Checker(GLUE["qqp"]).rows("validation", given)
 
 
 def test_gzip_and_plain_files_hold_the_same_rows(folder: Path) -> None:

@@ -16,9 +16,10 @@ from tiny_models import tiny_data
 
 from repro.errors import MissingData
 from repro.spec import SquadTask
+from repro.spec.facts import KNOWN
 from repro.tasks.catalogue import data_revision, unavailable
 from repro.tasks.generated import default_revision, generate
-from repro.tasks.squad2.files import PUBLISHED, Size
+from repro.tasks.rows import Size, published
 from repro.tasks.squad2.sources import evaluation_questions, training_questions
 from repro.tasks.squad2.subsets import capped, with_share
 from repro.tasks.squad2.task import SquadData
@@ -66,7 +67,8 @@ def test_the_real_set_has_its_published_questions_which_all_have_an_answer(
             pytest.skip(f"needs squad/{split}.jsonl.gz under REPRO_DATA (default ../shared/data)")
     monkeypatch.setenv("REPRO_DATA", str(real))
     assert unavailable("reduced", "squad1") is None
-    assert PUBLISHED["squad1"] == {"train": Size(87_599, 0), "validation": Size(10_570, 0)}
+    sizes = [published(KNOWN["squad1"], split) for split in ("train", "validation")]
+    assert sizes == [Size(87_599, 0), Size(10_570, 0)]
     assert data_revision("paper", "squad1") is None
     scored = evaluation_questions(task())
     assert len(scored) == 10_570

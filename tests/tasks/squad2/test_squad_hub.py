@@ -14,10 +14,12 @@ PATH = "/datasets/rajpurkar/squad_v2/resolve/{}/squad_v2/validation-00000-of-000
 OTHER = "0" * 40
 PROGRAM = """
 from repro.errors import MissingData
-from repro.tasks.squad2.files import hub_questions
+from repro.tasks.rows import load
+from repro.tasks.squad2.questions import questions_of
 import sys
 try:
-    questions = hub_questions("squad2", "validation", sys.argv[1] or None)
+    found = load("squad2", sys.argv[1] or None, ["validation"])
+    questions = questions_of(found["validation"])
 except MissingData as error:
     print("MissingData:", error)
 else:
@@ -55,7 +57,7 @@ def test_rows_come_from_the_endpoint_then_from_the_cache_without_it(
 ) -> None:
     expected = "11873 ('Bo',) (8,) ()"
     assert _read(tmp_path, hub.address) == expected
-    assert f"GET {PATH.format('main')}" in hub.asked
+    assert f"GET {PATH.format(COMMIT)}" in hub.asked
     before = len(hub.asked)
     assert _read(tmp_path, hub.address, HF_HUB_OFFLINE="1") == expected
     assert _read(tmp_path, "http://127.0.0.1:9", COMMIT, HF_HUB_OFFLINE="1") == expected

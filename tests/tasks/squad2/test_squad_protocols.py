@@ -13,6 +13,7 @@ import pytest
 from squad_examples import data_folder, dev_questions, minilm, row, task, write_split
 
 from repro.tasks.metrics.squad_v2 import score
+from repro.tasks.rows import data_revision
 from repro.tasks.squad2.decoding import Outcomes, always_null, decode_batch, join
 from repro.tasks.squad2.protocols import (
     HEADLINE,
@@ -23,7 +24,6 @@ from repro.tasks.squad2.protocols import (
     prepare_evaluation,
     score_run,
 )
-from repro.tasks.squad2.sources import data_revision
 
 PROTOCOLS = [
     f"{convention}/{decoding}"
@@ -36,7 +36,7 @@ PROTOCOLS = [
 def _evaluation() -> Evaluation:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REPRO_DATA", str(data_folder()))
-        revision = data_revision("reduced", ("validation",))
+        revision = data_revision("squad2", ("validation",))
         whole = task(revision=revision, train="dev-minus-cs224n", evaluation="official-dev")
         return prepare_evaluation(whole, minilm())
 
@@ -161,7 +161,7 @@ def test_a_capped_set_without_answers_has_no_scores_for_them(
     write_split(tmp_path, "validation", rows)
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     small = task(
-        revision=data_revision("reduced", ("validation",)),
+        revision=data_revision("squad2", ("validation",)),
         train="dev-minus-cs224n",
         evaluation="official-dev",
         evaluation_rows=20,

@@ -14,8 +14,8 @@ from squad_examples import data_folder, row, task, write_split
 
 from repro.errors import MissingData, ReproError
 from repro.spec import SquadTask
+from repro.tasks.rows import data_revision as revision_of
 from repro.tasks.squad2.sources import (
-    data_revision,
     evaluation_questions,
     splits_needed,
     training_questions,
@@ -43,41 +43,45 @@ def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(*_: object, **__: object) -> str:
         raise ConnectionError("no network in this test")
 
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", refuse)
+
+
+def paper_revision(splits: tuple[str, ...]) -> str | None:
+    return revision_of("squad2", splits, whole=True)
 
 
 def _ids(questions: list[Any]) -> list[str]:
     return [question.id for question in questions]
 
 
-def _local(revision_of: tuple[str, ...], **changes: Any) -> SquadTask:
-    return task(revision=data_revision("reduced", revision_of), **changes)
+def _local(splits: tuple[str, ...], **changes: Any) -> SquadTask:
+    return task(revision=revision_of("squad2", splits), **changes)
 
 
 def test_without_a_local_file_the_hub_id_alone_identifies_the_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
-    assert data_revision("reduced", BOTH) is None
+    assert revision_of("squad2", BOTH) is None
     monkeypatch.delenv("REPRO_DATA")
-    assert data_revision("paper", BOTH) is None
+    assert paper_revision(BOTH) is None
 
 
 def test_a_local_file_is_named_by_its_decompressed_content(folder: Path) -> None:
-    named = data_revision("reduced", ("validation",))
+    named = revision_of("squad2", ("validation",))
     content = gzip.decompress((folder / "squad_v2" / "validation.jsonl.gz").read_bytes())
     line = f"validation {hashlib.sha256(content).hexdigest()}\n"
     assert named == f"sha256:{hashlib.sha256(line.encode()).hexdigest()}"
     (folder / "squad_v2" / "validation.jsonl.gz").unlink()
     write_split(folder, "validation", DEV, gz=False)
-    assert data_revision("reduced", ("validation",)) == named
+    assert revision_of("squad2", ("validation",)) == named
 
 
 def test_only_the_splits_that_a_run_needs_name_its_data(folder: Path) -> None:
-    dev, both = data_revision("reduced", ("validation",)), data_revision("reduced", BOTH)
+    dev, both = revision_of("squad2", ("validation",)), revision_of("squad2", BOTH)
     write_split(folder, "train", TRAIN[:1])
-    assert data_revision("reduced", ("validation",)) == dev
-    assert data_revision("reduced", BOTH) != both
+    assert revision_of("squad2", ("validation",)) == dev
+    assert revision_of("squad2", BOTH) != both
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,7 @@ def test_a_task_needs_its_training_rows_and_the_dev_set(train: str, needed: tupl
 
 def test_paper_scale_refuses_other_rows_than_the_published_ones(folder: Path) -> None:
     with pytest.raises(MissingData) as caught:
-        data_revision("paper", BOTH)
+        paper_revision(BOTH)
     assert "2 questions, 1 of them unanswerable" in str(caught.value)
     assert "130,319 questions, 43,498 of them unanswerable" in str(caught.value)
     assert "train.jsonl.gz" in str(caught.value)
@@ -102,10 +106,10 @@ def test_paper_scale_identifies_the_published_set_by_its_hub_id(
     rows = [row(f"d{number}", answer="Bo" if number < 5_928 else "") for number in range(11_873)]
     write_split(tmp_path, "validation", rows)
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
-    assert data_revision("paper", ("validation",)) is None
+    assert paper_revision(("validation",)) is None
     write_split(tmp_path, "validation", rows[1:])
     with pytest.raises(MissingData, match="11,872 questions"):
-        data_revision("paper", ("validation",))
+        paper_revision(("validation",))
 
 
 def test_rows_are_read_in_file_order(folder: Path) -> None:
@@ -144,7 +148,7 @@ def test_a_local_file_never_stands_in_for_the_published_set(folder: Path) -> Non
 def test_half_a_folder_is_refused(folder: Path) -> None:
     (folder / "squad_v2" / "train.jsonl.gz").unlink()
     with pytest.raises(MissingData, match=r"but not train\.jsonl\.gz"):
-        data_revision("reduced", BOTH)
+        revision_of("squad2", BOTH)
 
 
 @pytest.mark.usefixtures("no_hub")
@@ -170,7 +174,7 @@ def test_a_truncated_file_is_an_error_with_a_mend(folder: Path) -> None:
     path = folder / "squad_v2" / "validation.jsonl.gz"
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(MissingData, match=r"validation\.jsonl\.gz cannot be read .* Copy the file"):
-        data_revision("reduced", ("validation",))
+        revision_of("squad2", ("validation",))
 
 
 def test_a_broken_line_is_named(folder: Path) -> None:
@@ -200,7 +204,7 @@ def test_no_question_left_is_an_error(folder: Path) -> None:
 
 def test_the_real_dev_set_has_its_published_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRO_DATA", str(data_folder()))
-    assert data_revision("paper", ("validation",)) is None
+    assert paper_revision(("validation",)) is None
     reduced = _local(("validation",), train="dev-minus-cs224n", evaluation="cs224n")
     train, scored = training_questions(reduced), evaluation_questions(reduced)
     assert (len(train), len(scored)) == (5_795, 6_078)

@@ -13,9 +13,9 @@ from tagging_samples import GOOD, SPLITS, tagging_task, write_lines, write_split
 from repro.errors import MissingData, ReproError
 from repro.spec import TaggingTask
 from repro.spec.tagging import SENTENCES_PUBLISHED, TAGS
+from repro.tasks import catalogue
 from repro.tasks.generated import default_revision
-from repro.tasks.tagging.rows import Sentence
-from repro.tasks.tagging.sources import data_revision, task_rows, unavailable
+from repro.tasks.tagging.rows import Sentence, task_rows
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read(**changes: Any) -> dict[str, list[Sentence]]:
-    revision = data_revision("reduced")
+    revision = catalogue.data_revision("reduced", "conll2003")
     return task_rows(TaggingTask(**({"source": "local", "revision": revision} | changes)))
 
 
@@ -37,16 +37,18 @@ def test_published_sizes_are_those_of_the_shared_task() -> None:
 
 
 def test_a_folder_without_files_is_a_gap_that_says_where_to_look(folder: Path) -> None:
-    assert unavailable() == (
+    assert catalogue.unavailable("reduced", "conll2003") == (
         "conll2003 is not in $REPRO_DATA; `python -m repro prepare conll2003` says where it is "
         "published"
     )
     write_lines(folder, "train", [json.dumps(GOOD).encode()])
-    assert "conll2003/validation and test is not in" in str(unavailable())
-    with pytest.raises(MissingData, match="validation and test"):
-        data_revision("reduced")
+    assert "conll2003/validation and conll2003/test are not in" in str(
+        catalogue.unavailable("reduced", "conll2003")
+    )
+    with pytest.raises(MissingData, match="conll2003/validation and conll2003/test"):
+        catalogue.data_revision("reduced", "conll2003")
     write_splits(folder, [GOOD])
-    assert unavailable() is None
+    assert catalogue.unavailable("reduced", "conll2003") is None
 
 
 def test_names_and_numbers_of_tags_are_the_same_row(folder: Path) -> None:
@@ -60,19 +62,19 @@ def test_names_and_numbers_of_tags_are_the_same_row(folder: Path) -> None:
 
 def test_the_content_is_the_revision_and_the_paper_wants_the_published_rows(folder: Path) -> None:
     write_splits(folder, [GOOD])
-    first = data_revision("reduced")
+    first = catalogue.data_revision("reduced", "conll2003")
     assert first is not None
     assert first.startswith("sha256:")
     with pytest.raises(MissingData, match=r"14,041.*'reduced' accepts"):
-        data_revision("paper")
+        catalogue.data_revision("paper", "conll2003")
     write_splits(folder, [GOOD, GOOD])
-    assert data_revision("reduced") != first
+    assert catalogue.data_revision("reduced", "conll2003") != first
     with pytest.raises(MissingData, match="planned for data with digest"):
         read(revision=first)
     write_splits(
         folder, [], **{split: [b"{}"] * count for split, count in SENTENCES_PUBLISHED.items()}
     )
-    assert data_revision("paper") is None
+    assert catalogue.data_revision("paper", "conll2003") is None
 
 
 def test_caps_keep_rows_in_file_order(folder: Path) -> None:
@@ -162,5 +164,5 @@ def test_generated_sentences_are_repeatable_valid_and_partly_of_new_names() -> N
 def test_a_generated_task_needs_a_revision_of_its_form() -> None:
     with pytest.raises(ReproError, match="write it like"):
         task_rows(tagging_task("some"))
-    with pytest.raises(ReproError, match="needs a revision"):
+    with pytest.raises(ReproError, match="need a revision"):
         task_rows(tagging_task(revision=None))

@@ -27,7 +27,7 @@ PARTIAL: list[WrittenName] = ["qqp", "mnli", "yelp-polarity"]
 def here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder of real data; skips where it lacks the test's task."""
     name = request.node.callspec.params["name"]
-    folder = TEXT_TO_TEXT[name].folder or f"glue_{name}"
+    folder = TEXT_TO_TEXT[name].facts.folder or f"glue_{name}"
     monkeypatch.setenv("REPRO_DATA", str(real_folder(folder)))
 
 

@@ -23,9 +23,12 @@ from repro.errors import MissingData
 from repro.papers.published import load_published
 from repro.spec.tasks import TextName
 from repro.spec.texts import HOULSBY, TEXTS
+from repro.tasks import catalogue
+from repro.tasks.catalogue import data_revision
 from repro.tasks.sentences.rows import Row
-from repro.tasks.texts.sources import SPLITS, data_revision, task_rows, unavailable
+from repro.tasks.sentences.sources import task_rows
 
+SPLITS = ("train", "validation", "test")
 WHOLE: list[TextName] = [
     "20-newsgroups", "airline", "corporate-messaging", "disasters", "emotion", "global-warming",
     "political-bias", "primary-emotions", "progressive-opinion", "progressive-stance", "sms-spam",
@@ -74,7 +77,7 @@ def test_a_real_set_has_the_published_rows_and_the_published_split(
     name: TextName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPRO_DATA", str(text_folder(name)))
-    assert unavailable(name) is None
+    assert catalogue.unavailable("reduced", name) is None
     assert data_revision("paper", name) is None
     found = task_rows(text_task(name))
     assert {split: len(rows) for split, rows in found.items()} == TEXTS[name].rows
@@ -166,7 +169,7 @@ def test_a_cap_keeps_a_part_of_what_a_larger_cap_keeps(folder: Path) -> None:
         ({"text": "\ud83d alone"}, "half a character"),
         ({"label": 3}, "the label 3 is unknown"),
         ({"label": -1}, "the label -1 is unknown (withheld, as only a test set's may be)"),
-        ({"label": "positive"}, "the label 'positive' is of type str"),
+        ({"label": "good"}, "the label 'good' is unknown"),
         ({"label": True}, "the label True is of type bool"),
     ],
 )
@@ -240,7 +243,7 @@ def test_a_split_of_sick_that_tells_nothing_is_refused_by_its_file(folder: Path,
         write_texts(folder, "sick-e", split, text_rows("sick-e", 6))
     same = [text_row("sick-e", n, label=2) for n in range(rows)]
     path = write_texts(folder, "sick-e", "validation", same)
-    said = "every row has the label 2" if rows > 1 else "it has one row only"
+    said = "every row has the label 2 (contradiction)" if rows > 1 else "it has one row only"
     assert f"{path}: {said}" in refusal("sick-e")
 
 
@@ -254,7 +257,7 @@ def test_a_damaged_file_and_a_folder_that_is_none_name_no_hub(
     with pytest.raises(
         MissingData, match=r"Set it to the folder that holds crowdflower_airline\.$"
     ):
-        unavailable("airline")
+        catalogue.unavailable("reduced", "airline")
 
 
 @pytest.mark.parametrize(
@@ -277,7 +280,7 @@ def test_one_class_only_is_refused(folder: Path) -> None:
     path = write_texts(
         folder, "airline", "train", [text_row("airline", n, label=1) for n in range(40)]
     )
-    assert f"{path}: every row has the label 1" in refusal("airline")
+    assert f"{path}: every row has the label 1 (neutral)" in refusal("airline")
 
 
 def test_a_split_of_one_class_is_refused(folder: Path) -> None:
@@ -285,7 +288,7 @@ def test_a_split_of_one_class_is_refused(folder: Path) -> None:
     path = write_texts(folder, "airline", "train", rare)
     found = refusal("airline")
     assert re.search(
-        rf"{path}: every (validation|test|train) row has the label 0\. Expected", found
+        rf"{path}: every (validation|test|train) row has the label 0 \(negative\)\. Expected", found
     )
 
 
@@ -302,7 +305,7 @@ def test_an_empty_file_is_refused(folder: Path) -> None:
 
 def test_other_rows_than_the_published_ones_are_refused_at_paper_scale(folder: Path) -> None:
     write_texts(folder, "airline", "train", text_rows("airline", 90))
-    with pytest.raises(MissingData, match="it has 90; the published set has 14,640"):
+    with pytest.raises(MissingData, match="it has 90 rows; the published set has 14,640"):
         data_revision("paper", "airline")
 
 
@@ -319,7 +322,7 @@ def test_a_set_that_is_not_here_is_a_gap(
     root: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPRO_DATA", str(tmp_path) if root is None else root)
-    said = unavailable("political-audience")
+    said = catalogue.unavailable("reduced", "political-audience")
     assert said is not None
     assert said.startswith("crowdflower_political_audience is not in $REPRO_DATA; ")
     assert "`python -m repro prepare political-audience`" in said
@@ -328,4 +331,6 @@ def test_a_set_that_is_not_here_is_a_gap(
 def test_sick_without_its_test_rows_is_a_gap(folder: Path) -> None:
     for split in ("train", "validation"):
         write_texts(folder, "sick-e", split, text_rows("sick-e", 6))
-    assert (unavailable("sick-e") or "").startswith("sick/test is not in $REPRO_DATA")
+    assert (catalogue.unavailable("reduced", "sick-e") or "").startswith(
+        "sick/test is not in $REPRO_DATA"
+    )
