@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from repro.errors import MissingData
+from repro.spec import Task, TextToText
 from repro.spec.contents import Content
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
@@ -81,6 +82,12 @@ def whole(name: str) -> Found:
 def folders() -> dict[str, str]:
     """Folder of a data set below $REPRO_DATA -> one of the tasks that read it."""
     return {_data_set(name).folder: name for name in TITLES}
+
+
+def folders_of(task: Task) -> list[str]:
+    """The folders below $REPRO_DATA of the data sets that a run of this task reads."""
+    names = task.tasks if isinstance(task, TextToText) else [task.name]
+    return [_data_set(name).folder for name in names]
 
 
 def hub_content(name: str) -> Content | None:
