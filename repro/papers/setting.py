@@ -7,6 +7,7 @@ the code has a defect that changes results, the headline reading repairs it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -20,16 +21,19 @@ Setting = dict[str, tuple[Any, Source]]
 """Field path -> value and where it comes from."""
 
 
+@cache
 def paper(where: str) -> Source:
     """A value that the paper states."""
     return Source(origin="paper", citation=where)
 
 
+@cache
 def code(where: str) -> Source:
     """A value of the authors' released code that the paper leaves open."""
     return Source(origin="code", citation=where)
 
 
+@cache
 def assumed(why: str) -> Source:
     """A value of ours."""
     return Source(origin="assumed", citation=why)
@@ -104,7 +108,8 @@ def _checked(**fields: Any) -> RunSpec:
         ) from error
 
 
-def method_fields(kind: str) -> set[str]:
+@cache
+def method_fields(kind: str) -> frozenset[str]:
     """The fields of a kind of method."""
     kinds = {cls.model_fields["kind"].default: cls for cls in get_args(get_args(Method)[0])}
-    return set(kinds[kind].model_fields)
+    return frozenset(kinds[kind].model_fields)
