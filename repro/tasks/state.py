@@ -85,9 +85,11 @@ def folders() -> dict[str, str]:
 
 
 def folders_of(task: Task) -> list[str]:
-    """The folders below $REPRO_DATA of the data sets that a run of this task reads."""
+    """The folders below $REPRO_DATA of the data sets that a run of this task reads; the name of a
+    task whose rows are made from a seed alone, as it has none.
+    """
     names = task.tasks if isinstance(task, TextToText) else [task.name]
-    return [_data_set(name).folder for name in names]
+    return [_data_set(name).folder if name in TITLES else name for name in names]
 
 
 def hub_content(name: str) -> Content | None:
