@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from repro.backbones.load import Encoder, load_encoder
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE
 from repro.training.cohort import Cohort

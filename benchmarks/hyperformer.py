@@ -12,8 +12,8 @@ import torch
 from common import CYCLES, report, seconds
 
 from repro.backbones.load import Encoder
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
 from repro.methods.t5.adapters import Adapters
 from repro.methods.t5.freeze import plain_adapters, plain_run
 from repro.methods.t5.learner import Writer

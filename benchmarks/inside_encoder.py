@@ -19,8 +19,8 @@ from common import report, seconds
 
 from repro.backbones.describe import package_folder
 from repro.backbones.load import Encoder, load_encoder
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
 from repro.papers.request import Request
 from repro.papers.three_shared.runs import run_of
 from repro.training.cohort import Cohort

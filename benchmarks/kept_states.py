@@ -7,7 +7,7 @@ from functools import partial
 from common import CYCLES, encode, random_batch, report, seconds, set_up, step
 from shared_pass import all_on_one
 
-from repro.methods.learner import Inputs
+from repro.methods.modules.learner import Inputs
 from repro.training.cohort import Cohort
 
 

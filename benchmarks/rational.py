@@ -9,8 +9,8 @@ import torch
 from common import CYCLES, report, seconds
 from torch import Tensor
 
-from repro.methods.inside.rational import rational
-from repro.spec.rational import FORMS
+from repro.methods.adaptable_adapters.curve import FORMS
+from repro.methods.adaptable_adapters.rational import rational
 from repro.training.environment import prepare_process, prepare_torch
 
 SHAPES = [(1, 4096, 64), (5, 4096, 64)]

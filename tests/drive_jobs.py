@@ -18,15 +18,10 @@ from repro.backbones.describe import describe
 from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import jobs_for
-from repro.spec import (
-    AdaptableAdapters,
-    Backbone,
-    FullFineTuning,
-    GlueTask,
-    PipelinedCells,
-    RunSpec,
-    run_key,
-)
+from repro.methods.adaptable_adapters import AdaptableAdapters
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.resadapters import PipelinedCells
+from repro.spec import Backbone, GlueTask, RunSpec, run_key
 from repro.store import Store
 
 SWITCHED = AdaptableAdapters(size=4, activation="rational", switch="as-run")

@@ -12,7 +12,6 @@ from repro.papers.curves import Curves, Point
 from repro.papers.houlsby.figures import CURVES
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, run_key
-from repro.spec.counts import total_parameters, trained_parameters
 from repro.store import Result, Score, Store, render
 
 BY_ID = {figure.id: figure for figure in CURVES}
@@ -53,8 +52,8 @@ def store_curve_run(
     )
     result = Result(
         key=key,
-        parameters_trained=trained_parameters(spec),
-        parameters_total=total_parameters(spec),
+        parameters_trained=spec.trained_parameters(),
+        parameters_total=spec.total_parameters(),
         collapsed=collapsed,
         scores=[score] if value is not None else [],
     )

@@ -8,14 +8,13 @@ from typing import Any
 from fake_contents import environment
 from request_samples import made
 
+from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
-from repro.spec import AdaptableAdapters, GlueTask, LastLayers, RunSpec, Scale, run_key
-from repro.spec.counts import total_parameters, trained_parameters
+from repro.spec import GlueTask, RunSpec, Scale, run_key
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES, SentenceTask, protocol_of
 from repro.spec.texts import TEXTS
-from repro.spec.trained import adapted_layers
 from repro.store import Result, Score, Store, render
 from repro.store.result import Activation
 
@@ -59,7 +58,7 @@ def layers_of(spec: RunSpec) -> list[int] | None:
     """Layers in use: those of the method, or some drawn from the run's key."""
     method, depth = spec.method, spec.backbone.layers
     if isinstance(method, AdaptableAdapters) and method.switch == "none":
-        return list(adapted_layers(method, depth))
+        return list(method.adapted_layers(depth))
     if isinstance(method, AdaptableAdapters):
         bits = int(run_key(spec)[:8], 16)
         return [layer for layer in range(depth) if bits >> layer & 1]
@@ -82,7 +81,7 @@ def activations_of(spec: RunSpec) -> dict[str, Activation] | None:
             low=-1.0 - spec.seed,
             high=1.0 + layer,
         )
-        for layer in adapted_layers(method, spec.backbone.layers)
+        for layer in method.adapted_layers(spec.backbone.layers)
     }
 
 
@@ -120,8 +119,8 @@ def store_run(
     ]
     result = Result(
         key=key,
-        parameters_trained=trained_parameters(spec),
-        parameters_total=total_parameters(spec),
+        parameters_trained=spec.trained_parameters(),
+        parameters_total=spec.total_parameters(),
         collapsed=collapsed,
         selected_epoch=kept,
         parents={role: parent.digest for role, parent in parents.items()},

@@ -11,7 +11,6 @@ from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, run_key
 from repro.spec.contents import Contents
-from repro.spec.counts import total_parameters, trained_parameters
 from repro.store import Result, Score, Store, render
 
 PROTOCOL = "legacy/argmax-pair"
@@ -80,8 +79,8 @@ def store_result(
         ]
     result = Result(
         key=key,
-        parameters_trained=trained_parameters(spec),
-        parameters_total=total_parameters(spec),
+        parameters_trained=spec.trained_parameters(),
+        parameters_total=spec.total_parameters(),
         collapsed=collapsed,
         scores=scores,
     )

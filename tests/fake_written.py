@@ -13,7 +13,6 @@ from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, TextToText, run_key
 from repro.spec.contents import Contents
-from repro.spec.counts import total_parameters, trained_parameters
 from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.store import Result, Score, Store, render
 
@@ -58,8 +57,8 @@ def store_run(
     parents = {role: run for role, parent in spec.parents.items() if (run := store.read(parent))}
     result = Result(
         key=key,
-        parameters_trained=trained_parameters(spec),
-        parameters_total=total_parameters(spec),
+        parameters_trained=spec.trained_parameters(),
+        parameters_total=spec.total_parameters(),
         collapsed=collapsed,
         selected_epoch=2,
         parents={role: parent.digest for role, parent in parents.items()},

@@ -1,7 +1,7 @@
-"""What must not change while the code around it does: every run key, and every stored cell.
+"""What must not change while the code around it does: run keys, stored cells, generated rows.
 
-`PYTHONPATH=. python tests/golden_files.py` writes both files anew. Do that only for a change that
-is meant to change keys or cells, and say which in the commit.
+`PYTHONPATH=. python tests/golden_files.py` writes the files anew. Do that only for a change that
+is meant to change keys, cells or rows, and say which in the commit.
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ from typing import Any
 
 from committed import NAMES, committed
 
+from repro.backbones.tiny_t5 import vocabulary
 from repro.errors import ReproError
+from repro.papers.hyperformer import small
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 from repro.papers.request import SHORT_NAMES, Request, settings_of
 from repro.report.figures.kinds import view_figure
 from repro.report.files import command_line, saved_requests
 from repro.report.view import view_table
 from repro.spec.backbones import KNOWN
+from repro.spec.identity import REVISIONS, canonical_json
+from repro.spec.text_to_text import FEW_SHOT, MIXTURE
 from repro.store.store import Store
+from repro.tasks.generated import SCORED, default_revision, generate
 
 HERE = Path(__file__).parent / "golden"
-KEYS, CELLS = HERE / "keys.jsonl.gz", HERE / "cells.jsonl.gz"
+KEYS, CELLS, ROWS = HERE / "keys.jsonl.gz", HERE / "cells.jsonl.gz", HERE / "rows.jsonl.gz"
 
 SCALES = ("smoke", "reduced", "paper")
 OPTIONS: tuple[dict[str, Any], ...] = (
@@ -48,6 +53,21 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 )
 """Documented options, one at a time; of a model with a reading, a section, a task or a method all
 of these, too."""
+
+SIZES = (
+    "seed=0,train=8,validation=4", "seed=0,train=20,validation=12", "seed=0,train=30,validation=0",
+    "seed=0,train=40,validation=12", "seed=0,train=100,validation=40",
+    "seed=0,train=600,validation=300", "seed=1,train=23,validation=1",
+    "seed=1,train=200,validation=100", "seed=3,train=20,validation=6",
+    "seed=5,train=12,validation=30", "seed=a,train=1,validation=1", "",
+)  # fmt: skip
+"""Revisions of generated rows, beside the default ones: those of the tests, one that is more than
+some sets have, and two of no form.
+"""
+LARGE = {
+    "span-corruption": (small.CORPUS, *SIZES),
+    "squad2": ("seed=1,train=1200,validation=800", *SIZES),
+} | dict.fromkeys((*MIXTURE, *FEW_SHOT), (small.SMOKE_DATA, *SIZES))
 
 
 def choices(id: str) -> Iterator[dict[str, Any]]:
@@ -124,6 +144,27 @@ def _of_table(request: Request, store: Store) -> Iterator[dict[str, Any]]:
             }
 
 
+def rows() -> Iterator[dict[str, Any]]:
+    """One line a generated set and revision: the digest of its rows, or why it is refused.
+
+    Stored runs are keyed by the revision numbers of the first line, not by the rows: whoever
+    changes rows raises the numbers.
+    """
+    yield {part: number for part, number in REVISIONS.items() if part.startswith("task/generated")}
+    yield {"tiny T5": hashlib.sha256(canonical_json(vocabulary()).encode()).hexdigest()}
+    for name in SCORED:
+        sizes = LARGE.get(name.removeprefix("text-to-text/"), SIZES)
+        for revision in (default_revision(name), *sizes):
+            line = {"name": name, "revision": revision}
+            try:
+                made = generate(name, revision)
+            except ReproError as problem:
+                yield line | {"refused": str(problem)}
+                continue
+            digest = hashlib.sha256(canonical_json(made).encode()).hexdigest()
+            yield line | {"rows": {split: len(of) for split, of in made.items()}, "digest": digest}
+
+
 def _digest(found: list[str]) -> str:
     return hashlib.sha256("".join(found).encode()).hexdigest()[:24]
 
@@ -142,3 +183,4 @@ def read(path: Path) -> list[dict[str, Any]]:
 if __name__ == "__main__":
     write(KEYS, keys())
     write(CELLS, cells())
+    write(ROWS, rows())

@@ -15,7 +15,8 @@ from tiny_models import tiny_data, tiny_encoder
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.spec import Method, RunSpec
+from repro.spec import RunSpec
+from repro.spec.method import Method
 from repro.tasks.data import TaskData
 from repro.training.group import Group
 from repro.training.member import Settings

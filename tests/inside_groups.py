@@ -11,7 +11,9 @@ from group_samples import trained
 from run_samples import run_spec
 from tiny_models import minilm_tokenizer
 
-from repro.spec import BottleneckAdapters, GlueTask, Method, RunSpec
+from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.spec import GlueTask, RunSpec
+from repro.spec.method import Method
 from repro.tasks.data import TaskData
 from repro.tasks.sentences.task import load_sentences
 from repro.training.group import Group

@@ -10,13 +10,15 @@ from tiny_models import HIDDEN, real_tokens, tiny_bert
 from torch import Tensor, nn
 
 from repro.backbones.load import Encoder
-from repro.methods import build
+from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.methods.bottleneck_adapters.module import Adapter, Adapters
+from repro.methods.inside import InsideEncoder, Trained
 from repro.methods.inside.learner import Inside
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
-from repro.methods.randomness import Dropout, generator
-from repro.spec import BottleneckAdapters, GlueTask, Method, RunSpec
-from repro.spec.trained import Trained
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
+from repro.methods.modules.randomness import Dropout, generator
+from repro.spec import GlueTask, RunSpec
+from repro.spec.method import Method
 
 MNLI = GlueTask(name="mnli", source="generated", revision="by hand")
 FAMILIES = ("bert", "roberta", "electra", "distilbert")
@@ -94,15 +96,22 @@ def learner_of(
 ) -> Inside:
     """A learner of one run a seed, drawn and in training mode."""
     layers = len(list(encoder.model.get_submodule(_layers(encoder)).children()))
-    learner = build(inside_spec(method, layers, spans=spans), len(seeds), encoder)
+    learner = inside_spec(method, layers, spans=spans).learner(len(seeds), encoder)
     assert isinstance(learner, Inside)
     learner.initialise([generator("cpu", "init", seed) for seed in seeds])
     return learner.train()
 
 
+def adapters_of(learner: Inside) -> list[Adapter]:
+    """The bottleneck adapters in order."""
+    assert isinstance(learner.added, Adapters)
+    return list(learner.added)
+
+
 def plain(encoder: Encoder, *, spans: bool = False, seed: int = 0) -> Inside:
     """The backbone with a new output layer and nothing else that trains."""
-    learner = Inside(Trained(0.0, 2 if spans else 3, not spans), 1, encoder, "tiny")
+    frozen = Trained(0.0, 2 if spans else 3, not spans)
+    learner = Inside(InsideEncoder(), frozen, 1, encoder, "tiny")
     learner.initialise([generator("cpu", "init", seed)])
     return learner.train()
 

@@ -8,51 +8,23 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
+from repro.methods.resadapters import PipelinedCells
 from repro.spec import (
-    AblatedSpans,
-    AdaptableAdapters,
-    AlwaysNull,
     Backbone,
-    BottleneckAdapters,
-    FrozenFeatures,
-    FullFineTuning,
     GlueTask,
-    HyperFormer,
-    LastLayers,
-    LayerNorms,
-    LinearProbe,
-    Method,
-    PipelinedCells,
     Recipe,
     RunSpec,
     Source,
     SquadTask,
-    T5Adapters,
-    T5FineTuning,
     TaggingTask,
     TextTask,
     TextToText,
-    TopLayers,
 )
 from repro.spec.fields import Spec
+from repro.spec.method import Method, methods
 
 Kind = TypeVar("Kind", bound=Spec)
-METHODS: tuple[type[Spec], ...] = (
-    PipelinedCells,
-    LinearProbe,
-    FullFineTuning,
-    AlwaysNull,
-    TopLayers,
-    LayerNorms,
-    BottleneckAdapters,
-    AblatedSpans,
-    FrozenFeatures,
-    AdaptableAdapters,
-    LastLayers,
-    T5FineTuning,
-    T5Adapters,
-    HyperFormer,
-)
+METHODS: tuple[type[Method], ...] = tuple(methods().values())
 TYPES: tuple[type[Spec], ...] = (
     RunSpec,
     Backbone,
@@ -125,6 +97,8 @@ def changed(spec: Kind, path: tuple[str, ...], value: Any) -> Kind:
 
 def specs(kind: type[Kind]) -> st.SearchStrategy[Kind]:
     """Draws any valid `kind`, every field drawn, optional ones too."""
+    if kind is Method:
+        return st.one_of(*map(specs, METHODS))
     fields = {name: values(field) for name, field in kind.model_fields.items()}
     return st.fixed_dictionaries(fields).map(lambda drawn: kind(**drawn))
 

@@ -15,8 +15,6 @@ from repro.errors import MissingData
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.spec import RunSpec, run_key
-from repro.spec.counts import total_parameters, trained_parameters
-from repro.spec.kinds import trains_encoder
 from repro.spec.sentences import SENTENCES
 from repro.store import Result, Score, Store, render
 from repro.training.cohort import Cohort
@@ -64,12 +62,12 @@ def keep(store: Store, spec: RunSpec) -> None:
     ]  # fmt: skip
     result = Result(
         key=key,
-        parameters_trained=trained_parameters(spec),
-        parameters_total=total_parameters(spec),
+        parameters_trained=spec.trained_parameters(),
+        parameters_total=spec.total_parameters(),
         scores=scores,
     )
     files: dict[str, bytes | Path] = {"result.json": render(result), "environment.json": b"{}"}
-    if not trains_encoder(spec.method):
+    if not spec.method.trains_encoder:
         files["adapter.safetensors"] = save(random_weights(spec))
     store.write(key, spec, files)
 

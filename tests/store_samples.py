@@ -7,7 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from repro.spec import AlwaysNull, Backbone, Recipe, RunSpec, SquadTask, run_key
+from repro.methods.always_null import AlwaysNull
+from repro.spec import Backbone, Recipe, RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render
 
 Child = subprocess.Popen[bytes]

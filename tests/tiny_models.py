@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
 from repro.tasks.squad2.features import Window, make_windows, union
 from repro.tasks.squad2.protocols import Evaluation
 from repro.tasks.squad2.questions import Question

@@ -11,12 +11,14 @@ from run_samples import RECIPE, written
 from torch import nn
 
 from repro.backbones.load import Encoder
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
-from repro.methods.randomness import Dropout
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
+from repro.methods.modules.randomness import Dropout
+from repro.methods.t5 import HyperFormer, T5Adapters
 from repro.methods.t5.learner import Writer
-from repro.spec import Backbone, HyperFormer, Method, RunSpec, T5Adapters
-from repro.spec.counts import t5_parameters
+from repro.spec import Backbone, RunSpec
+from repro.spec.backbones import t5_parameters
+from repro.spec.method import Method
 
 HIDDEN, LAYERS, FORWARD, VOCABULARY, HEADS = 16, 2, 32, 50, 4
 END = 1

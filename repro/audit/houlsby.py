@@ -7,8 +7,8 @@ import math
 from repro.audit.finding import Finding, Severity
 from repro.audit.means import averaged, averages
 from repro.audit.numbers import Numbers, at, of_table, reading, slug
+from repro.methods.inside import adapter_parameters
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
-from repro.spec.counts import adapter_parameters, layer_parameters
 
 PAPER = "houlsby"
 GLUE = ("CoLA", "SST", "MRPC", "STS-B", "QQP", "MNLIm", "MNLImm", "QNLI", "RTE")
@@ -68,7 +68,7 @@ def _layers_share(cells: Numbers) -> list[Finding]:
         return []
     large = KNOWN[BERT_LARGE]
     d, added = large.hidden_size, 2 * large.layers * adapter_parameters(64, large.hidden_size)
-    layers = large.layers * layer_parameters(large)
+    layers = large.layers * large.layer_parameters
     exact, of_layers = 100 * added / large.parameters, 100 * added / layers
     if reading(share, exact) == "rounded":
         return []
@@ -87,7 +87,7 @@ def _layers_share(cells: Numbers) -> list[Finding]:
 def _abouts(cells: Numbers) -> list[Finding]:
     """Counts that the text gives roughly, "approx. 9M params" or "40k": right to one digit?"""
     base = KNOWN[BERT_BASE]
-    d, layer = base.hidden_size, layer_parameters(base)
+    d, layer = base.hidden_size, base.layer_parameters
     size_64 = 2 * base.layers * adapter_parameters(64, d)
     norms = 2 * base.layers * 2 * d + 2 * d  # two a layer, and one of the embeddings
     counted = {

@@ -7,9 +7,8 @@ from typing import Literal
 from repro.audit.finding import Finding
 from repro.audit.mixture import Mixed, common_share
 from repro.audit.numbers import SLACK, Numbers, at, cells_of, of_table, reading, slug, unit
+from repro.methods.resadapters import PipelinedCells
 from repro.spec.backbones import BERT_BASE, KNOWN
-from repro.spec.counts import stack_parameters
-from repro.spec.types import PipelinedCells
 
 PAPER = "resadapters"
 TABLES = ("RA-T1", "RA-T2")
@@ -183,4 +182,4 @@ def _stack(kind: Literal["relu", "attention"]) -> int:
         wiring="plain", nonlinearity=kind, bottleneck=BOTTLENECK, norm_axis="position"
     )
     base = KNOWN[BERT_BASE]
-    return stack_parameters(cell, base.layers, base.hidden_size, LENGTH)
+    return cell.stack_parameters(base.layers, base.hidden_size, LENGTH)

@@ -8,9 +8,9 @@ import statistics
 from repro.audit.finding import Finding
 from repro.audit.means import averaged, averages
 from repro.audit.numbers import Numbers, cells_of, of_table
+from repro.methods.inside import adapter_parameters
 from repro.papers.three_shared.figures import SPANS
 from repro.spec.backbones import BERT_BASE, KNOWN
-from repro.spec.counts import adapter_parameters
 
 PAPER = "three_shared"
 GLUE = ("CoLA", "SST-2", "MRPC", "STS-B", "QQP", "MNLI(m)", "MNLI(mm)", "QNLI", "RTE")

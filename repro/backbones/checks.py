@@ -22,7 +22,7 @@ from repro.backbones.weight_files import (
     weight_names,
 )
 from repro.errors import MissingModel
-from repro.spec.counts import T5_BUCKETS
+from repro.spec.backbones import T5_BUCKETS
 from repro.strict import unique_keys
 
 SIZES = {

@@ -17,8 +17,14 @@ from repro.backbones.checks import check_folder
 from repro.backbones.weight_files import NEEDED, weight_names
 from repro.errors import MissingModel, UnknownName
 from repro.folders import expanded, named_by
-from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION
-from repro.spec.counts import bert_parameters, t5_parameters
+from repro.spec.backbones import (
+    KNOWN,
+    MINILM,
+    PACKAGE,
+    PACKAGE_VERSION,
+    bert_parameters,
+    t5_parameters,
+)
 from repro.spec.types import Backbone
 
 LOCAL = "local"

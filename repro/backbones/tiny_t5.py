@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from repro.methods.randomness import stream_seed
+from repro.methods.modules.randomness import stream_seed
 from repro.spec.backbones import TINY_T5_VOCABULARY
 from repro.spec.types import Backbone
 
@@ -44,7 +44,7 @@ def vocabulary() -> dict[str, int]:
     """Piece -> its number: pad 0, end of text 1, unknown 2, as T5 has them."""
     from tokenizers.pre_tokenizers import ByteLevel
 
-    from repro.tasks.text_to_text.generated import vocabulary_text
+    from repro.tasks.generated.texts import vocabulary_text
 
     spelled = ByteLevel(add_prefix_space=True)
     letters = sorted(ByteLevel.alphabet())

@@ -150,8 +150,8 @@ def measure_speed(device: Any) -> Speed:
     import torch
 
     from repro.backbones.load import load_encoder
-    from repro.methods.layout import Layout
-    from repro.methods.learner import Inputs
+    from repro.methods.modules.layout import Layout
+    from repro.methods.modules.learner import Inputs
     from repro.papers.request import Request
     from repro.papers.resadapters.tables import ONE, run_one
     from repro.training.cohort import Cohort

@@ -19,7 +19,6 @@ from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
-from repro.spec.counts import trained_parameters
 from repro.store.store import Store
 from repro.words import counted, duration, run_name, size
 
@@ -92,7 +91,7 @@ def disk_needed(plan: Plan) -> int:
 
     That holds values and two moments in fp32 beside the one that it replaces.
     """
-    sizes = [[trained_parameters(spec) for spec in job.specs] for job in plan.jobs]
+    sizes = [[spec.trained_parameters() for spec in job.specs] for job in plan.jobs]
     artefacts = sum(4 * sum(job) for job in sizes)
     return 100_000_000 + artefacts + 24 * max((sum(job) for job in sizes), default=0)
 

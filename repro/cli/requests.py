@@ -24,6 +24,7 @@ from repro.papers.request import (
 from repro.papers.tables import Table
 from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
+from repro.spec.method import load_method
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
@@ -137,9 +138,7 @@ def bare_request(
             "GLUE tables."
         )
     if "method" in asked and isinstance(artefact, Table):
-        raise ReproError(
-            f"{artefact.id} is a table and shows all of its models: leave --method out."
-        )
+        asked = asked | {"method": load_method(asked["method"])}
     own: Asked = {"id": artefact.id, "scale": scale, "seeds": artefact.default_seeds[scale]}
     given = {name: value for name, value in asked.items() if name not in ("scale", "budget")}
     found = {

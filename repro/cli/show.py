@@ -21,7 +21,6 @@ from repro.report.captions import setting
 from repro.report.layout import text_table
 from repro.report.render import GAP, count, json_text
 from repro.spec import RunSpec, run_key
-from repro.spec.counts import trained_parameters
 from repro.words import counted, run_name
 
 
@@ -87,7 +86,7 @@ def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, An
         "runs": [
             {
                 "name": run_name(run),
-                "parameters_trained": trained_parameters(run),
+                "parameters_trained": run.trained_parameters(),
                 "setting": setting_of(run),
             }
             for run in runs
@@ -149,7 +148,7 @@ def figure_json(figure: AnyFigure, request: Request) -> dict[str, Any]:
         "runs": [
             {
                 "name": name,
-                "parameters_trained": trained_parameters(run),
+                "parameters_trained": run.trained_parameters(),
                 "setting": setting_of(run),
             }
             for name, run in show_figure.first_runs(figure, request).items()

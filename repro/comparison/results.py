@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 from repro.comparison.columns import Column, Columns, typed
 from repro.errors import ReproError, UnknownName
 from repro.report.runs_found import kept_epoch
-from repro.spec import Backbone, Method, Recipe, RunSpec, Task
+from repro.spec import Backbone, Recipe, RunSpec, Task
+from repro.spec.method import methods
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
@@ -53,7 +54,8 @@ def settings() -> Columns:
     run's kind of method or task has no such field.
     """
     fields: dict[str, list[FieldInfo]] = {}
-    parts = [("backbone", [Backbone]), ("task", _kinds(Task)), ("method", _kinds(Method)),
+    parts = [("backbone", [Backbone]), ("task", get_args(get_args(Task)[0])),
+             ("method", methods().values()),
              ("recipe", [Recipe])]  # fmt: skip
     for part, kinds in parts:
         for kind in kinds:
@@ -133,11 +135,6 @@ def _chosen(frame: pandas.DataFrame, where: Mapping[str, Any]) -> pandas.DataFra
             found = frame[name].map(lambda value, of=values: value in of, na_action="ignore")
             frame = frame[(found == True) | (frame[name].isna() & (None in values))]  # noqa: E712
     return frame
-
-
-def _kinds(union: Any) -> tuple[Any, ...]:
-    """The kinds of a tagged union."""
-    return get_args(get_args(union)[0])
 
 
 def _dtype(fields: Iterable[FieldInfo]) -> str:

@@ -18,32 +18,19 @@ from typing import Any
 
 from repro.engine.jobs import Job
 from repro.spec import (
-    AblatedSpans,
-    AdaptableAdapters,
-    AlwaysNull,
     Backbone,
-    BottleneckAdapters,
-    FrozenFeatures,
     GlueTask,
-    HyperFormer,
-    LastLayers,
-    PipelinedCells,
     RunSpec,
     SquadTask,
-    T5Adapters,
     TaggingTask,
     Task,
     TextToText,
-    TopLayers,
     canonical_json,
 )
-from repro.spec.counts import pooler_parameters, trained_parameters
 from repro.spec.identity import identity_fields
-from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
 from repro.spec.sentences import SENTENCES
 from repro.spec.tagging import SENTENCES_PUBLISHED
 from repro.spec.text_to_text import probabilities
-from repro.spec.trained import adapted_layers
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
 from repro.tasks.glue.development import training_rows
@@ -134,7 +121,7 @@ def examples(spec: RunSpec) -> tuple[int, int]:
     return min(train, task.train_rows or train), min(evaluated, task.evaluation_rows or evaluated)
 
 
-def passed_rows(spec: RunSpec) -> tuple[int, int]:
+def passed_rows(spec: RunSpec) -> tuple[float, float]:
     """Rows that a whole run trains on and scores, each as often as it is passed.
 
     All evaluated rows are scored after every epoch; where rows are set aside for that, these are,
@@ -145,8 +132,8 @@ def passed_rows(spec: RunSpec) -> tuple[int, int]:
         validation, test = scored_rows(task)
         return steps_of(spec) * spec.recipe.batch_size, epochs * validation + test
     rows, evaluated = examples(spec)
-    if isinstance(spec.method, LastLayers):
-        return 0, evaluated
+    if spec.method.evaluates:
+        return 0, evaluated * spec.method.evaluations(spec)
     if not isinstance(task, GlueTask) or task.development is None:
         return rows * epochs, evaluated * epochs
     trained = training_rows(rows, task.development)
@@ -159,7 +146,7 @@ def steps_of(spec: RunSpec) -> int:
     if recipe.look_steps is not None:
         return recipe.steps or recipe.epochs * recipe.look_steps
     epochs = recipe.epochs
-    return epochs * -(-passed_rows(spec)[0] // epochs // recipe.batch_size)
+    return int(epochs * -(-passed_rows(spec)[0] // epochs // recipe.batch_size))
 
 
 def _squad_rows(task: SquadTask) -> tuple[int, int]:
@@ -199,16 +186,13 @@ def estimate(job: Job, speed: Speed) -> Estimate:
     """Seconds and peak memory of one job, by a worker that has started."""
     recipe, length = job.lead.recipe, mean_tokens(job.lead)
     trained, scored = (rows * length for rows in passed_rows(job.lead))
-    if isinstance(job.lead.method, AblatedSpans):
-        evaluated = examples(job.lead)[1]
-        trained, scored = 0, evaluated * length * _span_passes(job.lead.backbone.layers)
-    padded = PADDED[recipe.padding] if any(reads_states(s.method) for s in job.specs) else 1.0
+    padded = PADDED[recipe.padding] if any(s.method.reads_states for s in job.specs) else 1.0
     flops, traffic = 0.0, 0.0
-    if any(reads_states(s.method) for s in job.specs):
+    if any(s.method.reads_states for s in job.specs):
         flops += encoder_flops(job.lead, length) * (trained * padded + scored)
     for spec in job.specs:
         own, moved = method_cost(spec, length)
-        flops += own * (training_passes(spec) * trained + scored)
+        flops += own * (spec.method.passes(spec) * trained + scored)
         traffic += moved * (trained + scored / 3)
     slowed = speed.fp32 if recipe.precision == "fp32" else 1.0
     seconds = slowed * flops / speed.flops + traffic / speed.bytes + launching(job, speed)
@@ -233,20 +217,7 @@ def launching(job: Job, speed: Speed) -> float:
 
 def trained_specs(job: Job) -> list[RunSpec]:
     """The members that take steps."""
-    idle = (AlwaysNull, AblatedSpans, LastLayers)
-    return [spec for spec in job.specs if not isinstance(spec.method, idle)]
-
-
-def training_passes(spec: RunSpec) -> float:
-    """What a token costs in training, in forward passes."""
-    if isinstance(spec.method, TopLayers):
-        return 1 + 2 * min(1.0, spec.method.layers / spec.backbone.layers)
-    return 2 if has_own_rows(spec.method) and not trains_encoder(spec.method) else 3
-
-
-def _span_passes(layers: int) -> float:
-    """Passes of the whole encoder that an evaluation of all spans costs, intact states reused."""
-    return 1 + math.fsum((last + 1) * (layers - last) for last in range(layers)) / layers
+    return [spec for spec in job.specs if spec.method.trains]
 
 
 def encoder_flops(spec: RunSpec, length: float) -> float:
@@ -271,37 +242,10 @@ def _t5_flops(backbone: Backbone, length: float) -> float:
 
 
 def method_cost(spec: RunSpec, length: float) -> tuple[float, float]:
-    """FLOP of one token forward, and bytes moved forward and backward."""
-    if has_own_rows(spec.method):
-        return encoder_flops(spec, length) + _adapters_flops(spec), 0.0
-    if isinstance(spec.method, (AblatedSpans, LastLayers)):
-        return encoder_flops(spec, length), 0.0
-    if isinstance(spec.method, FrozenFeatures):
-        d, u = spec.backbone.hidden_size, spec.method.units
-        return 2 * 2 * 4 * u * (d + u), 4.0 * (spec.backbone.layers * d + 20 * u)
-    if isinstance(spec.method, PipelinedCells):
-        d, b, layers = spec.backbone.hidden_size, spec.method.bottleneck, spec.backbone.layers
-        attends = spec.method.nonlinearity == "attention"
-        flops = 4 * d * b + (8 * b * b + 4 * length * b if attends else 0)
-        return 2 * layers * flops, 2 * layers * 4.0 * (6 * d + (22 if attends else 8) * b)
-    return 0.0, 0.0
-
-
-def _adapters_flops(spec: RunSpec) -> float:
-    """Of one token forward through what adapters a method has inside the encoder."""
-    method, layers = spec.method, spec.backbone.layers
-    if isinstance(method, BottleneckAdapters):
-        return adapter_flops(spec, method.size, layers * (1 + (method.placement == "houlsby")))
-    if isinstance(method, AdaptableAdapters):
-        return adapter_flops(spec, method.size, len(adapted_layers(method, layers)))
-    if isinstance(method, (T5Adapters, HyperFormer)):  # the decoder reads few tokens
-        return adapter_flops(spec, spec.backbone.hidden_size // method.reduction, 2 * layers)
-    return 0.0
-
-
-def adapter_flops(spec: RunSpec, size: int, count: int) -> float:
-    """Of one token forward through `count` adapters: two matrices each, counted twice."""
-    return 4 * spec.backbone.hidden_size * size * count
+    """FLOP of one token forward, and bytes moved forward and backward, of one run alone."""
+    flops, moved = spec.method.cost(spec, length)
+    own_pass = spec.method.own_rows or spec.method.evaluates
+    return flops + encoder_flops(spec, length) * own_pass, moved
 
 
 def memory(job: Job, length: float) -> float:
@@ -309,12 +253,12 @@ def memory(job: Job, length: float) -> float:
     spec = job.lead
     tokens = spec.recipe.batch_size * length
     states = spec.backbone.layers * tokens * spec.backbone.hidden_size * 4
-    weights = (spec.backbone.parameters - pooler_parameters(spec.backbone)) * 4
-    optimizers = math.fsum(16.0 * trained_parameters(s) for s in job.specs)
+    weights = (spec.backbone.parameters - spec.backbone.pooler_parameters) * 4
+    optimizers = math.fsum(16.0 * s.trained_parameters() for s in job.specs)
     activations = max(method_cost(s, length)[1] * tokens for s in job.specs)
-    if any(has_own_rows(s.method) for s in job.specs):
+    if any(s.method.own_rows for s in job.specs):
         activations += spec.backbone.layers * tokens * spec.backbone.hidden_size * 4 * 34
-    base = 0 if all(isinstance(s.method, AlwaysNull) for s in job.specs) else weights
+    base = weights * any(s.method.trains or s.method.evaluates for s in job.specs)
     return base + states + optimizers + activations
 
 

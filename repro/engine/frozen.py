@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from repro.errors import ReproError
 from repro.spec import RunSpec
-from repro.spec.kinds import PRETRAINED
+from repro.spec.types import PRETRAINED
 from repro.store.entry import ADAPTER, StoredRun
 from repro.store.store import Store
 
@@ -26,7 +26,6 @@ def frozen_adapters(
     import torch
 
     from repro.backbones.load import load_encoder
-    from repro.methods import build
     from repro.methods.t5.freeze import plain_adapters, plain_run
     from repro.methods.t5.learner import Writer
     from repro.training.checkpoint import read_artefact
@@ -36,7 +35,7 @@ def frozen_adapters(
     first = run.spec.parents.get(PRETRAINED)
     pretrained = None if first is None else _weights(_stored(store, first))
     encoder = load_encoder(run.spec.backbone, folders, torch.device("cpu"), pretrained=pretrained)
-    writer = build(run.spec, 1, encoder)
+    writer = run.spec.learner(1, encoder)
     assert isinstance(writer, Writer)
     with torch.no_grad():
         tensors = read_artefact(weights)

@@ -17,16 +17,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from repro.engine.parents import EVALUATING
 from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import identity_fields
-from repro.spec.kinds import (
-    WITH_WEIGHTS,
-    WRITING,
-    has_own_rows,
-    starts_others,
-    trains_encoder,
-)
+from repro.spec.method import is_of_a_file
+from repro.spec.types import WITH_WEIGHTS
 from repro.store.atomic import write_text
 from repro.store.store import Store
 
@@ -131,7 +125,7 @@ def in_order(jobs: Sequence[Job]) -> list[Job]:
 
 def _parts(members: list[RunSpec]) -> list[list[RunSpec]]:
     """The members as jobs hold them: all together, or by method inside the encoder."""
-    if not has_own_rows(members[0].method):
+    if not members[0].method.own_rows:
         return [members]
     by_method: dict[str, list[RunSpec]] = {}
     for spec in members:
@@ -156,11 +150,13 @@ def _group(spec: RunSpec) -> str:
         identity_fields(spec.backbone),
         identity_fields(spec.task),
         [getattr(spec.recipe, name) for name in SHARED],
-        has_own_rows(spec.method) or spec.seed,  # rows of its own may be another seed's
+        spec.method.own_rows or spec.seed,  # rows of its own may be another seed's
         spec.parents,  # what a job waits for, all its members need
     ]
-    if trains_encoder(spec.method) or isinstance(spec.method, (*EVALUATING, *WRITING)):
+    if spec.method.trains_encoder or spec.method.evaluates or spec.method.family == "t5":
         shared.append(run_key(spec))
+    if is_of_a_file(type(spec.method)):  # what is wrong with it must not cost other methods
+        shared.append(spec.method.kind)
     return canonical_json(shared)
 
 
@@ -215,13 +211,14 @@ def is_stored(store: Store, job: Job, execution: Execution | None = None) -> boo
 
 def holds(store: Store, spec: RunSpec, execution: Execution) -> bool:
     """Whether the run is stored with all that it keeps when so executed."""
-    weights = trains_encoder(spec.method) and keeps_weights(spec, execution)
+    weights = spec.method.trains_encoder and keeps_weights(spec, execution)
     return store.is_whole(run_key(spec), weights=weights)
 
 
 def keeps_weights(spec: RunSpec, execution: Execution) -> bool:
     """Whether its weights are stored: those of a fine-tuned model where others need them."""
-    return not trains_encoder(spec.method) or execution.keep_weights or starts_others(spec)
+    method = spec.method
+    return not method.trains_encoder or execution.keep_weights or method.starts_others(spec)
 
 
 def needed_weights(specs: Iterable[RunSpec]) -> set[str]:

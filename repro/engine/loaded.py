@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from repro.spec import RunSpec, Task, canonical_json
 from repro.spec.contents import Content, Contents
 from repro.spec.identity import identity_fields
-from repro.spec.kinds import PRETRAINED
+from repro.spec.types import PRETRAINED
 
 if TYPE_CHECKING:
     import torch

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from repro.engine.jobs import Execution, Job, is_stored, needed_weights, split_job, write_job
-from repro.engine.parents import EVALUATING
 from repro.engine.process import Worker
 from repro.engine.worker import LOG, Exit
 from repro.errors import ChangedProgram, StoreError
-from repro.spec import PipelinedCells, RunSpec, run_key
+from repro.spec import RunSpec, run_key
 from repro.store.blocked import blocker, lacking
 from repro.store.result import FailureKind
 from repro.store.store import Store
@@ -116,9 +115,7 @@ class LocalExecutor:
         if len(job.specs) > 1:
             return split_job(job)
         size = execution.micro_batch or job.lead.recipe.batch_size
-        whole = (PipelinedCells, *EVALUATING)  # batch statistics; nothing is accumulated
-        splittable = not isinstance(job.lead.method, whole)
-        if splittable and size > 1:
+        if job.lead.method.splits_batches and size > 1:
             return execution.model_copy(update={"micro_batch": size // 2})
         return None
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repro.errors import ReproError
-from repro.spec import AblatedSpans, LastLayers, RunSpec, run_key
-from repro.spec.kinds import MULTI_TASK, TRAINED
-from repro.spec.trained import awaits_layers, with_layers
+from repro.methods.adaptable_adapters import LastLayers
+from repro.spec import RunSpec, run_key
+from repro.spec.types import MULTI_TASK, TRAINED
 from repro.store.entry import ADAPTER, StoredRun
 from repro.store.result import Result, Score
 from repro.store.store import Store
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from repro.tasks.data import TaskData
     from repro.training.cohort import Start
 
-EVALUATING = (AblatedSpans, LastLayers)
-"""Methods that train nothing: they score the run that is their parent "trained"."""
 Parents = Mapping[str, StoredRun]
 Report = Callable[[dict[str, Any]], None]
 
@@ -55,7 +53,7 @@ def built(spec: RunSpec, parents: Parents) -> RunSpec:
 
     Raises ReproError where that parent is of a method that selects none.
     """
-    if not awaits_layers(spec):
+    if not spec.method.awaits_layers:
         return spec
     architecture = parents["architecture"]
     if architecture.result.layers is None:
@@ -63,7 +61,7 @@ def built(spec: RunSpec, parents: Parents) -> RunSpec:
             f"The run {architecture.key[:12]} selects no layers, and another is to be made from "
             "those that it selects: name a run with a switch as its parent 'architecture'."
         )
-    return with_layers(spec, architecture.result.layers)
+    return spec.with_layers(architecture.result.layers)
 
 
 def weights_of(parents: Parents, role: str) -> Path | None:
@@ -102,7 +100,6 @@ def evaluate_parent(
 
     Raises ReproError where the parent's weights are not here or outputs are not finite.
     """
-    from repro.spec.counts import total_parameters
     from repro.training.ablation import ablate, score_last_layers
     from repro.training.checkpoint import read_artefact
 
@@ -131,7 +128,7 @@ def evaluate_parent(
     result = Result(
         key=run_key(spec),
         parameters_trained=0,
-        parameters_total=total_parameters(trained),
+        parameters_total=trained.total_parameters(),
         parents=digests(parents),
         scores=[Score(**score) for score in scores],
         **more,

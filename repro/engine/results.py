@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from repro.engine.jobs import Execution, holds, keeps_weights
 from repro.engine.parents import Parents, Report, digests
-from repro.spec import AlwaysNull, RunSpec, T5FineTuning
+from repro.spec import RunSpec
 from repro.spec.contents import Contents
 from repro.store.entry import ADAPTER
 from repro.store.result import Activation, Result, Score, render
@@ -90,7 +90,7 @@ def _keep(
     execution: Execution,
 ) -> None:
     weights = keeps_weights(member.spec, execution)
-    told = weights or isinstance(member.spec.method, T5FineTuning)  # whose result a child may need
+    told = weights or member.spec.method.family == "t5"  # whose result a child may need
     notes = [] if told else ["weights deleted after scoring (--keep-weights keeps them)"]
     files: dict[str, bytes | Path] = {
         "result.json": render(result_of(member, group, parents, notes)),
@@ -105,12 +105,11 @@ def _keep(
 
 def result_of(member: Member, group: Group, parents: Parents, notes: list[str]) -> Result:
     """The member's `result.json`."""
-    from repro.spec.counts import total_parameters, trained_parameters
 
     return Result(
         key=member.key,
-        parameters_trained=trained_parameters(member.built),
-        parameters_total=total_parameters(member.built),
+        parameters_trained=member.built.trained_parameters(),
+        parameters_total=member.built.total_parameters(),
         collapsed=collapsed(member, group.data),
         selected_epoch=member.kept,
         parents=digests(parents),
@@ -131,7 +130,7 @@ def activations(member: Member, group: Group) -> dict[str, Activation] | None:
 
 def collapsed(member: Member, data: TaskData) -> bool | None:
     """Whether the trained run gives a constant answer at the epoch that was kept."""
-    if isinstance(member.spec.method, AlwaysNull):
+    if not member.spec.method.trains:
         return None
     epoch = member.kept or member.spec.recipe.epochs
     return data.collapsed([score for score in member.scores if score["epoch"] == epoch])

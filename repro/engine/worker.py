@@ -26,7 +26,6 @@ from typing import Any
 from repro.engine.jobs import FILE, JobFile, holds, read_job
 from repro.engine.loaded import Loaded
 from repro.engine.parents import (
-    EVALUATING,
     built,
     evaluate_parent,
     parents_of,
@@ -36,7 +35,8 @@ from repro.engine.parents import (
 from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError, first_line, told
 from repro.spec import run_key
-from repro.spec.kinds import PRETRAINED, reads_states
+from repro.spec.method import is_of_a_file, place_in_file
+from repro.spec.types import PRETRAINED
 from repro.store.atomic import move_aside, store_errors
 from repro.store.store import Store
 from repro.store.temporary import is_unfinished
@@ -89,7 +89,10 @@ def main(arguments: list[str]) -> int:
             code = execute(store, folder, loaded)
         except Exception as problem:
             traceback.print_exc()
-            print(f"{type(problem).__name__}: {told(problem)}", file=sys.stderr)
+            print(
+                f"{place_in_file(problem)}{type(problem).__name__}: {told(problem)}",
+                file=sys.stderr,
+            )
             code = Exit.ERROR
         report({"event": "ended", "job": folder.name, "code": code})
         if code not in GOES_ON:
@@ -177,7 +180,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
     forget_memory(device)
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
     report(where | {"what": lead.backbone.name})
-    shared = any(reads_states(spec.method) for spec in file.specs)
+    shared = any(spec.method.reads_states for spec in file.specs)
     precision = lead.recipe.precision if shared else "fp32"
     parents = parents_of(lead, store)  # those of all members
     pretrained = weights_of(parents, PRETRAINED)
@@ -187,7 +190,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
     settings = Settings(
         device, execution.checkpoint_seconds, execution.checkpoint_steps, execution.micro_batch
     )
-    if isinstance(lead.method, EVALUATING):
+    if lead.method.evaluates:
         began = time.monotonic()
         result, predictions = evaluate_parent(store, lead, encoder, data, device, report)
         seconds = time.monotonic() - began
@@ -204,14 +207,32 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
         group.train()
         return group
 
-    group = None
+    group, before = None, weights_sum(encoder.model, file)
     try:
         group = trained()
     except Damaged as problem:
         place = set_aside(store, folder)
         report({"event": "damaged", "message": str(problem), "place": str(place)})
         print(f"{problem} Moved to {place}.", file=sys.stderr)
-    keep_group(store, group or trained(), parents, execution, report, loaded.read)
+    group = group or trained()
+    if weights_sum(encoder.model, file) != before:
+        raise ReproError(
+            f"The method '{lead.method.kind}' changed frozen weights of the encoder. Train copies, "
+            "or what is added to them; see docs/extend.md."
+        )
+    keep_group(store, group, parents, execution, report, loaded.read)
+
+
+def weights_sum(model: Any, file: JobFile) -> float | None:
+    """The sum of all frozen weights, which no run may change; None where only methods of the
+    project's own train.
+    """
+    import torch
+
+    if not any(is_of_a_file(type(spec.method)) for spec in file.specs):
+        return None
+    with torch.no_grad():
+        return sum(float(weights.double().abs().sum()) for weights in model.parameters())
 
 
 def set_aside(store: Store, folder: Path) -> Path:

@@ -1,26 +1,38 @@
-"""The reference row of every SQuAD2 table: answers no question. Nothing is trained."""
+"""The reference row of every SQuAD2 table: answers no question."""
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
-from repro.methods.learner import Inputs, Learner
-from repro.methods.randomness import Dropout
+from repro.spec.method import Method, method
+from repro.spec.tasks import check_spans
+
+if TYPE_CHECKING:
+    from repro.backbones.load import Encoder
+    from repro.methods.modules.learner import Learner
+    from repro.spec.types import RunSpec
 
 
-class Null(Learner):
-    """Scores [CLS], the null answer, 0 and every other token -1, for start and for end."""
+@method("always-null")
+class AlwaysNull(Method):
+    """The reference: answers no question."""
 
-    reads_states = False
+    trains: ClassVar[bool] = False
 
-    def __init__(self, runs: int) -> None:
-        super().__init__()
-        self.runs, self.stacks = runs, 1
+    def check(self, run: RunSpec) -> None:
+        """Questions."""
+        check_spans(run.task, self.kind)
 
-    def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
-        """(runs, 2, batch, length)."""
-        batch, length = inputs.input_ids.shape
-        logits = torch.full((self.runs, 2, batch, length), -1.0, device=inputs.input_ids.device)
-        logits[..., 0] = 0.0
-        return logits
+    def trained_parameters(self, run: RunSpec) -> int:
+        """None."""
+        return 0
+
+    def total_parameters(self, run: RunSpec) -> int:
+        """There is no model."""
+        return 0
+
+    def learner(self, run: RunSpec, runs: int, encoder: Encoder) -> Learner:
+        """Nothing that could train."""
+        from repro.methods.modules.null import Null
+
+        return Null(runs)

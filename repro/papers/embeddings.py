@@ -11,7 +11,7 @@ from repro.papers.figures import choice
 from repro.papers.matrix import Chain, Matrix, tasks_of
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 
 FEWEST = 4
 """Tasks of a map: in two dimensions three points tell nothing, and t-SNE looks at three others."""

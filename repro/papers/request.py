@@ -16,7 +16,8 @@ from pydantic import ConfigDict, PlainSerializer, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from repro.errors import ReproError, UnknownName
-from repro.spec import Backbone, Method, Recipe, Scale, Task
+from repro.spec import Backbone, Recipe, Scale, Task
+from repro.spec.method import methods
 from repro.strict import is_misread
 
 V = TypeVar("V")
@@ -158,7 +159,10 @@ class Request:
     ] = None
     method: Annotated[
         str | None,
-        Option(help="The model that a figure draws: not-shared, 3-shared, houlsby, ..."),
+        Option(
+            help="A further row of a table, trained as its rows are: your method as FILE.py:CLASS, "
+            "or one by name (lora). Of a figure: the model that it draws (not-shared, houlsby)."
+        ),
     ] = None
     settings: Annotated[
         Mapping[str, Any],
@@ -257,8 +261,8 @@ def run_fields() -> dict[str, list[FieldInfo]]:
     method that has it.
     """
     kinds: list[tuple[str, Any]] = [("recipe", Recipe)]
-    for part, union in (("method", Method), ("task", Task)):
-        kinds += [(part, kind) for kind in get_args(get_args(union)[0])]
+    kinds += [("method", kind) for kind in methods().values()]
+    kinds += [("task", kind) for kind in get_args(get_args(Task)[0])]
     found: dict[str, list[FieldInfo]] = {}
     for part, kind in kinds:
         for name, info in kind.model_fields.items():

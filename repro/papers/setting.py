@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
 from repro.errors import ReproError
 from repro.papers.request import BOTTLENECK, Request
-from repro.spec import Backbone, Method, RunSpec, Source, run_key
-from repro.spec.limits import check_run
+from repro.spec import Backbone, RunSpec, Source, run_key
+from repro.spec.method import method_called
 
 Setting = dict[str, tuple[Any, Source]]
 """Field path -> value and where it comes from."""
@@ -91,7 +91,7 @@ def make_run(
         sources=sources | {"backbone": origin},
         **values,
     )
-    check_run(spec)
+    spec.check()
     return spec
 
 
@@ -108,8 +108,6 @@ def _checked(**fields: Any) -> RunSpec:
         ) from error
 
 
-@cache
-def method_fields(kind: str) -> frozenset[str]:
+def method_fields(kind: str) -> set[str]:
     """The fields of a kind of method."""
-    kinds = {cls.model_fields["kind"].default: cls for cls in get_args(get_args(Method)[0])}
-    return frozenset(kinds[kind].model_fields)
+    return set(method_called(kind).model_fields)

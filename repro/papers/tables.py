@@ -11,6 +11,7 @@ from typing import Literal
 from repro.errors import MissingData, ReproError
 from repro.papers.margins import WIDEST, half_of
 from repro.papers.matrix import Chain, Matrix, Where, tasks_of
+from repro.papers.own_method import with_method
 from repro.papers.published import Published, load_published
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
@@ -130,6 +131,8 @@ class Row:
     """What its cells hold: scores, or how many layers of the runs have an adapter in use."""
     metric: str = ""
     """The metric of its numbers in the CSV, where that is not the column's."""
+    added: bool = False
+    """It is not the paper's: a method of the user's, trained as another row is."""
     gap: RowGap | None = None
     """Set for a request by `Table.matrix`; such a row has no runs."""
 
@@ -299,6 +302,9 @@ class Table:
 
 @lru_cache(maxsize=32)
 def _matrix(table: Table, request: Request) -> Matrix[Table]:
+    source = table
+    if request.method is not None:
+        table = with_method(table, request, request.method)
     shown = _sections(table, request)
     asked = [column for column in table.scores if not table.gap(column, request)]
     facts = [column for column in table.columns if isinstance(column, Fact)]
@@ -325,7 +331,7 @@ def _matrix(table: Table, request: Request) -> Matrix[Table]:
         raise (MissingData if gaps[0].wanted else ReproError)(gaps[0].reason)
     if gaps:
         shown = replace(shown, rows=tuple(rows), whole=table.whole or table.rows)
-    return Matrix(table, request, cells, models, shown)
+    return Matrix(source, request, cells, models, shown)
 
 
 def _sections(table: Table, request: Request) -> Table:
@@ -341,7 +347,7 @@ def _sections(table: Table, request: Request) -> Table:
         row
         for row in table.rows
         if request.sections is None or row.section in request.sections
-        if request.rows is None or row.name in names
+        if request.rows is None or row.name in names or row.added
     )
     if not any(row.trained for row in rows):
         raise ReproError(

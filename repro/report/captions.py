@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from repro.methods.fine_tuning import TopLayers
 from repro.papers.tables import SERVER, Fact, Row, Score, Select
 from repro.report.view import TableView
-from repro.spec import (
-    Backbone,
-    GlueTask,
-    RunSpec,
-    Scale,
-    SquadTask,
-    TextToText,
-    TopLayers,
-    run_key,
-)
+from repro.spec import Backbone, GlueTask, RunSpec, Scale, SquadTask, TextToText, run_key
 from repro.tasks.catalogue import TITLES
 from repro.words import counted, training_length
 

@@ -18,7 +18,7 @@ from repro.report.served import NOT_IMPORTED, server_score
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.spec.sentences import SENTENCES, protocol_of
-from repro.spec.trained import selected_by
+from repro.spec.types import ARCHITECTURE
 from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
 from repro.store.entry import StoredRun
@@ -200,14 +200,23 @@ def _once(at: Place, values: Sequence[tuple[Found, float]]) -> dict[str, float]:
     for one, value in values:
         key = one.key
         if at.row.measure == "layers":
-            key = selected_by(one.spec, one.key) or values[0][0].key
+            key = _selected_by(one) or values[0][0].key
         once.setdefault(key, value)
     return once
 
 
+def _selected_by(one: Found) -> str:
+    """The key of the run that selected a run's layers: its parent "architecture", or itself if it
+    learns which; "" if its settings name the layers.
+    """
+    if one.spec.method.awaits_layers:
+        return one.spec.parents[ARCHITECTURE]
+    return one.key if one.spec.method.selects_layers else ""
+
+
 def _exact(at: Place, cell: Cell, found: Sequence[Found]) -> Cell:
     """The same cell; a number of layers that the settings name is compared exactly."""
-    named = at.row.measure == "layers" and not any(selected_by(o.spec, o.key) for o in found)
+    named = at.row.measure == "layers" and not any(map(_selected_by, found))
     if not named or cell.verdict != "UNDECIDED" or not (cell.reproduced and cell.published):
         return cell
     verdict, reason = compare(cell.published.value, cell.reproduced.mean, cell.published.decimals)

@@ -17,7 +17,6 @@ from repro.papers.request import Request
 from repro.papers.tables import Counted, Fact, Table
 from repro.spec import GlueTask, RunSpec, TextToText, canonical_json
 from repro.spec.identity import CODE, REVISIONS, identity_fields, revisions
-from repro.spec.kinds import WRITING
 from repro.store.atomic import write_json
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
@@ -77,13 +76,7 @@ def _counted(what: Counted, spec: RunSpec) -> dict[str, int]:
         from repro.tasks.glue.sources import task_rows
 
         return {split: len(rows) for split, rows in task_rows(_whole(spec)).items()}
-    if isinstance(spec.method, WRITING):
-        from repro.methods.t5 import counting as inside_t5
-
-        return inside_t5.count_modules(spec)
-    from repro.methods.inside.counting import count_modules
-
-    return count_modules(spec)
+    return spec.method.count_modules(spec)
 
 
 def _whole(spec: RunSpec) -> GlueTask:

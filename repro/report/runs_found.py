@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from repro.spec import LastLayers, RunSpec, run_key
+from repro.methods.adaptable_adapters import LastLayers
+from repro.spec import RunSpec, run_key
 from repro.spec.identity import flatten, identity_fields
 from repro.store.blocked import blocker
 from repro.store.entry import StoredRun

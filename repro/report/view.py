@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from repro.comparison.columns import records
 from repro.comparison.comparison import comparison_frame
 from repro.comparison.statistics import table_statistics
+from repro.methods.adaptable_adapters import LastLayers
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.papers.tables import Mean, Score, Table
 from repro.report.cells import Cell, Place, RowView, delta_cell, derived_cell, score_cell
 from repro.report.runs_found import Lookup, kept_epoch
-from repro.spec import LastLayers, RunSpec
-from repro.spec.counts import total_parameters, trained_parameters
-from repro.spec.trained import awaits_layers
+from repro.spec import RunSpec
 from repro.stats.summary import Summary, summarise
 from repro.store.store import Store
 
@@ -141,10 +140,10 @@ def _parameters(at: Place) -> tuple[int, int] | None:
     spec = at.specs((wanted or columns)[0])[0]
     if isinstance(spec.method, LastLayers):
         return None  # it trains nothing of its own
-    if awaits_layers(spec):
+    if spec.method.awaits_layers:
         run = at.lookup.find([spec])[0].run
         return (run.result.parameters_trained, run.result.parameters_total) if run else None
-    return trained_parameters(spec), total_parameters(spec)
+    return spec.trained_parameters(), spec.total_parameters()
 
 
 def _span_f1(at: Place) -> Summary | None:

@@ -13,7 +13,6 @@ from repro.report.files import command_line
 from repro.report.runs_found import Lookup, why_missing
 from repro.server.layout import FILES, ServerFile
 from repro.spec import RunSpec, run_key
-from repro.spec.kinds import trains_encoder
 from repro.store.entry import ADAPTER, StoredRun
 from repro.store.store import Store
 
@@ -100,7 +99,7 @@ def _with_weights(file: ServerFile, spec: RunSpec, store: Store) -> Pick:
         return Pick(file, run)
     why = (
         "is a copy without weights"
-        if run.partial or not trains_encoder(spec.method)
+        if run.partial or not spec.method.trains_encoder
         else "was stored without its weights (deleted after scoring)"
     )
     return Pick(file, reason=f"the run {key[:12]} {why}", weightless=spec)
@@ -131,7 +130,7 @@ def _again(lost: Sequence[Pick], request: Request, store: Store) -> str:
     """The command that trains these runs in a store of their own: a stored run is not repeated."""
     tasks = tuple(dict.fromkeys(pick.file.column[0] for pick in lost))
     command = command_line(replace(request, tasks=tasks))
-    keep = any(pick.weightless and trains_encoder(pick.weightless.method) for pick in lost)
+    keep = any(pick.weightless and pick.weightless.method.trains_encoder for pick in lost)
     option = " --keep-weights" if keep else ""
     return (
         f"in a new store, then export with the same --store: {command}{option} "

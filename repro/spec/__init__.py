@@ -1,56 +1,21 @@
-"""Value types of a run, its key and its parameter counts. Imports neither torch nor data."""
+"""Value types of a run and its key. Imports neither torch nor data."""
 
 from repro.spec.identity import canonical_json, run_key
-from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning, TextToText
-from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask
-from repro.spec.types import (
-    AblatedSpans,
-    AdaptableAdapters,
-    AlwaysNull,
-    Backbone,
-    BottleneckAdapters,
-    FrozenFeatures,
-    FullFineTuning,
-    LastLayers,
-    LayerNorms,
-    LinearProbe,
-    Method,
-    PipelinedCells,
-    Recipe,
-    RunSpec,
-    Scale,
-    Source,
-    Task,
-    TopLayers,
-)
+from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask, TextToText
+from repro.spec.types import Backbone, Recipe, RunSpec, Scale, Source, Task
 
 __all__ = [
-    "AblatedSpans",
-    "AdaptableAdapters",
-    "AlwaysNull",
     "Backbone",
-    "BottleneckAdapters",
-    "FrozenFeatures",
-    "FullFineTuning",
     "GlueTask",
-    "HyperFormer",
-    "LastLayers",
-    "LayerNorms",
-    "LinearProbe",
-    "Method",
-    "PipelinedCells",
     "Recipe",
     "RunSpec",
     "Scale",
     "Source",
     "SquadTask",
-    "T5Adapters",
-    "T5FineTuning",
     "TaggingTask",
     "Task",
     "TextTask",
     "TextToText",
-    "TopLayers",
     "canonical_json",
     "run_key",
 ]

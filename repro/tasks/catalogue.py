@@ -90,7 +90,9 @@ def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
 
         return written.data_revision(scale, name)
     if scale == "smoke":
-        return _generated(name)
+        from repro.tasks.generated import default_revision
+
+        return default_revision(name)
     if name in GLUE:
         from repro.tasks.glue import sources as glue
 
@@ -107,22 +109,3 @@ def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:
 
     whole = scale == "paper" or name == SQUAD1
     return squad.data_revision(scale, ("train", "validation") if whole else ("validation",), name)
-
-
-def _generated(name: str) -> str:
-    """Seed and sizes of the generated set that stands for a task."""
-    if name in (SQUAD1, SQUAD2):
-        from repro.tasks.squad2.generated import DEFAULT_REVISION as questions
-
-        return questions
-    if name in GLUE:
-        from repro.tasks.glue.generated import DEFAULT_REVISION as sentences
-
-        return sentences
-    if name in TEXTS:
-        from repro.tasks.texts.generated import DEFAULT_REVISION as texts
-
-        return texts
-    from repro.tasks.tagging.generated import DEFAULT_REVISION as tagged
-
-    return tagged

@@ -12,8 +12,8 @@ from repro.spec import Task, TextToText
 from repro.spec.contents import Content
 from repro.spec.glue import GLUE
 from repro.spec.sentences import SENTENCES
-from repro.spec.t5 import WrittenName
 from repro.spec.tagging import SENTENCES_PUBLISHED, TAGS
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.spec.texts import TEXTS
 from repro.tasks import files

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.learner import Inputs
-from repro.methods.randomness import Dropout
+from repro.methods.modules.learner import Inputs
+from repro.methods.modules.randomness import Dropout
 from repro.spec import GlueTask, RunSpec
 from repro.spec.glue import GLUE
 from repro.tasks.data import TaskData

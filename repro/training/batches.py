@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
-from repro.methods.randomness import stream_seed
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
+from repro.methods.modules.randomness import stream_seed
+from repro.spec import TextToText
 from repro.spec.identity import canonical_json, identity_fields
-from repro.spec.t5 import TextToText
 from repro.spec.tagging import UNTAGGED
 from repro.spec.text_to_text import probabilities
 from repro.spec.types import RunSpec

@@ -13,12 +13,10 @@ import torch
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods import build
-from repro.methods.learner import Inputs, Learner
-from repro.methods.randomness import Dropout, generator
+from repro.methods.modules.learner import Inputs, Learner
+from repro.methods.modules.randomness import Dropout, generator
 from repro.spec import RunSpec, TaggingTask, TextToText, canonical_json
 from repro.spec.identity import identity_fields
-from repro.spec.kinds import has_own_rows, trains_alone
 from repro.spec.sentences import SentenceTask, facts_of
 from repro.training.flat import FlatParameters
 from repro.training.losses import SpanLoss, WrittenLoss, class_loss, squared_error, tag_loss
@@ -50,8 +48,8 @@ class Cohort:
         self.members, self.specs = members, [specs[i] for i in members]
         self.recipe = self.specs[0].recipe
         self.device = device
-        self.own_rows = has_own_rows(self.specs[0].method)
-        self.learner: Learner = build(self.specs[0], len(members), encoder)
+        self.own_rows = self.specs[0].method.own_rows
+        self.learner: Learner = self.specs[0].learner(len(members), encoder)
         self.learner.initialise([generator("cpu", "init", s.seed) for s in self.specs])
         if start is not None:
             self.learner.start_from(*start)
@@ -172,7 +170,7 @@ def cohorts_of(specs: Sequence[RunSpec], device: str = "cpu", tokens: float = 0)
     return [
         members[i : i + size]
         for members in found.values()
-        for size in [most if has_own_rows(specs[members[0]].method) else len(members)]
+        for size in [most if specs[members[0]].method.own_rows else len(members)]
         for i in range(0, len(members), size)
     ]
 
@@ -180,6 +178,6 @@ def cohorts_of(specs: Sequence[RunSpec], device: str = "cpu", tokens: float = 0)
 def _stack_of(index: int, spec: RunSpec) -> str:
     """Equal for runs that may share a learner."""
     recipe = {k: v for k, v in identity_fields(spec.recipe).items() if k not in OWN}
-    alone = index if trains_alone(spec.method) else None
-    seed = None if has_own_rows(spec.method) else spec.seed
+    alone = index if spec.method.trains_alone else None
+    seed = None if spec.method.own_rows else spec.seed
     return canonical_json([identity_fields(spec.method), recipe, seed, alone])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.learner import Inputs
+from repro.methods.modules.learner import Inputs
 from repro.tasks.data import Example, TaskData
 from repro.training.batches import Batch, collate, placed
 from repro.training.cohort import Cohort

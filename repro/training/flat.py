@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from repro.methods.learner import Learner
+from repro.methods.modules.learner import Learner
 
 
 class FlatParameters:

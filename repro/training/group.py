@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.learner import Learned
+from repro.methods.modules.learner import Learned
 from repro.spec import RunSpec, run_key
 from repro.store.atomic import write_json
 from repro.store.entry import file_digest

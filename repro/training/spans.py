@@ -21,8 +21,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from repro.methods.learner import Inputs
-from repro.methods.randomness import Dropout
+from repro.methods.modules.learner import Inputs
+from repro.methods.modules.randomness import Dropout
 from repro.spec.spans import INTACT, all_spans, span_group
 from repro.tasks.data import Collector
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.layout import Layout
+from repro.methods.modules.layout import Layout
 from repro.tasks.data import Example
 from repro.training.batches import Batch, collate, length_sorted
 

@@ -19,7 +19,7 @@ from repro.backbones.load import Encoder, load_encoder
 from repro.backbones.tiny_t5 import tiny_model, tiny_tokenizer, vocabulary
 from repro.errors import MissingModel, ReproError
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5, TINY_T5_VOCABULARY
-from repro.tasks.text_to_text.generated import corpus, generate
+from repro.tasks.sentences.rows import generated_rows
 
 CPU = torch.device("cpu")
 TINY = KNOWN[TINY_T5]
@@ -72,8 +72,11 @@ def test_its_vocabulary_holds_every_generated_word_and_any_text_comes_back() -> 
     assert len(vocabulary()) <= TINY_T5_VOCABULARY
     assert tokenizer.convert_tokens_to_ids(["<pad>", "</s>", "<unk>"]) == [0, 1, 2]
     assert tokenizer.convert_tokens_to_ids("<extra_id_0>") == len(tokenizer) - 1
-    texts = [*corpus(3, 300), *(t for row in generate("cb", "seed=3,train=50,validation=5")["train"]
-                                for t in row.texts)]  # fmt: skip
+    made = [
+        *generated_rows("text-to-text/span-corruption", "seed=3,train=300,validation=0")["train"],
+        *generated_rows("text-to-text/cb", "seed=3,train=50,validation=5")["train"],
+    ]
+    texts = [text for row in made for text in row.texts]
     for text in [*texts, ODD]:
         ids = tokenizer(text).input_ids
         assert ids[-1] == 1

@@ -10,12 +10,13 @@ import pytest
 
 from repro.cli.requests import make_request
 from repro.errors import ReproError
+from repro.methods.adaptable_adapters import AdaptableAdapters
 from repro.papers.adaptable_adapters.runs import chain_of
 from repro.papers.adaptable_adapters.setting import LOW
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request, settings_of
 from repro.report.files import command_line, table_name
-from repro.spec import AdaptableAdapters, run_key
+from repro.spec import run_key
 
 
 def asked(**settings: Any) -> Request:

@@ -16,7 +16,7 @@ from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
 from repro.store import Store
-from repro.tasks.glue.generated import DEFAULT_REVISION
+from repro.tasks.generated import default_revision
 
 Call = Callable[..., Any]
 TABLE = TABLES["3-shared-2"]
@@ -166,7 +166,7 @@ def test_the_report_brings_back_a_table_of_some_tasks(
 
 
 def test_smoke_scale_is_trained_on_generated_rows() -> None:
-    assert smoke().data_revisions == dict.fromkeys(TABLE.tasks, DEFAULT_REVISION)
+    assert smoke().data_revisions == dict.fromkeys(TABLE.tasks, default_revision("cola"))
 
 
 def test_at_reduced_scale_a_task_without_all_its_files_is_a_gap(data: Path) -> None:

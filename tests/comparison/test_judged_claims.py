@@ -27,11 +27,12 @@ from repro.comparison.claims import (
 )
 from repro.comparison.columns import typed
 from repro.errors import UnknownName
+from repro.methods.resadapters import PipelinedCells
 from repro.papers.claims import Claim, Ours, Printed, Quantity, Statement
 from repro.papers.registry import CLAIMS
 from repro.papers.request import Request
 from repro.report.files import save_request
-from repro.spec import PipelinedCells, RunSpec, Scale, run_key
+from repro.spec import RunSpec, Scale, run_key
 from repro.spec.spans import Span
 from repro.store import Store
 

@@ -16,9 +16,9 @@ from repro.engine.local import LocalExecutor
 from repro.engine.parents import built
 from repro.engine.plan import jobs_for
 from repro.errors import ReproError
-from repro.spec import AdaptableAdapters, GlueTask, LastLayers, Method, RunSpec, run_key
-from repro.spec.counts import trained_parameters
-from repro.spec.trained import with_layers
+from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
+from repro.spec import GlueTask, RunSpec, run_key
+from repro.spec.method import Method
 from repro.store import Store
 from repro.store.entry import StoredRun
 
@@ -112,7 +112,7 @@ def test_a_child_trains_adapters_in_the_selected_layers_only(
     assert child.layers == selected
     d, outputs = spec.backbone.hidden_size, 2
     assert child.parameters_trained == len(selected) * (8 * d + 4 + d) + outputs * (d + 1)
-    assert child.parameters_trained == trained_parameters(with_layers(spec, selected))
+    assert child.parameters_trained == spec.with_layers(selected).trained_parameters()
 
 
 def test_what_was_learned_is_stored(stored: dict[str, StoredRun]) -> None:

@@ -13,10 +13,11 @@ from run_samples import RECIPE, cells
 from repro.backbones.load import load_encoder
 from repro.engine.jobs import Execution
 from repro.engine.results import keep_group
-from repro.spec import HyperFormer, RunSpec, TextToText, run_key
+from repro.methods.t5 import HyperFormer
+from repro.spec import RunSpec, TextToText, run_key
 from repro.spec.backbones import KNOWN, TINY_T5
 from repro.spec.contents import Contents
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.store import Store
 from repro.tasks import load_task
 from repro.training.checkpoint import read_artefact

@@ -15,18 +15,13 @@ from repro.cli.options import any_speed
 from repro.engine.jobs import Execution, Job, group_runs, in_order, make_job, write_job
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import Plan, jobs_for, make_plan
+from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
+from repro.methods.always_null import AlwaysNull
+from repro.methods.linear_probe import LinearProbe
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
-from repro.spec import (
-    AdaptableAdapters,
-    AlwaysNull,
-    GlueTask,
-    LastLayers,
-    LinearProbe,
-    Method,
-    RunSpec,
-    run_key,
-)
+from repro.spec import GlueTask, RunSpec, run_key
+from repro.spec.method import Method
 from repro.store import Result, Store, render
 from repro.store.result import FailureKind
 

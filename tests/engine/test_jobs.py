@@ -20,18 +20,14 @@ from repro.engine.jobs import (
     write_job,
 )
 from repro.engine.plan import jobs_for
-from repro.spec import (
-    AblatedSpans,
-    AlwaysNull,
-    BottleneckAdapters,
-    FullFineTuning,
-    GlueTask,
-    LinearProbe,
-    Method,
-    RunSpec,
-    run_key,
-)
+from repro.methods.ablated_spans import AblatedSpans
+from repro.methods.always_null import AlwaysNull
+from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.linear_probe import LinearProbe
+from repro.spec import GlueTask, RunSpec, run_key
 from repro.spec.identity import REVISIONS
+from repro.spec.method import Method
 from repro.store import Store
 
 METHODS: list[Method] = [
@@ -188,7 +184,7 @@ def adapted(size: int, seed: int, **changes: Any) -> RunSpec:
 def shapes(specs: list[RunSpec]) -> list[list[tuple[int, int]]]:
     """Each job's runs as (size, seed)."""
     return [
-        [(spec.method.size, spec.seed) for spec in job.specs]  # type: ignore[union-attr]
+        [(spec.method.size, spec.seed) for spec in job.specs]  # type: ignore[attr-defined]
         for job in group_runs(specs)
     ]
 

@@ -18,7 +18,9 @@ from run_samples import cells, run_spec
 from repro.engine.jobs import Execution, Job, make_job
 from repro.engine.local import RESTARTS, LocalExecutor, Outcome
 from repro.errors import StoreError
-from repro.spec import FullFineTuning, Method, RunSpec, run_key
+from repro.methods.fine_tuning import FullFineTuning
+from repro.spec import RunSpec, run_key
+from repro.spec.method import Method
 from repro.store import Store
 
 Scenario = Callable[..., None]

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from repro.engine.cost import ASSUMED
 from repro.engine.jobs import Execution, make_job, unfinished_jobs, write_job
 from repro.engine.plan import Plan, make_plan
+from repro.methods.fine_tuning import FullFineTuning
 from repro.papers.request import Request
-from repro.spec import FullFineTuning, run_key
+from repro.spec import run_key
 from repro.store import Store
 
 SPEED = ASSUMED["cpu"]

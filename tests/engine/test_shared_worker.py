@@ -24,19 +24,14 @@ from repro.engine.local import LocalExecutor
 from repro.engine.process import Worker
 from repro.engine.worker import LOG, Exit
 from repro.errors import ChangedProgram, StoreError
-from repro.spec import (
-    AdaptableAdapters,
-    BottleneckAdapters,
-    FrozenFeatures,
-    FullFineTuning,
-    GlueTask,
-    LayerNorms,
-    Method,
-    RunSpec,
-    run_key,
-)
+from repro.methods.adaptable_adapters import AdaptableAdapters
+from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.methods.fine_tuning import FullFineTuning, LayerNorms
+from repro.methods.frozen_features import FrozenFeatures
+from repro.spec import GlueTask, RunSpec, run_key
 from repro.spec.backbones import KNOWN, TINY_T5
 from repro.spec.contents import Content, Contents
+from repro.spec.method import Method
 from repro.store import Store
 from repro.store.entry import file_digest
 from repro.training.environment import prepare_torch

@@ -26,7 +26,10 @@ from repro.engine.jobs import Execution, make_job, write_job
 from repro.engine.loaded import Loaded
 from repro.engine.results import collapsed
 from repro.engine.worker import Exit
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec, run_key
+from repro.methods.always_null import AlwaysNull
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.linear_probe import LinearProbe
+from repro.spec import RunSpec, run_key
 from repro.store import Store, staging
 from repro.training.checkpoint import HistoryFile
 from repro.training.group import Group

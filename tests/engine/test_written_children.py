@@ -20,17 +20,10 @@ from repro.engine.jobs import Execution
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import jobs_for
 from repro.errors import ReproError
-from repro.spec import (
-    HyperFormer,
-    Method,
-    Recipe,
-    RunSpec,
-    T5FineTuning,
-    TextToText,
-    run_key,
-)
+from repro.methods.t5 import HyperFormer, T5FineTuning
+from repro.spec import Recipe, RunSpec, TextToText, run_key
 from repro.spec.backbones import KNOWN, TINY_T5
-from repro.spec.counts import trained_parameters
+from repro.spec.method import Method
 from repro.store import Store
 from repro.store.entry import ADAPTER, StoredRun
 from repro.tasks import load_task
@@ -141,7 +134,7 @@ def test_scores_are_of_every_look_and_test_rows_come_at_the_end(
         ("rte", "test", kept), ("cola", "test", kept),
     }  # fmt: skip
     assert {s.n for s in result.scores} == {6}  # halves of twelve rows
-    assert result.parameters_trained == trained_parameters(family.plus)
+    assert result.parameters_trained == family.plus.trained_parameters()
     assert set(result.embeddings or {}) == {"rte", "cola"}
     steps = (stored(store, family.plus).path / "history.jsonl").read_text().count('"loss"')
     assert steps == 5  # the last look is short

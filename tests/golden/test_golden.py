@@ -1,4 +1,4 @@
-"""Every run key and every cell of the committed results is what it was."""
+"""Every run key, every cell of the committed results and every generated row is what it was."""
 
 from __future__ import annotations
 
@@ -37,3 +37,9 @@ def test_every_committed_cell_is_what_it_was() -> None:
     golden = golden_files.read(golden_files.CELLS)
     assert len(golden) > 1_000
     same(golden_files.cells(), golden)
+
+
+def test_every_generated_row_is_what_it_was() -> None:
+    golden = golden_files.read(golden_files.ROWS)
+    assert sum(sum(line.get("rows", {}).values()) for line in golden) > 100_000
+    same(golden_files.rows(), golden)

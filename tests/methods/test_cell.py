@@ -11,11 +11,11 @@ from run_samples import cells
 from tiny_models import real_tokens
 from torch import Tensor, nn
 
-from repro.methods.layout import Layout
-from repro.methods.learner import Linear
-from repro.methods.randomness import Dropout, generator
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Linear
+from repro.methods.modules.randomness import Dropout, generator
+from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.cell import Cell
-from repro.spec import PipelinedCells
 
 RUNS, STACKS, HIDDEN, BATCH, LENGTH = 2, 2, 12, 3, 7
 REAL = real_tokens([7, 4, 2], LENGTH)

@@ -10,12 +10,11 @@ from run_samples import run_spec
 from tiny_models import HIDDEN, inputs_of, random_states, real_tokens, tiny_encoder
 from torch import Tensor, nn
 
-from repro.methods import build
-from repro.methods.frozen_features import Features
-from repro.methods.randomness import Dropout, generator
-from repro.spec import FrozenFeatures, GlueTask, TaggingTask, TextTask
+from repro.methods.frozen_features import FrozenFeatures
+from repro.methods.frozen_features.module import Features
+from repro.methods.modules.randomness import Dropout, generator
+from repro.spec import GlueTask, TaggingTask, TextTask
 from repro.spec.backbones import BERT_BASE, KNOWN
-from repro.spec.counts import pooler_parameters, total_parameters, trained_parameters
 
 UNITS, LAYERS = 5, 3
 TASKS: dict[str, Any] = {
@@ -32,7 +31,7 @@ def features(kind: str = "classes", *, dropout: float = 0.0, seed: int = 0) -> F
     """A drawn learner whose mix and scale were moved from their start."""
     method = FrozenFeatures(units=UNITS, dropout=dropout)
     spec = run_spec(method, task=TASKS[kind], backbone__layers=LAYERS)
-    learner = build(spec, 1, tiny_encoder(LAYERS))
+    learner = spec.learner(1, tiny_encoder(LAYERS))
     assert isinstance(learner, Features)
     learner.initialise([generator("cpu", "init", seed)])
     with torch.no_grad():
@@ -109,7 +108,7 @@ def test_the_gradient_reaches_every_parameter() -> None:
 
 def test_it_starts_at_the_mean_of_the_layers_and_torchs_own_law() -> None:
     spec = run_spec(FrozenFeatures(units=100), task=TASKS["tags"], backbone__layers=LAYERS)
-    learner = build(spec, 1, tiny_encoder(LAYERS))
+    learner = spec.learner(1, tiny_encoder(LAYERS))
     assert isinstance(learner, Features)
     learner.initialise([generator("cpu", "init", 0)])
     assert learner.mix.softmax(0).tolist() == pytest.approx([1 / 3] * 3)
@@ -157,9 +156,9 @@ def test_the_module_has_as_many_parameters_as_the_formula_says(kind: str) -> Non
     lstm = nn.LSTM(768, 200, bidirectional=True)
     own = sum(p.numel() for p in lstm.parameters())
     expected = 12 + 1 + own + OUTPUTS[kind] * (400 + 1)
-    assert trained_parameters(spec) == expected
+    assert spec.trained_parameters() == expected
     # the pooler is not read
-    frozen = KNOWN[BERT_BASE].parameters - pooler_parameters(KNOWN[BERT_BASE])
-    assert total_parameters(spec) == frozen + expected
+    frozen = KNOWN[BERT_BASE].parameters - KNOWN[BERT_BASE].pooler_parameters
+    assert spec.total_parameters() == frozen + expected
     real = Features(method, 12, 768, OUTPUTS[kind], tags=kind == "tags")
     assert sum(p.numel() for p in real.parameters()) == expected

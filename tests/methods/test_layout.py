@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny_models import real_tokens
 
-from repro.methods.layout import Layout, mean_over_real
+from repro.methods.modules.layout import Layout, mean_over_real
 
 REAL = real_tokens([3, 1], 4)
 X = torch.arange(16.0).view(2, 4, 2)  # (batch, length, width)

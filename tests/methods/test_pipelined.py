@@ -13,12 +13,13 @@ from torch.nn import functional as F
 
 from repro.backbones.load import Encoder
 from repro.errors import ReproError
-from repro.methods import build
-from repro.methods.learner import Learner
-from repro.methods.randomness import Dropout, generator
+from repro.methods.always_null import AlwaysNull
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.linear_probe import LinearProbe
+from repro.methods.modules.learner import Learner
+from repro.methods.modules.randomness import Dropout, generator
+from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.pipelined import Pipelined
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, PipelinedCells
-from repro.spec.kinds import reads_states
 
 LAYERS, LENGTHS = 3, [9, 5, 7]
 METHODS: list[Any] = [
@@ -41,7 +42,7 @@ def learner_of(method: Any, seeds: list[int], length: int = 9) -> Learner:
     if isinstance(method, PipelinedCells):
         learner: Learner = Pipelined(method, len(seeds), LAYERS, 32, length)
     else:
-        learner = build(spec, len(seeds), tiny_encoder(LAYERS))
+        learner = spec.learner(len(seeds), tiny_encoder(LAYERS))
     learner.initialise([generator("cpu", "init", seed) for seed in seeds])
     return learner
 
@@ -167,12 +168,12 @@ def test_released_scores_are_finite_on_padding_too() -> None:
 
 def test_a_depth_that_is_no_multiple_of_three_is_refused_with_the_choices() -> None:
     with pytest.raises(ReproError, match=r"no multiple of 3\. Choose an encoder of 3 or 6 layers"):
-        build(run_spec(cells("resnet"), backbone__layers=4), 1, tiny_encoder(3))
+        run_spec(cells("resnet"), backbone__layers=4).learner(1, tiny_encoder(3))
 
 
 def test_only_methods_beside_the_frozen_encoder_read_its_states() -> None:
-    found = [reads_states(m) for m in (cells(), LinearProbe(layer=1), FullFineTuning())]
+    found = [m.reads_states for m in (cells(), LinearProbe(layer=1), FullFineTuning())]
     assert found == [True, True, False]
-    assert not reads_states(AlwaysNull())
+    assert not AlwaysNull().reads_states
     for method in (cells(), LinearProbe(layer=1), AlwaysNull()):
-        assert learner_of(method, [0]).reads_states == reads_states(method)
+        assert learner_of(method, [0]).reads_states == method.reads_states

@@ -7,15 +7,15 @@ import torch
 from run_samples import run_spec
 from tiny_models import inputs_of, random_states, real_tokens, tiny_data, tiny_encoder
 
-from repro.methods import build
-from repro.methods.linear_probe import Probe
-from repro.methods.randomness import Dropout, generator
-from repro.spec import AlwaysNull, LinearProbe
+from repro.methods.always_null import AlwaysNull
+from repro.methods.linear_probe import LinearProbe
+from repro.methods.linear_probe.module import Probe
+from repro.methods.modules.randomness import Dropout, generator
 from repro.tasks.squad2.decoding import answers, decode_batch
 
 
 def test_a_probe_is_the_read_layer_times_weights_plus_bias() -> None:
-    learner = build(run_spec(LinearProbe(layer=2)), 2, tiny_encoder(3))
+    learner = run_spec(LinearProbe(layer=2)).learner(2, tiny_encoder(3))
     assert isinstance(learner, Probe)
     learner.initialise([generator("cpu", "init", seed) for seed in (0, 1)])
     real, states = real_tokens([4, 6], 6), random_states(3, 2, 6)
@@ -31,7 +31,7 @@ def test_a_probe_is_the_read_layer_times_weights_plus_bias() -> None:
 
 
 def test_always_null_answers_no_question_under_any_protocol() -> None:
-    learner = build(run_spec(AlwaysNull()), 3, tiny_encoder(3))
+    learner = run_spec(AlwaysNull()).learner(3, tiny_encoder(3))
     assert list(learner.parameters()) == []
     evaluation = tiny_data().scoring
     windows = evaluation.windows

@@ -9,8 +9,8 @@ import pytest
 import torch
 from run_samples import cells
 
-from repro.methods.learner import Linear
-from repro.methods.randomness import Dropout, generator, stream_seed
+from repro.methods.modules.learner import Linear
+from repro.methods.modules.randomness import Dropout, generator, stream_seed
 from repro.methods.resadapters.pipelined import Pipelined
 
 

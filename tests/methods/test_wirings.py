@@ -11,8 +11,7 @@ from run_samples import cells, run_spec
 from tiny_models import inputs_of, random_states, real_tokens, tiny_encoder
 from torch import Tensor
 
-from repro.methods import build
-from repro.methods.randomness import Dropout, generator
+from repro.methods.modules.randomness import Dropout, generator
 from repro.methods.resadapters.pipelined import Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
 
@@ -111,7 +110,7 @@ def test_twelve_real_cells_one_by_one_give_the_learners_scores(
     wiring: str, nonlinearity: str
 ) -> None:
     spec = run_spec(cells(wiring, nonlinearity), backbone__layers=12)
-    learner = build(spec, 2, tiny_encoder(3))
+    learner = spec.learner(2, tiny_encoder(3))
     assert isinstance(learner, Pipelined)
     learner.initialise([generator("cpu", "init", seed) for seed in (0, 1)])
     learner.eval()

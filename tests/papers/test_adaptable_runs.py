@@ -10,6 +10,7 @@ import pytest
 from request_samples import made
 
 from repro.errors import ReproError
+from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
 from repro.papers.adaptable_adapters.runs import (
     AA,
     ARCHITECTURE,
@@ -28,7 +29,7 @@ from repro.papers.adaptable_adapters.tables import FIVE, FOUR, THREE, TWO
 from repro.papers.published import load_published
 from repro.papers.request import Request
 from repro.papers.tables import Table
-from repro.spec import AdaptableAdapters, GlueTask, LastLayers, RunSpec, Scale, run_key
+from repro.spec import GlueTask, RunSpec, Scale, run_key
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
 
 LOW_100 = LOW[100]

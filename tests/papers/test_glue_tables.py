@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from request_samples import made
 
+from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.methods.fine_tuning import FullFineTuning
 from repro.papers.houlsby.runs import chains, sweep_of
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.papers.tables import NOT_ASKED, Row, Score, Table
-from repro.spec import BottleneckAdapters, FullFineTuning, GlueTask, RunSpec, Scale, run_key
+from repro.spec import GlueTask, RunSpec, Scale, run_key
 from repro.spec.glue import GLUE
 from repro.spec.identity import identity_fields
 

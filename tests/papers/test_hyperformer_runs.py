@@ -14,6 +14,7 @@ from fake_written import request
 from repro.engine.cost import ASSUMED
 from repro.engine.plan import make_plan
 from repro.errors import MissingData
+from repro.methods.t5 import HyperFormer, T5FineTuning
 from repro.papers.hyperformer.claims import DAGGER, MULTI, PLUS, SETTINGS
 from repro.papers.hyperformer.figures import LOW_RESOURCE
 from repro.papers.hyperformer.runs import few_shot_chain, mixture, table_run
@@ -23,9 +24,9 @@ from repro.papers.published import load_published
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.tables import Table
-from repro.spec import HyperFormer, RunSpec, Scale, T5FineTuning, TextToText, run_key
+from repro.spec import RunSpec, Scale, TextToText, run_key
 from repro.spec.backbones import KNOWN, T5_SMALL, TINY_T5
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import MIXTURE
 from repro.store import Store
 

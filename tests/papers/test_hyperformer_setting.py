@@ -8,6 +8,7 @@ import pytest
 from fake_written import request
 
 from repro.errors import ReproError
+from repro.methods.t5 import HyperFormer, T5Adapters
 from repro.papers.hyperformer.claims import (
     DAGGER,
     HYPER,
@@ -33,7 +34,7 @@ from repro.papers.hyperformer.runs import (
 )
 from repro.papers.hyperformer.setting import ABLATIONS
 from repro.papers.published import load_published
-from repro.spec import HyperFormer, RunSpec, Scale, T5Adapters, TextToText, run_key
+from repro.spec import RunSpec, Scale, TextToText, run_key
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5
 from repro.spec.identity import flatten, identity_fields
 from repro.spec.text_to_text import MIXTURE

@@ -9,20 +9,15 @@ from request_samples import made
 from run_samples import TINY, changed
 
 from repro.errors import ReproError, UnknownName
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.linear_probe import LinearProbe
+from repro.methods.resadapters import PipelinedCells
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES, find_table
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE, TWO, run_one, run_two
 from repro.papers.tables import Table
-from repro.spec import (
-    FullFineTuning,
-    LinearProbe,
-    PipelinedCells,
-    RunSpec,
-    Scale,
-    SquadTask,
-    run_key,
-)
+from repro.spec import RunSpec, Scale, SquadTask, run_key
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
 from repro.spec.identity import flatten, identity_fields
 

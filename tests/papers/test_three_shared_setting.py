@@ -8,14 +8,14 @@ import pytest
 from request_samples import made
 
 from repro.errors import ReproError
+from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.papers.published import load_published
 from repro.papers.setting import method_fields
 from repro.papers.three_shared.further import TASKS
 from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import AS_RELEASED, METHODS
-from repro.spec import BottleneckAdapters, GlueTask, RunSpec, Scale
+from repro.spec import GlueTask, RunSpec, Scale
 from repro.spec.backbones import BERT_BASE, KNOWN, MINILM
-from repro.spec.counts import trained_parameters
 from repro.spec.glue import GLUE
 from repro.spec.identity import flatten, identity_fields
 
@@ -234,7 +234,7 @@ def test_n_shared_has_one_module_for_n_layers_and_is_a_model_of_ours(span: int) 
     spec = run(f"{span}-shared")
     assert adapters(spec).span == span
     # 12 / n modules of 2 m d + m + d = 99,136 parameters, and a classifier of 2 x (768 + 1)
-    assert trained_parameters(spec) == 12 // span * 99_136 + 2 * 769
+    assert spec.trained_parameters() == 12 // span * 99_136 + 2 * 769
     assert spec.sources["method.span"].origin == "assumed"
 
 

@@ -10,11 +10,12 @@ import pytest
 from fake_glue import REVISIONS, store_table
 
 from repro.comparison.claims import OnOurs, on_ours, sources
+from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
 from repro.papers.adaptable_adapters.claims import CLAIMS, gain, last
 from repro.papers.claims import Claim, Statement
 from repro.papers.request import Request
 from repro.report.files import save_request
-from repro.spec import AdaptableAdapters, LastLayers, RunSpec
+from repro.spec import RunSpec
 from repro.spec.backbones import BERT_LARGE, KNOWN
 from repro.store import Store
 

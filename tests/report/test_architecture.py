@@ -19,8 +19,8 @@ from torch.overrides import TorchFunctionMode
 
 from repro.backbones.load import Encoder
 from repro.errors import ReproError
-from repro.methods import build
-from repro.methods.randomness import Dropout, generator
+from repro.methods.modules.randomness import Dropout, generator
+from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.cell import Cell
 from repro.methods.resadapters.pipelined import Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
@@ -42,9 +42,7 @@ from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import shown
 from repro.report.figures.style import LEAST, styled
 from repro.report.reproduce import picture
-from repro.spec import PipelinedCells
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM, bert
-from repro.spec.counts import total_parameters, trained_parameters
 
 READINGS = (False, True)
 
@@ -61,7 +59,7 @@ def on_meta(panel: Panel, found: ArchitectureView) -> Pipelined:
     """The learner that is trained, without memory for its numbers."""
     (spec,) = ARCHITECTURE.matrix(found.request).of(panel.sketch.name)
     with torch.device("meta"):
-        learner = build(spec, 1, Encoder(nn.Identity(), None))
+        learner = spec.learner(1, Encoder(nn.Identity(), None))
     assert isinstance(learner, Pipelined)
     return learner
 
@@ -96,9 +94,9 @@ def test_all_boxes_of_a_chain_are_the_whole_model(backbone: str) -> None:
     models = {one.row: one.spec for one in ARCHITECTURE.matrix(found.request).entries}
     for panel in found.panels[:3]:
         spec, frozen = models[panel.sketch.name], [b for b in panel.boxes if not b.trained]
-        assert 2 * panel.stack == trained_parameters(spec)
+        assert 2 * panel.stack == spec.trained_parameters()
         total = sum(box.parameters for box in frozen) + 2 * panel.stack
-        assert total == total_parameters(spec)
+        assert total == spec.total_parameters()
         assert len(frozen) == found.layers + 1
 
 

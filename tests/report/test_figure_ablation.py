@@ -13,6 +13,7 @@ from fake_spans import FIGURE, by_place, request, store_chain
 
 import repro.papers
 from repro.errors import UnknownName
+from repro.methods.ablated_spans import AblatedSpans
 from repro.papers.three_shared.figures import published_drops, published_intact
 from repro.report.figures.ablation import (
     Panel,
@@ -25,7 +26,7 @@ from repro.report.figures.ablation import (
     stamp,
     view_of,
 )
-from repro.spec import AblatedSpans, run_key
+from repro.spec import run_key
 from repro.spec.spans import Span
 from repro.store import Store
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 from fake_glue import request, store_run, store_table, task_of
 
+from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.methods.fine_tuning import TopLayers
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -18,7 +20,7 @@ from repro.report.cells import Cell
 from repro.report.notes import notes
 from repro.report.render import as_json, csv_text, markdown
 from repro.report.view import TableView, view_table
-from repro.spec import BottleneckAdapters, RunSpec, Scale, TopLayers, run_key
+from repro.spec import RunSpec, Scale, run_key
 from repro.spec.identity import identity_fields
 from repro.spec.texts import HOULSBY, TEXTS
 from repro.store import Store

@@ -7,13 +7,14 @@ import statistics
 import pytest
 from fake_glue import by_task, request, store_run, store_table, task_of
 
+from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.papers.tables import NOT_ASKED
 from repro.report.cells import Cell
 from repro.report.counted import count_missing
 from repro.report.view import TableView, view_table
-from repro.spec import BottleneckAdapters, RunSpec, Scale, run_key
+from repro.spec import RunSpec, Scale, run_key
 from repro.store import Store
 
 TABLE, HOULSBY, COUNTS = (TABLES[id] for id in ("3-shared-2", "Houlsby-1", "3-shared-1"))

@@ -9,6 +9,7 @@ import pytest
 from fake_written import request, store_all, store_run
 
 from repro.comparison.claims import on_ours, sources
+from repro.methods.t5 import HyperFormer, t5_norms
 from repro.papers.hyperformer.claims import CLAIMS, NO_BLOCKS, WHOLE
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -20,9 +21,7 @@ from repro.report.files import save_request
 from repro.report.latex import MOST_LINES, latex
 from repro.report.render import grid, markdown
 from repro.report.view import TableView, view_table
-from repro.spec import HyperFormer, RunSpec, TextToText
-from repro.spec.counts import trained_parameters
-from repro.spec.t5_counts import t5_norms
+from repro.spec import RunSpec, TextToText
 from repro.store import Store
 from repro.words import run_name
 
@@ -81,7 +80,7 @@ def test_the_average_counts_tasks_of_two_metrics_twice(store: Store) -> None:
 
 def count(what: str, spec: RunSpec) -> dict[str, int]:
     """In place of modules: the closed form, T5's own norms apart."""
-    trained, norms = trained_parameters(spec), t5_norms(spec.backbone)
+    trained, norms = spec.trained_parameters(), t5_norms(spec.backbone)
     if spec.method.kind == "t5-fine-tuning":
         return {"model": trained, "layer norms": 0}
     return {"adapters": trained - norms, "layer norms": norms}

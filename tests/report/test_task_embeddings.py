@@ -21,6 +21,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_distances
 
 from repro.errors import MissingData, UnknownName
+from repro.methods.t5 import HyperFormer
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.figures.embeddings import (
@@ -37,7 +38,7 @@ from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
 from repro.report.protocol import choices
 from repro.report.reproduce import picture
-from repro.spec import HyperFormer, RunSpec, TextToText, run_key
+from repro.spec import RunSpec, TextToText, run_key
 from repro.store import Store
 
 TABLE = "Hyperformer-1"

@@ -8,11 +8,12 @@ import pytest
 from fake_results import Value, request, runs_of, store_all, store_result
 from scipy import stats
 
+from repro.methods.always_null import AlwaysNull
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.cells import RowView
 from repro.report.view import TableView, view_table
-from repro.spec import AlwaysNull, RunSpec, Scale, run_key
+from repro.spec import RunSpec, Scale, run_key
 from repro.store import Store, StoredRun
 from repro.store.result import FailureKind
 

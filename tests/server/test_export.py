@@ -20,8 +20,8 @@ from safetensors.torch import load_file
 from server_rules import opened
 from server_samples import ASKED, ROW, Answer, Tiny, cohort_of, encoder_of
 
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
 from repro.server.archive import zipped
 from repro.server.layout import BY_NAME, FILES
 from repro.server.predict import said

@@ -15,26 +15,14 @@ from run_samples import cells, run_spec
 from tiny_models import tiny_config
 
 from repro.backbones.load import Encoder
-from repro.methods import build
-from repro.spec import (
-    AblatedSpans,
-    AlwaysNull,
-    FullFineTuning,
-    GlueTask,
-    LinearProbe,
-    PipelinedCells,
-    RunSpec,
-)
-from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
-from repro.spec.counts import (
-    adapter_parameters,
-    bert_parameters,
-    cell_parameters,
-    layer_parameters,
-    stack_parameters,
-    total_parameters,
-    trained_parameters,
-)
+from repro.methods.ablated_spans import AblatedSpans
+from repro.methods.always_null import AlwaysNull
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.inside import adapter_parameters
+from repro.methods.linear_probe import LinearProbe
+from repro.methods.resadapters import PipelinedCells
+from repro.spec import GlueTask, RunSpec
+from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM, bert_parameters
 
 COLA = GlueTask(name="cola", source="generated", revision="by hand")
 SCRIPT = Path(__file__).parents[3] / "shared" / "methods" / "count_params.py"
@@ -67,18 +55,19 @@ def test_resadapters_counts_equal_the_published_arithmetic(
 ) -> None:
     method = released(nonlinearity, b)
     assert by_hand(b, attention=nonlinearity == "attention") == one
-    assert stack_parameters(method, layers=12, hidden=768, length=384) == one
+    assert method.stack_parameters(layers=12, hidden=768, length=384) == one
     spec = run_spec(method, backbone=KNOWN[BERT_BASE], task__max_length=384)
-    assert trained_parameters(spec) == two == 2 * one
+    assert spec.trained_parameters() == two == 2 * one
     # BERT-base 109,482,240 without its pooler 768 * 769, and the two stacks
-    assert total_parameters(spec) == 109_482_240 - 590_592 + two
+    assert spec.total_parameters() == 109_482_240 - 590_592 + two
 
 
 def test_a_repaired_cell_normalises_features_so_its_count_ignores_the_length() -> None:
     method = cells(nonlinearity="gelu", bottleneck=200)
     # down 768 * 200 + 200, norm 2 * 200, up 200 * 768 + 768, norm 2 * 768
     expected = 153_800 + 400 + 154_368 + 1_536
-    assert cell_parameters(method, 768, 384) == cell_parameters(method, 768, 128) == expected
+    for length in (384, 128):
+        assert sum(method.cell_parts(768, length).values()) == expected
 
 
 def test_counts_equal_the_reference_script() -> None:
@@ -93,13 +82,13 @@ def test_counts_equal_the_reference_script() -> None:
     for name, nonlinearity in (("non-linear", "relu"), ("attention", "attention")):
         stacks = re.search(rf"b=200 {name}\s*: one stack ([\d,]+); two stacks ([\d,]+)", printed)
         assert stacks
-        one = stack_parameters(released(nonlinearity, 200), layers=12, hidden=768, length=384)
+        one = released(nonlinearity, 200).stack_parameters(layers=12, hidden=768, length=384)
         assert [number(text) for text in stacks.groups()] == [one, 2 * one]
     searched = re.findall(r"stacks=(\d) b=(\d+)\s+NL\s+([\d.]+)M\s+ATT\s+([\d.]+)M", printed)
     assert len(searched) == 20
     for stacks_text, b, plain, attention in searched:
         for text, nonlinearity in ((plain, "relu"), (attention, "attention")):
-            one = stack_parameters(released(nonlinearity, int(b)), 12, 768, 384)
+            one = released(nonlinearity, int(b)).stack_parameters(12, 768, 384)
             assert f"{int(stacks_text) * one / 1e6:.2f}" == text
 
 
@@ -132,7 +121,7 @@ def test_bert_large_has_its_published_number_of_parameters() -> None:
     assert KNOWN[BERT_LARGE].parameters == 335_141_888
     assert (KNOWN[BERT_LARGE].layers, KNOWN[BERT_LARGE].hidden_size) == (24, 1024)
     # Houlsby et al.: 2.1 % is 6.34M of the 24 layers' 302.3M
-    assert 24 * layer_parameters(KNOWN[BERT_LARGE]) == 302_309_376
+    assert 24 * KNOWN[BERT_LARGE].layer_parameters == 302_309_376
 
 
 def test_an_adapter_has_the_papers_number_of_parameters() -> None:
@@ -143,8 +132,8 @@ def test_an_adapter_has_the_papers_number_of_parameters() -> None:
 
 def test_a_run_that_only_evaluates_trains_nothing() -> None:
     spec = run_spec(AblatedSpans(), backbone=KNOWN[BERT_BASE], task=COLA)
-    assert trained_parameters(spec) == 0
-    assert total_parameters(spec) == 109_482_240
+    assert spec.trained_parameters() == 0
+    assert spec.total_parameters() == 109_482_240
 
 
 def test_a_formula_for_bert_equals_the_librarys_model() -> None:
@@ -192,14 +181,14 @@ def test_every_methods_formula_equals_its_module(method: Any, layers: int, hidde
     with torch.device("meta"):
         config = meta_encoder(layers, hidden).model.config
         frozen = Encoder(BertModel(config, add_pooling_layer=False).requires_grad_(False), None)
-        one, three = build(spec, 1, frozen), build(spec, 3, frozen)
-    assert real_parameters(one, trained_only=True) == trained_parameters(spec)
+        one, three = spec.learner(1, frozen), spec.learner(3, frozen)
+    assert real_parameters(one, trained_only=True) == spec.trained_parameters()
     if not isinstance(method, FullFineTuning):
-        assert real_parameters(three, trained_only=True) == 3 * trained_parameters(spec)
+        assert real_parameters(three, trained_only=True) == 3 * spec.trained_parameters()
     whole = real_parameters(one)
     if isinstance(method, (PipelinedCells, LinearProbe)):
         whole += real_parameters(frozen.model)
-    assert total_parameters(spec) == whole
+    assert spec.total_parameters() == whole
 
 
 @pytest.mark.parametrize(("nonlinearity", "b", "one", "two"), CASES)
@@ -213,5 +202,5 @@ def test_the_released_modules_have_the_published_counts(
         recipe__padding="max",
     )
     with torch.device("meta"):
-        learner = build(spec, 1, meta_encoder(6, 96))
+        learner = spec.learner(1, meta_encoder(6, 96))
     assert real_parameters(learner) == two == 2 * one

@@ -11,30 +11,21 @@ from inside_samples import adapters
 from run_samples import cells, changed, run_spec
 
 from repro.errors import ReproError
-from repro.spec import (
-    AblatedSpans,
-    AlwaysNull,
-    FrozenFeatures,
-    FullFineTuning,
-    GlueTask,
-    LayerNorms,
-    LinearProbe,
-    Method,
-    RunSpec,
-    TaggingTask,
-    Task,
-    TopLayers,
-    run_key,
-)
+from repro.methods.ablated_spans import AblatedSpans
+from repro.methods.always_null import AlwaysNull
+from repro.methods.fine_tuning import FullFineTuning, LayerNorms, TopLayers
+from repro.methods.frozen_features import FrozenFeatures
+from repro.methods.linear_probe import LinearProbe
+from repro.spec import GlueTask, RunSpec, TaggingTask, Task, run_key
 from repro.spec.backbones import KNOWN
-from repro.spec.limits import check_run
+from repro.spec.method import Method
 
 COLA = GlueTask(name="cola", source="generated", revision="by hand")
 
 
 def refusal(spec: RunSpec) -> str:
     with pytest.raises(ReproError) as caught:
-        check_run(spec)
+        spec.check()
     return str(caught.value)
 
 
@@ -53,25 +44,25 @@ def test_a_depth_that_is_no_multiple_of_the_stage_is_refused(
 
 @pytest.mark.parametrize("layers", [3, 6, 12, 24])
 def test_a_depth_that_is_a_multiple_of_the_stage_is_accepted(layers: int) -> None:
-    check_run(run_spec(cells("resnext"), backbone__layers=layers))
+    run_spec(cells("resnext"), backbone__layers=layers).check()
 
 
 def test_heads_that_do_not_divide_the_bottleneck_are_refused() -> None:
     said = refusal(run_spec(cells(nonlinearity="attention", bottleneck=10)))
     assert "bottleneck of 10 cannot be split into 4 attention heads" in said
     assert "a multiple of 4" in said
-    check_run(run_spec(cells(nonlinearity="relu", bottleneck=10)))
+    run_spec(cells(nonlinearity="relu", bottleneck=10)).check()
 
 
 def test_a_norm_over_positions_needs_windows_of_one_length() -> None:
     spec = run_spec(cells(norm_axis="position"))
     assert "padding to 'max'" in refusal(spec)
-    check_run(run_spec(cells(norm_axis="position"), recipe__padding="max"))
+    run_spec(cells(norm_axis="position"), recipe__padding="max").check()
 
 
 def test_a_probe_of_a_layer_that_is_not_there_is_refused() -> None:
     assert "reads layer 7, and tiny has 6 layers" in refusal(run_spec(LinearProbe(layer=7)))
-    check_run(run_spec(LinearProbe(layer=6)))
+    run_spec(LinearProbe(layer=6)).check()
 
 
 @pytest.mark.parametrize(
@@ -88,14 +79,14 @@ def test_a_span_that_does_not_divide_the_depth_is_refused(
 
 @pytest.mark.parametrize("span", [0, 1, 2, 3, 4, 6, 12])
 def test_a_span_that_divides_the_depth_is_accepted(span: int) -> None:
-    check_run(run_spec(adapters(span=span), backbone__layers=12))
+    run_spec(adapters(span=span), backbone__layers=12).check()
 
 
 def test_more_top_layers_than_there_are_are_refused() -> None:
     assert "The top 7 layers cannot be trained: tiny has 6." in refusal(
         run_spec(TopLayers(layers=7))
     )
-    check_run(run_spec(TopLayers(layers=6)))
+    run_spec(TopLayers(layers=6)).check()
 
 
 @pytest.mark.parametrize("method", [cells(), LinearProbe(layer=1), AlwaysNull()])
@@ -109,19 +100,19 @@ def test_a_method_that_answers_with_spans_is_refused_on_a_classification(method:
     "method", [FullFineTuning(), TopLayers(layers=2), LayerNorms(), adapters()]
 )
 def test_methods_inside_the_encoder_do_both_kinds_of_task(method: Method) -> None:
-    check_run(run_spec(method, task=COLA))
-    check_run(run_spec(method))
+    run_spec(method, task=COLA).check()
+    run_spec(method).check()
 
 
 def test_ablated_spans_need_the_run_that_they_ablate() -> None:
     assert "parent 'trained'" in refusal(run_spec(AblatedSpans(), task=COLA))
-    check_run(run_spec(AblatedSpans(), task=COLA, parents={"trained": "0" * 64}))
+    run_spec(AblatedSpans(), task=COLA, parents={"trained": "0" * 64}).check()
 
 
 def test_planning_imports_neither_torch_nor_data_libraries() -> None:
     program = (
-        "import sys, repro.spec.counts, repro.spec.limits, repro.papers.registry,"
-        "repro.backbones.describe;"
+        "import sys, repro.papers.registry, repro.backbones.describe;"
+        "from repro.spec.method import methods; assert len(methods()) > 13;"
         "heavy = {'torch', 'transformers', 'datasets', 'numpy', 'pyarrow'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
@@ -135,8 +126,8 @@ def test_planning_imports_neither_torch_nor_data_libraries() -> None:
 def test_frozen_features_answer_no_questions_but_tag_and_classify() -> None:
     method = FrozenFeatures(units=8)
     assert "Choose another method, such as 'linear-probe'" in refusal(run_spec(method))
-    check_run(run_spec(method, task=COLA))
-    check_run(run_spec(method, task=TaggingTask(source="generated", revision="by hand")))
+    run_spec(method, task=COLA).check()
+    run_spec(method, task=TaggingTask(source="generated", revision="by hand")).check()
 
 
 def test_spans_are_no_tags() -> None:
@@ -163,7 +154,7 @@ def test_an_input_longer_than_the_positions_is_refused_with_both_numbers(
     assert "up to 600 tokens" in said
     assert f"tiny has {positions} positions" in said
     assert f"--set task.max_length={positions}" in said
-    check_run(changed(spec, ("task", "max_length"), positions))
+    changed(spec, ("task", "max_length"), positions).check()
 
 
 def test_positions_are_no_identity_and_a_t5_has_none() -> None:

@@ -9,7 +9,8 @@ import pytest
 from store_samples import files_of, result_of, spec_of, write_run
 
 from repro.errors import StoreError
-from repro.spec import AblatedSpans, run_key
+from repro.methods.ablated_spans import AblatedSpans
+from repro.spec import run_key
 from repro.store import Store, render, shelf
 
 

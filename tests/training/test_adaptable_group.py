@@ -11,7 +11,8 @@ from group_samples import group_of, remains
 from inside_groups import data_of, inside_spec
 from torch import Tensor
 
-from repro.spec import AdaptableAdapters, RunSpec
+from repro.methods.adaptable_adapters import AdaptableAdapters
+from repro.spec import RunSpec
 from repro.training.checkpoint import read_artefact
 from repro.training.group import Group
 

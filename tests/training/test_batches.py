@@ -10,7 +10,10 @@ import torch
 from run_samples import cells, run_spec
 from tiny_models import tiny_data
 
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
+from repro.methods.always_null import AlwaysNull
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.linear_probe import LinearProbe
+from repro.spec import RunSpec
 from repro.training.batches import collate, epoch_order, length_sorted
 
 LENGTHS = [int(n) for n in np.random.default_rng(0).integers(10, 380, size=1003)]

@@ -14,9 +14,11 @@ from run_samples import run_spec
 from tagging_samples import tagging_data, tagging_task
 from tiny_models import tiny_bert, tiny_encoder
 
-from repro.methods import build
-from repro.methods.randomness import Dropout, generator
-from repro.spec import FrozenFeatures, FullFineTuning, Method, RunSpec
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.frozen_features import FrozenFeatures
+from repro.methods.modules.randomness import Dropout, generator
+from repro.spec import RunSpec
+from repro.spec.method import Method
 from repro.spec.tagging import UNTAGGED
 from repro.tasks.data import TaskData
 from repro.training import group as group_module
@@ -139,7 +141,7 @@ def test_tags_trained_in_micro_batches_equal_whole_batches(
 def test_an_artefact_read_back_gives_the_stored_outputs(tmp_path: Path) -> None:
     group = trained([features_spec()], tmp_path, data=data_of())
     tensors = read_artefact(group.artefact(group.members[0]))
-    learner = build(features_spec(), 1, tiny_encoder(3))
+    learner = features_spec().learner(1, tiny_encoder(3))
     assert set(tensors) == {name for name, _ in learner.named_parameters()}
     learner.load_state_dict(tensors)
     examples = list(group.data.evaluation)
@@ -158,7 +160,7 @@ def test_an_artefact_read_back_gives_the_stored_outputs(tmp_path: Path) -> None:
 
 def test_the_encoder_tags_every_token_with_the_librarys_states() -> None:
     spec, examples = tags_spec(FullFineTuning(dropout=0.0)), tags_data().training[:3]
-    learner = build(spec, 1, tiny_encoder(3))
+    learner = spec.learner(1, tiny_encoder(3))
     learner.initialise([generator("cpu", "init", 0)])
     batch = collate(examples, 0, length=30)
     found = learner(placed(batch, torch.device("cpu")), Dropout([])).detach()
@@ -177,7 +179,7 @@ def test_the_encoder_tags_every_token_with_the_librarys_states() -> None:
 
 def test_dropout_before_the_tags_is_drawn_by_the_run() -> None:
     spec = tags_spec(adapters(pooler="frozen", dropout=0.5))
-    learner = build(spec, 1, tiny_encoder(3))
+    learner = spec.learner(1, tiny_encoder(3))
     learner.initialise([generator("cpu", "init", 0)])
     inputs = placed(collate(tags_data().training[:2], 0), torch.device("cpu"))
     found = [

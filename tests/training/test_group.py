@@ -15,9 +15,12 @@ from tiny_models import tiny_bert, tiny_data, tiny_encoder
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.linear_probe import Probe
+from repro.methods.always_null import AlwaysNull
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.linear_probe import LinearProbe
+from repro.methods.linear_probe.module import Probe
 from repro.methods.resadapters.pipelined import Pipelined
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
+from repro.spec import RunSpec
 from repro.training.checkpoint import read_artefact
 from repro.training.group import Group
 

@@ -11,7 +11,7 @@ import torch
 from group_samples import Watched, compare, group_of, losses, remains, watched
 from inside_groups import adapters, data_of, inside_group, inside_spec
 
-from repro.spec import FullFineTuning, LayerNorms
+from repro.methods.fine_tuning import FullFineTuning, LayerNorms
 from repro.training import cohort as cohort_module
 from repro.training.checkpoint import read_artefact
 

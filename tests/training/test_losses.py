@@ -12,7 +12,7 @@ from run_samples import cells
 from tiny_models import tiny_encoder
 from torch import Tensor
 
-from repro.spec import LinearProbe
+from repro.methods.linear_probe import LinearProbe
 from repro.training.cohort import Cohort, cohorts_of
 
 SCORES = torch.tensor(

@@ -11,9 +11,10 @@ import torch
 from run_samples import RECIPE, changed
 from torch import Tensor
 
-from repro.methods.linear_probe import Probe
-from repro.methods.randomness import generator
-from repro.spec import LinearProbe, Recipe
+from repro.methods.linear_probe import LinearProbe
+from repro.methods.linear_probe.module import Probe
+from repro.methods.modules.randomness import generator
+from repro.spec import Recipe
 from repro.training.flat import FlatParameters
 from repro.training.optimizer import AdamW, scheduled
 

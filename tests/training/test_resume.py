@@ -13,7 +13,10 @@ from group_samples import group_of, remains, spec_of
 from run_samples import cells
 from tiny_models import tiny_data
 
-from repro.spec import AlwaysNull, FullFineTuning, LinearProbe, RunSpec
+from repro.methods.always_null import AlwaysNull
+from repro.methods.fine_tuning import FullFineTuning
+from repro.methods.linear_probe import LinearProbe
+from repro.spec import RunSpec
 from repro.training import checkpoint as checkpoint_module
 from repro.training import group as group_module
 from repro.training.checkpoint import Damaged

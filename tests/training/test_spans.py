@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from inside_samples import adapters, batch_of, encoder_of, learner_of, no_dropout
+from inside_samples import adapters, adapters_of, batch_of, encoder_of, learner_of, no_dropout
 from numpy.typing import NDArray
 from torch import Tensor
 
-from repro.methods.inside.adapters import slots_of
-from repro.methods.layout import Layout
-from repro.methods.learner import Inputs
-from repro.methods.randomness import Dropout
+from repro.methods.bottleneck_adapters.module import slots_of
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.learner import Inputs
+from repro.methods.modules.randomness import Dropout
 from repro.spec.spans import INTACT, all_spans, span_group
 from repro.training.spans import score_spans, span_scores
 
@@ -152,7 +152,7 @@ def test_a_real_learner_agrees_with_adapters_that_give_nothing(changes: dict[str
         silenced = learner_of(spec, encoder).eval()
         with torch.no_grad():
             for number in {n for layer in range(first, last + 1) for n in slots[layer]}:
-                for parameter in silenced.adapters[number].get_submodule("up").parameters():
+                for parameter in adapters_of(silenced)[number].up.parameters():
                     parameter.zero_()
             plain = [(rows, silenced(inputs, no_dropout())[0]) for rows, inputs in batches]
         kept, intact = found[span_group((first, last))], found[INTACT]

@@ -13,8 +13,10 @@ from group_samples import remains
 from run_samples import RECIPE
 
 from repro.backbones.load import Encoder, load_encoder
-from repro.spec import HyperFormer, Method, RunSpec, T5Adapters, T5FineTuning, TextToText
+from repro.methods.t5 import HyperFormer, T5Adapters, T5FineTuning
+from repro.spec import RunSpec, TextToText
 from repro.spec.backbones import KNOWN, TINY_T5
+from repro.spec.method import Method
 from repro.tasks import load_task
 from repro.tasks.data import TaskData
 from repro.training.group import Group

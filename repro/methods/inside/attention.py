@@ -48,14 +48,19 @@ def packed_attention(
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
     k, v = _unpack(now, key), _unpack(now, value)
     q = _firsts(now, query) if now.narrows else _unpack(now, query)
+    mask, before = packing.mask, 0
+    if now.prefix is not None and now.adapters:
+        first_k, first_v = (_of_rows(now, one, key.shape[1]) for one in now.prefix)
+        k, v, before = torch.cat([first_k, k], 2), torch.cat([first_v, v], 2), first_k.shape[2]
+        mask = None if mask is None else F.pad(mask, (before, 0))
     if now.drops:
         scores = (q * scale) @ k.transpose(-1, -2)  # (rows, heads, queries, longest)
-        if packing.mask is not None:
-            scores = scores + packing.mask
+        if mask is not None:
+            scores = scores + mask
         weights = scores.softmax(-1, dtype=torch.float32).to(v.dtype)
-        attended = now.drop_weights(weights) @ v
+        attended = now.drop_weights(weights, before) @ v
     else:
-        mask = None if packing.mask is None else packing.mask.to(q.dtype)
+        mask = None if mask is None else mask.to(q.dtype)
         attended = F.scaled_dot_product_attention(q, k, v, mask, scale=scale)
     rows = attended.transpose(1, 2).flatten(2)  # (rows, queries, hidden)
     if now.narrows:  # the other tokens are read no more: the library only wants their shape
@@ -69,6 +74,12 @@ def _unpack(now: Pass, x: Tensor) -> Tensor:
     """(1, heads, tokens, head) -> (rows, heads, longest, head)."""
     rows = now.packing.unpack(x[0].transpose(0, 1).flatten(1))
     return rows.view(*rows.shape[:2], x.shape[1], -1).transpose(1, 2)
+
+
+def _of_rows(now: Pass, x: Tensor, heads: int) -> Tensor:
+    """(runs, positions, hidden), alike in the rows of a run -> (rows, heads, positions, head)."""
+    split = x.view(*x.shape[:2], heads, -1).transpose(1, 2)
+    return split.repeat_interleave(now.packing.rows // len(x), 0)
 
 
 def _firsts(now: Pass, x: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Counts what a run trains from its modules, built without weights.
 
-The independent check of `repro.spec.counts`, and what table 3-shared-1 recomputes.
+The independent check of the closed forms, and what table 3-shared-1 recomputes.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ import torch
 from torch import nn
 
 from repro.backbones.load import Encoder
-from repro.methods.inside.learner import Inside
 from repro.spec import Backbone, RunSpec
-from repro.spec.counts import bert_parameters
-from repro.spec.limits import check_run
-from repro.spec.trained import trained
+from repro.spec.backbones import bert_parameters
 
 PARTS = {
     "encoder": "encoder",
-    "adapters": "adapters",
-    "adaptable": "adapters",
     "norms": "layer norms",
     "pooler": "pooler",
     "head.dense": "head layers",
     "head.scorer": "classifier",
 }
+ADDED = "adapters"
+"""Whatever a method adds inside the encoder."""
 POSITIONS, TYPES = 512, 2
 
 
@@ -35,16 +32,17 @@ def count_modules(spec: RunSpec) -> dict[str, int]:
     Parts: encoder (whole layers or all of it), adapters, layer norms, pooler, head layers (between
     pooler and classifier), classifier (the output layer). Every part is there, 0 where frozen.
     """
-    check_run(spec)
+    spec.check()
     encoder = _shape_of(spec.backbone)
     with torch.device("meta"):
-        learner = Inside(trained(spec), 1, encoder, spec.backbone.name)
+        learner = spec.method.learner(spec, 1, encoder)
     found = Counter[str]()
     for name, parameter in learner.named_parameters():
         if parameter.requires_grad:
-            part = next(part for start, part in PARTS.items() if name.startswith(start))
+            parts = (part for start, part in PARTS.items() if name.startswith(start))
+            part = next(parts, ADDED)
             found[part] += parameter.numel()
-    return {part: found[part] for part in dict.fromkeys(PARTS.values())}
+    return {part: found[part] for part in ("encoder", ADDED, *list(PARTS.values())[1:])}
 
 
 def _shape_of(backbone: Backbone) -> Encoder:

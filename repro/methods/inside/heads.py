@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from repro.errors import ReproError
-from repro.methods.inside.adapters import draw
-from repro.methods.learner import Linear
+from repro.methods.modules.learner import Linear, draw
 
 STD = 0.02
 """BERT's `initializer_range`; a normal law, as the transformers library draws it, not truncated."""

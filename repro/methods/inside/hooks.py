@@ -6,7 +6,6 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from repro.methods.inside.adapters import Adapter
 from repro.methods.inside.norms import TrainedNorm
 from repro.methods.inside.packing import pick
 from repro.methods.inside.passing import Pass
@@ -44,30 +43,3 @@ def unfreeze_norms(model: nn.Module, below: str, runs: int, now: Pass) -> list[T
             made.append(TrainedNorm(norm, runs, now))
             setattr(model.get_submodule(parent), child, made[-1])
     return made
-
-
-def insert_houlsby(layer: nn.Module, family: Family, pair: list[Adapter], now: Pass) -> None:
-    """x -> x + f(x) in both slots of a layer."""
-    for path, adapter in zip((family.attention, family.feed_forward), pair, strict=True):
-        layer.get_submodule(path).register_forward_hook(_Houlsby(adapter, now))
-
-
-def insert_pfeiffer(layer: nn.Module, family: Family, adapter: Adapter, now: Pass) -> None:
-    """z -> z + f(LN(z)) before the layer's last norm LN."""
-
-    def before(norm: nn.Module, given: tuple[Tensor]) -> Tensor | None:
-        if not now.adapters:
-            return None
-        change: Tensor = adapter(norm.forward(given[0]), now.shares)
-        return given[0] + change
-
-    layer.get_submodule(family.norm).register_forward_pre_hook(before)
-
-
-class _Houlsby:
-    def __init__(self, adapter: Adapter, now: Pass) -> None:
-        self.adapter, self.now = adapter, now
-
-    def __call__(self, _: nn.Module, __: Any, output: Tensor) -> Tensor | None:
-        now = self.now
-        return output + self.adapter(output, now.shares) if now.adapters else None

@@ -1,51 +1,94 @@
 """Runs of one method that train inside the encoder, on the library's unmodified model code.
 
 Each learner has a copy of the model's modules that shares every frozen weight with the loaded
-encoder. Dropout and adapters are hooks on the copy's modules, attention is a function registered
-with the library, and layer norms that train stand in place of the encoder's own.
+encoder. Dropout and what a method adds are hooks on the copy's modules, attention is a function
+registered with the library, and layer norms that train stand in place of the encoder's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from repro.backbones.load import Encoder
-from repro.methods.inside.adaptable import AdaptableAdapter, first_dropped, insert_adaptable
-from repro.methods.inside.adapters import Adapter, draw, slots_of
+from repro.methods.inside import InsideEncoder, Trained
 from repro.methods.inside.attention import use_packed_attention
 from repro.methods.inside.heads import STD, Head, frozen_pooler, trained_pooler
-from repro.methods.inside.hooks import (
-    insert_houlsby,
-    insert_pfeiffer,
-    narrow_after_attention,
-    seed_dropout,
-    unfreeze_norms,
-)
+from repro.methods.inside.hooks import narrow_after_attention, seed_dropout, unfreeze_norms
 from repro.methods.inside.norms import TrainedNorm
 from repro.methods.inside.passing import Pass
 from repro.methods.inside.slots import Family, embed, family_of, layers_of
-from repro.methods.learner import Inputs, Learned, Learner, Linear
-from repro.methods.randomness import Dropout
-from repro.spec.trained import Trained, adapted_layers
+from repro.methods.modules.learner import Inputs, Learned, Learner, Linear, draw
+from repro.methods.modules.randomness import Dropout
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a method adds its modules: a learner's copy of the encoder."""
+
+    model: nn.Module
+    family: Family
+    """Names of the modules in a layer."""
+    layers: list[nn.Module]
+    """From the first one on."""
+    hidden: int
+    runs: int
+    now: Pass
+    """The pass through the encoder, for hooks: which items are of which run, and dropout."""
+
+
+class Added(nn.Module):
+    """Base of what a method adds to the encoder. Its parameters carry the axes (runs, 1, ...).
+
+    The constructor takes the settings and a `Place`, and hooks itself into the place's modules.
+    """
+
+    name = "added"
+    """Of the parameters: "<name>.<own name>"."""
+    idles = False
+    """In some steps a part of its parameters takes no part."""
+    rates: Mapping[str, str] = {}
+    """Last part of a parameter's name -> the recipe's field that holds its learning rate."""
+    unrestored: tuple[str, ...] = ()
+    """Last parts of the names of parameters that stay the last epoch's, whichever is kept."""
+
+    def initialise(self, streams: list[torch.Generator]) -> None:
+        """Draws the initial parameters of run r from `streams[r]` (CPU generators)."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is initialised")
+
+    def prepare(self, step: int, seeds: Sequence[int]) -> None:
+        """Draws what holds for a whole step (from 1) of training; `seeds` are the runs' own."""
+
+    def selected(self, run: int) -> list[int] | None:
+        """The layers (from 0) whose adapter run `run` uses, where the method chooses."""
+        return None
+
+    def activations(self, run: int) -> dict[int, Learned]:
+        """Layer -> the activation that run `run` learned, where the method learns some."""
+        return {}
+
+    def forget_inputs(self) -> None:
+        """From here on the inputs of learned activations are remembered anew."""
 
 
 class Inside(Learner):
-    """`runs` runs of what `trains` declares; one run where it copies whole parts of the encoder.
+    """`runs` runs of a method inside the encoder; one run where it copies whole parts of it.
 
     Each run has rows of its own: those of a batch are runs x batch, run-major.
     """
 
     reads_states = False
 
-    def __init__(self, trains: Trained, runs: int, encoder: Encoder, name: str) -> None:
+    def __init__(
+        self, method: InsideEncoder, trains: Trained, runs: int, encoder: Encoder, name: str
+    ) -> None:
         super().__init__()
         self.trains, self.runs, self.stacks = trains, runs, 1
         self.stacked = not trains.copies
         self.now = Pass(trains.dropout)
-        self._dropped: tuple[int, ...] = ()
         self.family = family_of(encoder.model)
         model = encoder.shared_copy(_copied(trains, encoder.model, self.family))
         self._model = (model,)  # in a tuple: what is frozen is no part of the learner
@@ -59,8 +102,7 @@ class Inside(Learner):
         self.norms = nn.ModuleList(self._unfreeze_norms(model))  # before hooks go on norms
         if trains.pooled:
             narrow_after_attention(self._layers[-1], self.family, self.now)
-        self.adapters = nn.ModuleList(self._insert_adapters(hidden))
-        self.adaptable = nn.ModuleDict(self._insert_adaptable(hidden))  # by layer, from 0
+        self._add(method, Place(model, self.family, self._layers, hidden, runs, self.now))
         self._add_head(encoder.pooler, hidden, name)
 
     def _unfreeze_norms(self, model: nn.Module) -> list[TrainedNorm]:
@@ -69,35 +111,18 @@ class Inside(Learner):
         below = "" if self.trains.norms == "all" else self.family.layers
         return unfreeze_norms(model, below, self.runs, self.now)
 
-    def _insert_adapters(self, hidden: int) -> list[Adapter]:
-        spec = self.trains.adapters
-        if spec is None:
-            return []
-        slots = slots_of(spec, self.layers)
-        adapters = [Adapter(spec, self.runs, hidden) for _ in range(slots[-1][-1] + 1)]
-        for layer, used in zip(self._layers, slots, strict=True):
-            own = [adapters[number] for number in used]
-            if spec.placement == "pfeiffer":
-                insert_pfeiffer(layer, self.family, own[0], self.now)
-            else:
-                insert_houlsby(layer, self.family, own, self.now)
-        return adapters
+    def _add(self, method: InsideEncoder, place: Place) -> None:
+        added = method.added(place)
+        self._added = (added,)  # in a tuple: it stands below under its own name
+        if added is not None:
+            self.add_module(added.name, added)
+            self.idles, self.rates = added.idles, added.rates
+            self.unrestored = added.unrestored
 
-    def _insert_adaptable(self, hidden: int) -> dict[str, AdaptableAdapter]:
-        spec = self.trains.adaptable
-        if spec is None:
-            return {}
-        self.idles = spec.drops > 0
-        self.rates = {
-            "numerator": "rational_rate", "denominator": "rational_rate", "logits": "switch_rate",
-        }  # fmt: skip
-        self.unrestored = ("logits",) if spec.restored == "last" else ()
-        found = {}
-        for number in adapted_layers(spec, self.layers):
-            adapter = AdaptableAdapter(spec, number, self.runs, hidden)
-            insert_adaptable(self._layers[number], self.family, adapter, self.now)
-            found[str(number)] = adapter
-        return found
+    @property
+    def added(self) -> Added | None:
+        """What the method adds to the encoder."""
+        return self._added[0]
 
     def _add_head(self, pooler: nn.Linear | None, hidden: int, name: str) -> None:
         self.pooler: Linear | None = None
@@ -116,9 +141,9 @@ class Inside(Learner):
     # -- what a pass does ---------------------------------------------------------------------
 
     def prepare(self, step: int, seeds: Sequence[int]) -> None:
-        """Draws how many of the first layers each run leaves out at this step."""
-        drops = self.trains.adaptable.drops if self.trains.adaptable is not None else 0
-        self._dropped = tuple(first_dropped(drops, seed, step) for seed in seeds) if drops else ()
+        """Lets what is added draw for this step."""
+        if self.added is not None:
+            self.added.prepare(step, seeds)
 
     def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """(runs, batch, outputs) of a classifier; spans (runs, 2, batch, length).
@@ -133,7 +158,6 @@ class Inside(Learner):
     def start(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """The embedding output (1, tokens, hidden); the layers that follow read this batch."""
         self.now.begin(inputs.layout, self.runs, dropout)
-        self.now.dropped = self._dropped if self.training else ()
         packing = self.now.packing
         ids, types = packing.ids(inputs.input_ids), packing.ids(inputs.type_ids)
         return embed(self._model[0], self.family, ids, types, packing.places)
@@ -162,42 +186,27 @@ class Inside(Learner):
         return found
 
     def initialise(self, streams: list[torch.Generator]) -> None:
-        """Draws adapters in their order, a pooler that the checkpoint lacks, then the head."""
-        for adapter in (*self.adapters, *self.adaptable.values()):
-            adapter.initialise(streams)
+        """Draws what is added, a pooler that the checkpoint lacks, then the head."""
+        if self.added is not None:
+            self.added.initialise(streams)
         if self.pooler is not None and self._draws_pooler:
             draw(self.pooler, streams, STD)
         self.head.initialise(streams)
 
-    # -- what an adaptable adapter learned ----------------------------------------------------
+    # -- what was learned beside the weights --------------------------------------------------
 
     def selected(self, run: int) -> list[int] | None:
-        """The layers (from 0) whose adapter is in use; None of other methods."""
-        if self.trains.adaptable is None:
-            return None
-        return [a.layer for a in self._adaptable() if a.logits is None or bool(a.kept()[run])]
+        """The layers (from 0) whose adapter is in use, where the method chooses."""
+        return None if self.added is None else self.added.selected(run)
 
     def activations(self, run: int) -> dict[int, Learned]:
-        """Layer -> its rational activation and the inputs that it met since `forget_inputs`."""
-        return {
-            adapter.layer: Learned(
-                adapter.rational.form,
-                adapter.rational.numerator[run, 0].tolist(),
-                adapter.rational.denominator[run, 0].tolist(),
-                adapter.low[run],
-                adapter.high[run],
-            )
-            for adapter in self._adaptable()
-            if adapter.rational is not None
-        }
+        """Layer -> its learned activation and the inputs that it met since `forget_inputs`."""
+        return {} if self.added is None else self.added.activations(run)
 
     def forget_inputs(self) -> None:
         """From here on the inputs of activations are remembered anew."""
-        for adapter in self._adaptable():
-            adapter.forget_inputs()
-
-    def _adaptable(self) -> list[AdaptableAdapter]:
-        return [a for a in self.adaptable.values() if isinstance(a, AdaptableAdapter)]
+        if self.added is not None:
+            self.added.forget_inputs()
 
     def _tags(self, scores: Tensor) -> Tensor:
         """Scores (1, tokens, tags) -> (runs, batch, length, tags)."""

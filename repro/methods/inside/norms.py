@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from repro.methods.inside.passing import Pass
-from repro.methods.learner import LayerNorm
+from repro.methods.modules.learner import LayerNorm
 
 
 class TrainedNorm(LayerNorm):

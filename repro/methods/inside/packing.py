@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from repro.methods.layout import Layout
+from repro.methods.modules.layout import Layout
 
 
 class Shares:

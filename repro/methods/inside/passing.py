@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from repro.methods.inside.packing import Packing, Shares
-from repro.methods.layout import Layout
-from repro.methods.randomness import Dropout, dropped, join
+from repro.methods.modules.layout import Layout
+from repro.methods.modules.randomness import Dropout, dropped, join
 
 
 class Pass:
@@ -31,6 +31,8 @@ class Pass:
         """It does so by now."""
         self.adapters = True
         """The adapters of this layer are switched on."""
+        self.prefix: tuple[Tensor, Tensor] | None = None
+        """Keys and values (runs, positions, hidden) before those of this layer's tokens."""
         self.dropped: tuple[int, ...] = ()
         """How many of the first layers each run leaves out in this step (AdapterDrop)."""
 
@@ -42,6 +44,7 @@ class Pass:
     def enter(self, *, narrows: bool, adapters: bool) -> None:
         """The next layer."""
         self.narrows, self.narrowed, self.adapters = narrows, False, adapters
+        self.prefix = None
 
     @property
     def drops(self) -> bool:
@@ -75,14 +78,18 @@ class Pass:
         """Dropout on (runs, batch, width)."""
         return self.dropout(x, self.rate)
 
-    def drop_weights(self, x: Tensor) -> Tensor:
-        """Dropout on attention weights (rows, heads, queries, longest).
+    def of_each(self, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+        """`change` of (runs, longest, width), for items (1, items, width) of all runs."""
+        return self.shares.unstack(change(self.shares.stack(x)))
+
+    def drop_weights(self, x: Tensor, before: int = 0) -> Tensor:
+        """Dropout on attention weights (rows, heads, queries, before + longest).
 
         A run draws for rows as long as its own longest one, whatever the group is padded to.
         """
         rows, heads, queries, longest = x.shape
         batch = rows // len(self.packing.lengths)
-        wide = [(batch, heads, min(n, queries), n) for n in self.packing.lengths]
+        wide = [(batch, heads, min(n, queries), before + n) for n in self.packing.lengths]
         masks = [
             F.pad(keep, (0, longest - keep.shape[3], 0, queries - keep.shape[2]))
             for keep in self.dropout.keep(wide, self.rate, x.device)

@@ -20,7 +20,8 @@ class Family:
 
     The outputs of `attention` and `feed_forward` are the two slots; `norm` is the layer's last
     layer norm. What comes into `narrow`, all of it one row a token, may be cut down to the rows
-    that are still read, since nothing after it mixes tokens.
+    that are still read, since nothing after it mixes tokens. `query` to `down` are its linear maps
+    (`joined` follows the heads), `first_norm` is the attention's layer norm.
     """
 
     layers: str
@@ -28,6 +29,13 @@ class Family:
     feed_forward: str
     norm: str
     narrow: str
+    query: str
+    key: str
+    value: str
+    joined: str
+    first_norm: str
+    up: str
+    down: str
     after_padding: bool = False
     """Positions are counted from the padding token's id + 1."""
 
@@ -38,6 +46,13 @@ BERT = Family(
     "output.dropout",
     "output.LayerNorm",
     "attention.output",
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "attention.output.LayerNorm",
+    "intermediate.dense",
+    "output.dense",
 )
 DISTILBERT = Family(
     "transformer.layer",
@@ -45,6 +60,13 @@ DISTILBERT = Family(
     "ffn.dropout",
     "output_layer_norm",
     "sa_layer_norm",
+    "attention.q_lin",
+    "attention.k_lin",
+    "attention.v_lin",
+    "attention.out_lin",
+    "sa_layer_norm",
+    "ffn.lin1",
+    "ffn.lin2",
 )
 ROBERTA = replace(BERT, after_padding=True)
 FAMILIES = {

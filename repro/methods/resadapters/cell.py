@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from repro.methods.layout import Layout, mean_over_real
-from repro.methods.learner import LayerNorm, Linear
-from repro.methods.randomness import Dropout
-from repro.spec.types import PipelinedCells
+from repro.methods.modules.layout import Layout, mean_over_real
+from repro.methods.modules.learner import LayerNorm, Linear
+from repro.methods.modules.randomness import Dropout
+from repro.methods.resadapters import PipelinedCells
 
 MOMENTUM, NORM_EPS = 0.1, 1e-5
 """torch's defaults for batch norm, and for the attention's inner layer norm."""

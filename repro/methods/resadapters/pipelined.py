@@ -10,11 +10,11 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from repro.methods.learner import Inputs, Learner, Linear, span_logits
-from repro.methods.randomness import Dropout
+from repro.methods.modules.learner import Inputs, Learner, Linear, span_logits
+from repro.methods.modules.randomness import Dropout
+from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.cell import Cell
 from repro.methods.resadapters.wirings import WIRINGS
-from repro.spec.types import PipelinedCells
 
 START_AND_END = 2
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from repro.spec.t5 import T5Adapters
+from repro.methods.t5 import T5Adapters
 
 INIT_STD = 0.01
 """Standard deviation of the initial maps: rabeehk/hyperformer, adapters/adapter_utils.py."""

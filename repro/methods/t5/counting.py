@@ -1,6 +1,6 @@
 """Counts what a run inside T5 trains from its modules, built without weights.
 
-The independent check of `repro.spec.t5_counts`, and what the table of parameters recomputes.
+The independent check of the closed forms, and what the table of parameters recomputes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from repro.backbones.load import Encoder
 from repro.errors import ReproError
 from repro.methods.t5.learner import Writer
 from repro.spec import Backbone, RunSpec
-from repro.spec.counts import t5_parameters
-from repro.spec.limits import check_run
+from repro.spec.backbones import t5_parameters
 
 PARTS = {
     "model": "model",
@@ -39,7 +38,7 @@ def count_modules(spec: RunSpec) -> dict[str, int]:
     projector (with the norm after it), generators, adapters (those that are not generated, and
     norms that tasks share). Every part is there, 0 where there is none.
     """
-    check_run(spec)
+    spec.check()
     encoder = _shape_of(spec.backbone)
     with torch.device("meta"):
         learner = Writer(spec, encoder)

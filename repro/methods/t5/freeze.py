@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from repro.errors import ReproError
+from repro.methods.t5 import HyperFormer, T5Adapters
 from repro.methods.t5.adapters import STACKS, Adapters
 from repro.methods.t5.generators import GeneratedAdapters
 from repro.methods.t5.learner import Writer
 from repro.methods.t5.slots import norms_of
-from repro.spec import RunSpec
-from repro.spec.t5 import HyperFormer, T5Adapters, TextToText
+from repro.spec import RunSpec, TextToText
 
 
 def plain_run(spec: RunSpec, task: str) -> RunSpec:

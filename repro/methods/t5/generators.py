@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from repro.methods.t5 import HyperFormer
 from repro.methods.t5.adapters import (
     INIT_STD,
     PLACES,
@@ -28,7 +29,6 @@ from repro.methods.t5.adapters import (
     draw,
     shapes_of,
 )
-from repro.spec.t5 import HyperFormer
 
 BOTTLENECK = ("down", "down_bias", "up", "up_bias")
 NORM = ("gain", "shift")

@@ -16,15 +16,15 @@ import torch
 from torch import Tensor, nn
 
 from repro.backbones.load import Encoder
-from repro.methods.learner import Inputs, Learner
-from repro.methods.randomness import Dropout, stream_seed
-from repro.methods.t5.adapters import Adapters, PlainAdapters
+from repro.methods.modules.learner import Inputs, Learner
+from repro.methods.modules.randomness import Dropout, stream_seed
+from repro.methods.t5 import InsideT5
+from repro.methods.t5.adapters import Adapters
 from repro.methods.t5.decoding import greedy
 from repro.methods.t5.generators import GeneratedAdapters
 from repro.methods.t5.parent import taken_from
 from repro.methods.t5.slots import insert, norms_of, set_dropout
-from repro.spec import RunSpec
-from repro.spec.t5 import HyperFormer, T5Adapters, T5FineTuning, TextToText
+from repro.spec import RunSpec, TextToText
 
 
 class Writer(Learner):
@@ -42,9 +42,8 @@ class Writer(Learner):
         assert isinstance(spec.task, TextToText)
         self.spec, self.tasks = spec, spec.task.tasks
         method = spec.method
-        assert isinstance(method, (T5FineTuning, T5Adapters, HyperFormer))
-        whole = isinstance(method, T5FineTuning)
-        train_norms = isinstance(method, T5Adapters) or getattr(method, "t5_norms", False)
+        assert isinstance(method, InsideT5)
+        whole, train_norms = method.trains_encoder, method.trains_norms
         norms = [n for part in norms_of(encoder.model).values() for n in part.values()]
         model = encoder.shared_copy([encoder.model] if whole else norms * train_norms)
         set_dropout(model, method.dropout)
@@ -52,23 +51,14 @@ class Writer(Learner):
         self._now: dict[str, list[Adapters]] = {}
         if whole:
             self.model = model
-        self.adapters = self._make_adapters(method, model)
+        if not whole:
+            insert(model, self._adapter)
+        self.adapters = method.adapters(self.tasks, spec.backbone.layers, spec.backbone.hidden_size)
         if train_norms:
             self.norms = nn.ModuleDict(
                 {stack: nn.ModuleDict(part) for stack, part in norms_of(model).items()}
             )
         self.idles = not whole and len(self.tasks) > 1  # a step is of one task
-
-    def _make_adapters(
-        self, method: T5FineTuning | T5Adapters | HyperFormer, model: Any
-    ) -> PlainAdapters | GeneratedAdapters | None:
-        if isinstance(method, T5FineTuning):
-            return None
-        insert(model, self._adapter)
-        shape = self.tasks, self.spec.backbone.layers, self.spec.backbone.hidden_size
-        if isinstance(method, T5Adapters):
-            return PlainAdapters(method, *shape)
-        return GeneratedAdapters(method, *shape)
 
     @property
     def model_inside(self) -> nn.Module:

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from repro.errors import ReproError
-from repro.spec import RunSpec
-from repro.spec.t5 import TextToText
+from repro.spec import RunSpec, TextToText
 
 OF_A_TASK = ("embeddings", "tasks")
 """What stands in a parameter's name before the name of its task."""

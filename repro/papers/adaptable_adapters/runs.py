@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from repro.errors import ReproError
+from repro.methods.adaptable_adapters import LastLayers
 from repro.papers.adaptable_adapters.setting import (
     AS_RELEASED,
     BLOCKS,
@@ -29,9 +30,8 @@ from repro.papers.matrix import Chain
 from repro.papers.published import load_published
 from repro.papers.request import Request
 from repro.papers.setting import Setting, assumed, code, paper
-from repro.spec import Backbone, LastLayers, RunSpec, Source, run_key
+from repro.spec import Backbone, RunSpec, Source, run_key
 from repro.spec.backbones import BERT_LARGE
-from repro.spec.limits import check_run
 
 CHOSEN, CHOSEN_BLOCK = "qqp", LOW[100]
 """Task and block whose selected layers AA-focused^uni uses everywhere (section 5)."""
@@ -110,7 +110,7 @@ def _dropped(variant: str, task: str, request: Request, block: str, seed: int, l
             | {"method": why, "parents": why},
         }
     )
-    check_run(run)
+    run.check()
     return *parents.values(), run
 
 

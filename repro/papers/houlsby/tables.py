@@ -6,11 +6,13 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.methods.fine_tuning import TopLayers
+from repro.methods.inside import adapter_parameters
 from repro.papers.glue import COLLAPSE, glue_columns
 from repro.papers.houlsby.runs import ONE_SIZE, chains
 from repro.papers.tables import Fact, Printed, Row, Table, Value
-from repro.spec import BottleneckAdapters, RunSpec, Scale, TopLayers
-from repro.spec.counts import adapter_modules, adapter_parameters, layer_parameters
+from repro.spec import RunSpec, Scale
 
 SEEDS: dict[Scale, int] = {"paper": 5, "reduced": 1, "smoke": 1}
 
@@ -24,9 +26,9 @@ def share(spec: RunSpec, counted: Mapping[str, int]) -> float:
         return 100 * method.layers / encoder.layers
     if not isinstance(method, BottleneckAdapters):
         return 100.0
-    modules = adapter_modules(method, encoder.layers)
+    modules = method.modules(encoder.layers)
     added = modules * adapter_parameters(method.size, encoder.hidden_size)
-    return 100 * added / (encoder.layers * layer_parameters(encoder))
+    return 100 * added / (encoder.layers * encoder.layer_parameters)
 
 
 def mean(shares: Sequence[Value]) -> float:

@@ -17,9 +17,9 @@ from repro.papers.request import BOTTLENECK, Request
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5
-from repro.spec.kinds import MULTI_TASK, PRETRAINED
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import MIXTURE, TEXT_TO_TEXT
+from repro.spec.types import MULTI_TASK, PRETRAINED
 
 SMALL_T5, BASE_T5 = "SMALL", "BASE"
 T5 = {SMALL_T5: T5_SMALL, BASE_T5: T5_BASE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from repro.papers.margins import for_rows
 from repro.papers.tables import Score
 from repro.spec.facts import Metric
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 
 PAPER, PROTOCOL, COLLAPSE = "hyperformer", "text-to-text", "writes one answer for all rows"

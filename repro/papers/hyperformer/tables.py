@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from repro.methods.t5 import T5FineTuning
 from repro.papers.hyperformer.claims import (
     ADAPTERS,
     DAGGER,
@@ -43,8 +44,8 @@ from repro.papers.margins import for_rows
 from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
-from repro.spec import RunSpec, Scale, T5FineTuning, TextToText
-from repro.spec.t5 import WrittenName
+from repro.spec import RunSpec, Scale, TextToText
+from repro.spec.tasks import WrittenName
 
 FEW_TASKS: dict[str, WrittenName] = {
     "SciTail": "scitail", "CB": "cb", "IMDB": "imdb", "Yelp polarity": "yelp-polarity",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from repro.methods.ablated_spans import AblatedSpans
 from repro.papers.figures import Figure
 from repro.papers.published import Published, load_published
 from repro.papers.request import Request
 from repro.papers.setting import assumed, paper
 from repro.papers.three_shared.runs import run_of
 from repro.papers.three_shared.setting import SHARED_OVER
-from repro.spec import AblatedSpans, RunSpec, run_key
+from repro.spec import RunSpec, run_key
 from repro.spec.spans import Span, all_spans
 from repro.spec.tasks import GlueName
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.papers.glue import COLLAPSE, glue_columns
 from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
 from repro.papers.three_shared.runs import run_of
-from repro.spec import BottleneckAdapters, RunSpec, Scale
+from repro.spec import RunSpec, Scale
 
 COMPARED = "Full fine-tuning", "Ours (3-shared)"
 """Rows whose means the report calls comparable."""

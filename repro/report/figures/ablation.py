@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.papers.figures import Figure
 from repro.papers.matrix import Matrix
 from repro.papers.published import Published
@@ -41,7 +42,7 @@ from repro.report.figures.style import (
 from repro.report.figures.view import csv_of, lacking
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, why_missing
-from repro.spec import BottleneckAdapters, RunSpec
+from repro.spec import RunSpec
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group
 from repro.spec.tasks import GlueName

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from repro.methods.adaptable_adapters import AdaptableAdapters
+from repro.methods.adaptable_adapters.curve import evaluate
 from repro.papers.activations import Activations, Curve, Digitised, Panel
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
@@ -22,10 +24,8 @@ from repro.report.declared import runs_differ
 from repro.report.figures.style import BASE, INK, QUIET, SMALL, WIDTH, headed
 from repro.report.figures.view import csv_of, lacking
 from repro.report.runs_found import Found, Lookup
-from repro.spec import AdaptableAdapters, RunSpec
+from repro.spec import RunSpec
 from repro.spec.glue import GLUE
-from repro.spec.rational import evaluate
-from repro.spec.trained import adapted_layers
 from repro.store.result import Activation
 from repro.store.store import Store
 from repro.words import counted
@@ -148,7 +148,7 @@ def view_of(figure: Activations, request: Request, store: Store) -> ActivationsV
 def own_layers(spec: RunSpec) -> Sequence[int]:
     """The layers of a run that learn an activation."""
     assert isinstance(spec.method, AdaptableAdapters)
-    return adapted_layers(spec.method, spec.backbone.layers)
+    return spec.method.adapted_layers(spec.backbone.layers)
 
 
 def _line(

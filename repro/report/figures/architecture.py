@@ -2,7 +2,7 @@
 
 `architecture_drawing` draws it. Built without torch. What is joined to what comes from the code
 that is trained: its wirings are called with names in place of tensors. Counts are those of
-`repro.spec.counts`, which a test compares with the modules.
+the methods, which a test compares with the modules.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.architecture import Architecture, Sketch
 from repro.papers.request import Request
 from repro.report.figures.view import csv_of
-from repro.spec import PipelinedCells, RunSpec
-from repro.spec.counts import cell_parts, layer_parameters, pooler_parameters
+from repro.spec import RunSpec
 from repro.store.store import Store
 from repro.words import counted
 
@@ -171,8 +171,8 @@ def _panel(sketch: Sketch, spec: RunSpec) -> Panel:
 def encoder_boxes(spec: RunSpec) -> list[Box]:
     """The frozen encoder: its embeddings and its layers."""
     backbone, shape = spec.backbone, (spec.task.max_length, spec.backbone.hidden_size)
-    layer = layer_parameters(backbone)
-    rest = backbone.parameters - pooler_parameters(backbone) - backbone.layers * layer
+    layer = backbone.layer_parameters
+    rest = backbone.parameters - backbone.pooler_parameters - backbone.layers * layer
     boxes = [Box("T0", "Embeddings", "frozen", shape, rest, False, ())]
     return boxes + [
         Box(f"T{n}", f"$T_{{{n}}}$", "frozen layer", shape, layer, False, (f"T{n - 1}",))
@@ -183,7 +183,7 @@ def encoder_boxes(spec: RunSpec) -> list[Box]:
 def chain_boxes(spec: RunSpec, method: PipelinedCells, wiring: Wiring) -> list[Box]:
     """One stack: a cell a layer, and the scorer behind them."""
     length, hidden = spec.task.max_length, spec.backbone.hidden_size
-    count = sum(cell_parts(method, hidden, length).values())
+    count = sum(method.cell_parts(hidden, length).values())
     boxes = [
         Box(f"C{n}", f"$C_{{{n}}}$", "cell", (length, hidden), count, True, signal.terms)
         for n, signal in enumerate(wiring.inputs, 1)
@@ -196,7 +196,7 @@ def chain_boxes(spec: RunSpec, method: PipelinedCells, wiring: Wiring) -> list[B
 def cell_boxes(spec: RunSpec, method: PipelinedCells) -> tuple[Box, ...]:
     """The steps of one cell, in order; modules have the names that they have in the code."""
     length, d, b = spec.task.max_length, spec.backbone.hidden_size, method.bottleneck
-    counts = cell_parts(method, d, length)
+    counts = method.cell_parts(d, length)
 
     def box(name: str, title: str, what: str, width: int, *inputs: str) -> Box:
         return Box(name, title, what, (length, width), counts.get(name, 0), True, inputs)

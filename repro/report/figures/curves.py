@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from repro.methods.inside import InsideEncoder
 from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said, Scored
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
@@ -24,8 +25,6 @@ from repro.report.figures.view import csv_of
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.spec import RunSpec, SquadTask
-from repro.spec.counts import inside_parameters, trained_parameters
-from repro.spec.trained import trained
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.tasks.catalogue import TITLES
@@ -361,7 +360,8 @@ def shown_tasks(figure: Curves, tasks: Sequence[str], request: Request) -> tuple
 def place_of(figure: Curves, point: Point, spec: RunSpec) -> float | None:
     """Where a point stands on x; the output layer is left out of trained parameters."""
     if figure.axis == "trained parameters":
-        return inside_parameters(replace(trained(spec), outputs=0), spec.backbone)
+        assert isinstance(spec.method, InsideEncoder)
+        return spec.trained_parameters() - spec.outputs * (spec.backbone.hidden_size + 1)
     return point.value
 
 
@@ -435,7 +435,7 @@ def _of_seeds(figure: Curves, one: Measured, *, level: bool) -> Dot | None:
         high=None if error is None else one.mean + error,
         values=one.values,
         of=tuple(f"seed {seed}" for seed in one.seeds),
-        parameters_trained=trained_parameters(one.lead),
+        parameters_trained=one.lead.trained_parameters(),
         collapsed=one.collapsed,
     )
 

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from repro.methods.t5 import HyperFormer
 from repro.papers.embeddings import FEWEST, Embeddings
 from repro.papers.request import Request
 from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed
 from repro.report.figures.view import csv_of, lacking
 from repro.report.files import command_line
 from repro.report.runs_found import Found, Lookup
-from repro.spec import HyperFormer, RunSpec
-from repro.spec.t5 import WrittenName
+from repro.spec import RunSpec
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.store.store import Store
 from repro.words import counted

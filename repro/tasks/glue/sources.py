@@ -17,7 +17,7 @@ from repro.tasks import files
 from repro.tasks.draws import Pool
 from repro.tasks.files import DataSet
 from repro.tasks.glue.development import divided
-from repro.tasks.sentences.rows import Row, capped, check_published, checked
+from repro.tasks.sentences.rows import Row, capped, check_published, checked, generated_rows
 
 HUB_ID = "nyu-mll/glue"
 
@@ -158,9 +158,7 @@ def hub_splits(name: str, splits: Sequence[str], revision: str | None) -> dict[s
 def _generated(task: GlueTask) -> dict[str, list[Row]]:
     if task.revision is None:
         raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
-    from repro.tasks.glue.generated import generate
-
-    return generate(task.name, task.revision)
+    return generated_rows(task.name, task.revision)
 
 
 def _parsed(name: str, split: str, content: bytes, file: str) -> list[Row]:

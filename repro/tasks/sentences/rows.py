@@ -33,6 +33,20 @@ class Row:
     label: int | float
 
 
+def generated_rows(name: str, revision: str) -> dict[str, list[Row]]:
+    """The rows of a set of `repro.tasks.generated`; raises ReproError as it does."""
+    from repro.tasks.generated import FACTS, generate
+
+    facts = FACTS[name]
+    return {
+        split: [
+            Row(row["idx"], tuple(row[text] for text in facts.texts), row[facts.label])
+            for row in rows
+        ]
+        for split, rows in generate(name, revision).items()
+    }
+
+
 def capped(found: Mapping[str, list[Row]], task: GlueTask | TextTask) -> dict[str, list[Row]]:
     """Of every split at most the task's cap, drawn by its subset seed, in their order."""
     kept = {}

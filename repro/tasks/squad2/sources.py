@@ -17,7 +17,7 @@ from repro.tasks.squad2.files import (
     quick_size,
     size,
 )
-from repro.tasks.squad2.questions import Question
+from repro.tasks.squad2.questions import Question, question_from_row
 
 SPLIT_OF_TRAIN = {"train": "train", "dev-minus-cs224n": "validation", "generated": "train"}
 
@@ -114,9 +114,10 @@ def hub_split(name: str, split: str, revision: str | None) -> list[Question]:
 def _generated(task: SquadTask, split: str) -> list[Question]:
     if task.revision is None:
         raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
-    from repro.tasks.squad2.generated import generate
+    from repro.tasks.generated import generate
 
-    return generate(task.revision)[split]
+    rows = generate(task.name, task.revision)[split]
+    return [question_from_row(row, f"generated {split} row") for row in rows]
 
 
 def _check_consistent(task: SquadTask) -> None:

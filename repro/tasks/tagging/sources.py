@@ -75,9 +75,15 @@ def _local(task: TaggingTask) -> dict[str, list[Sentence]]:
 def _generated(task: TaggingTask) -> dict[str, list[Sentence]]:
     if task.revision is None:
         raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
-    from repro.tasks.tagging.generated import generate
+    from repro.tasks.generated import generate
 
-    return generate(task.revision)
+    return {
+        split: [
+            Sentence(idx, tuple(row["tokens"]), tuple(row["ner_tags"]))
+            for idx, row in enumerate(rows)
+        ]
+        for split, rows in generate("conll2003", task.revision).items()
+    }
 
 
 def _paths() -> dict[str, Path]:

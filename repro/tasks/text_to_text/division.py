@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from repro.errors import MissingData
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec import TextToText
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import SET_ASIDE, TEXT_TO_TEXT
 from repro.tasks.draws import ranked
 from repro.tasks.sentences.rows import Row

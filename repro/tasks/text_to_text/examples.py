@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec import TextToText
+from repro.spec.tasks import WrittenName
 from repro.tasks.data import Answer
 from repro.tasks.sentences.examples import ROWS_AT_ONCE
 from repro.tasks.sentences.rows import Row

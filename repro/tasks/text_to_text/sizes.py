@@ -6,11 +6,11 @@ published one. Torch-free, and no data is read.
 
 from __future__ import annotations
 
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec import TextToText
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
-from repro.tasks.draws import FORM, generated_sizes
+from repro.tasks.generated import FORM, sizes
 from repro.tasks.text_to_text.division import set_aside
-from repro.tasks.text_to_text.generated import DEFAULT_REVISION
 
 
 def training_rows(task: TextToText) -> dict[WrittenName, int]:
@@ -38,8 +38,8 @@ def _parts(task: TextToText, name: WrittenName) -> tuple[int, ...]:
 
 def _divided(task: TextToText, name: WrittenName) -> tuple[int, int, int]:
     """The same with the last row of each."""
-    written, sizes = TEXT_TO_TEXT[name], _splits(task, name)
-    train, scored = sizes["train"], [sizes[split] for split in written.scored]
+    written, splits = TEXT_TO_TEXT[name], _splits(task, name)
+    train, scored = splits["train"], [splits[split] for split in written.scored]
     if written.division == "own":
         return train, scored[0], scored[1]
     if written.division == "validation-halved":
@@ -53,7 +53,7 @@ def _splits(task: TextToText, name: WrittenName) -> dict[str, int]:
     revision, written = task.revisions.get(name) or "", TEXT_TO_TEXT[name]
     # what is not of the generator's form is refused where the rows are made
     if task.source == "generated" and (FORM.fullmatch(revision) or not written.facts.rows):
-        _, train, scored = generated_sizes(revision, DEFAULT_REVISION)
+        _, train, scored = sizes(f"text-to-text/{name}", revision)
         return {"train": train} | dict.fromkeys(written.scored, scored)
     return written.facts.rows
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from repro.errors import ReproError
-from repro.spec import GlueTask, Scale
+from repro.spec import GlueTask, Scale, TextToText
 from repro.spec.facts import Facts
 from repro.spec.glue import GLUE
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks import files
 from repro.tasks.files import DataSet
 from repro.tasks.glue import sources as glue
-from repro.tasks.sentences.rows import Row, bad_row, check_published, checked
+from repro.tasks.sentences.rows import Row, bad_row, check_published, checked, generated_rows
 
 ANY_ROWS = "the scale 'reduced' accepts any rows in this schema."
 
@@ -59,9 +59,9 @@ def data_revision(scale: Scale, name: WrittenName) -> str | None:
     some of the splits, or at "paper" other rows than the published ones.
     """
     if scale == "smoke":
-        from repro.tasks.text_to_text.generated import DEFAULT_REVISION
+        from repro.tasks.generated import default_revision
 
-        return DEFAULT_REVISION
+        return default_revision(f"text-to-text/{name}")
     data = data_set(name)
     paths = files.local_paths(data, splits_needed(name))
     if not paths:
@@ -121,9 +121,7 @@ def _generated(name: WrittenName, revision: str | None) -> dict[str, list[Row]]:
             f"Generated rows of {TEXT_TO_TEXT[name].facts.title} need a revision: the generator's "
             "seed and sizes."
         )
-    from repro.tasks.text_to_text.generated import generate
-
-    return generate(name, revision)
+    return generated_rows(f"text-to-text/{name}", revision)
 
 
 def _local(name: WrittenName, paths: dict[str, Path], revision: str | None) -> dict[str, list[Row]]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec import canonical_json
+from repro.spec import TextToText, canonical_json
 from repro.spec.facts import Metric
-from repro.spec.t5 import TextToText, WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.text_to_text.division import divided
 from repro.tasks.text_to_text.examples import SPANS, TextExample, make_examples

@@ -20,7 +20,7 @@ from repro.spec.texts import HOULSBY
 from repro.tasks import files
 from repro.tasks.draws import ranked
 from repro.tasks.files import DataSet
-from repro.tasks.sentences.rows import Row, bad_row, capped
+from repro.tasks.sentences.rows import Row, bad_row, capped, generated_rows
 from repro.tasks.texts.rows import Reader, check_usable
 
 SPLITS = ("train", "validation", "test")
@@ -116,9 +116,7 @@ def split_rows(rows: list[Row], name: str, seed: int) -> dict[str, list[Row]]:
 def _generated(task: TextTask) -> dict[str, list[Row]]:
     if task.revision is None:
         raise ReproError("A generated task needs a revision: the generator's seed and sizes.")
-    from repro.tasks.texts.generated import generate
-
-    return generate(task.name, task.revision)
+    return generated_rows(task.name, task.revision)
 
 
 def _local(task: TextTask) -> dict[str, list[Row]]:

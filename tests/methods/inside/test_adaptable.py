@@ -22,14 +22,14 @@ from inside_samples import (
 from run_samples import RECIPE, changed, run_spec
 from torch import Tensor
 
-from repro.methods.inside.adaptable import AdaptableAdapter, first_dropped
+from repro.methods.adaptable_adapters import AdaptableAdapters
+from repro.methods.adaptable_adapters.module import Adaptable, AdaptableAdapter, first_dropped
 from repro.methods.inside.counting import count_modules
 from repro.methods.inside.learner import Inside
 from repro.methods.inside.passing import Pass
-from repro.methods.randomness import Dropout
-from repro.spec import AdaptableAdapters, RunSpec
+from repro.methods.modules.randomness import Dropout
+from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
-from repro.spec.counts import adaptable_parameters, trained_parameters
 from repro.training.flat import FlatParameters
 from repro.training.optimizer import AdamW
 
@@ -45,9 +45,8 @@ def adaptable(**changes: Any) -> AdaptableAdapters:
 
 
 def switches(learner: Inside) -> list[AdaptableAdapter]:
-    found = list(learner.adaptable.values())
-    assert all(isinstance(adapter, AdaptableAdapter) for adapter in found)
-    return found  # type: ignore[return-value]
+    assert isinstance(learner.added, Adaptable)
+    return list(learner.added)
 
 
 def switch(learner: Inside, kept: set[int], run: int = 0) -> None:
@@ -274,23 +273,23 @@ def of(method: AdaptableAdapters, backbone: str) -> RunSpec:
 
 def test_counts_are_those_of_the_paper_and_of_the_modules() -> None:
     """131K and 3.1M are weights alone, 1.7M is 13 layers of them (section 4.3, 5)."""
-    d, m, classifier = 1024, 64, 3 * 1024 + 3
+    d, m, classifier, large = 1024, 64, 3 * 1024 + 3, KNOWN[BERT_LARGE]
     assert 2 * d * m == 131_072
     assert 24 * 2 * d * m == 3_145_728
     assert 2 * 768 * 48 == 73_728
     thirteen = AdaptableAdapters(size=m, activation="rational", layers=tuple(range(11, 24)))
     both = AdaptableAdapters(size=m, activation="rational", switch="as-run")
     bare = AdaptableAdapters(size=m, activation="relu")
-    assert adaptable_parameters(thirteen, 24, d) == 1_718_210
-    assert adaptable_parameters(both, 24, d) == 3_172_128
-    assert adaptable_parameters(bare, 24, d) == 3_171_840
+    assert thirteen.added_parameters(large) == 1_718_210
+    assert both.added_parameters(large) == 3_172_128
+    assert bare.added_parameters(large) == 3_171_840
     per_rational = AdaptableAdapters(size=m, activation="rational")
-    assert adaptable_parameters(per_rational, 24, d) - 3_171_840 == 24 * 10
+    assert per_rational.added_parameters(large) - 3_171_840 == 24 * 10
     for method in (thirteen, both, bare):
         spec = of(method, BERT_LARGE)
         counted = count_modules(spec)
-        assert sum(counted.values()) == trained_parameters(spec)
-        assert counted["adapters"] + classifier == trained_parameters(spec)
+        assert sum(counted.values()) == spec.trained_parameters()
+        assert counted["adapters"] + classifier == spec.trained_parameters()
     base = of(AdaptableAdapters(size=48, activation="relu"), BERT_BASE)
     assert count_modules(base)["adapters"] == 12 * 74_544 == 894_528
 
@@ -298,7 +297,7 @@ def test_counts_are_those_of_the_paper_and_of_the_modules() -> None:
 def test_a_chosen_architecture_without_layers_trains_the_classifier_alone() -> None:
     spec = of(AdaptableAdapters(size=64, activation="rational", layers=()), BERT_LARGE)
     assert count_modules(spec)["adapters"] == 0
-    assert trained_parameters(spec) == 3 * 1024 + 3
+    assert spec.trained_parameters() == 3 * 1024 + 3
 
 
 def test_three_learning_rates_are_those_of_torchs_parameter_groups() -> None:

@@ -8,10 +8,11 @@ import pytest
 from inside_samples import MNLI, adapters
 from run_samples import TASK, run_spec
 
+from repro.methods.fine_tuning import FullFineTuning, LayerNorms, TopLayers
 from repro.methods.inside.counting import count_modules
-from repro.spec import FullFineTuning, GlueTask, LayerNorms, Method, RunSpec, TopLayers
+from repro.spec import GlueTask, RunSpec
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
-from repro.spec.counts import adapter_modules, total_parameters, trained_parameters
+from repro.spec.method import Method
 
 COLA = GlueTask(name="cola", source="generated", revision="by hand")
 
@@ -59,7 +60,7 @@ def test_not_shared_has_the_reports_total_without_its_last_classifier() -> None:
 
 def test_pfeiffers_matrices_alone_have_the_counts_that_papers_print() -> None:
     spec = spec_of(houlsby(size=48, **PFEIFFER))
-    modules = adapter_modules(spec.method, 12)  # type: ignore[arg-type]
+    modules = spec.method.modules(12)  # type: ignore[attr-defined]
     biases = modules * (48 + 768)
     weights = count_modules(spec)["adapters"] - biases
     assert (modules, weights // modules, weights) == (12, 73_728, 884_736)
@@ -87,7 +88,7 @@ METHODS = [
 @pytest.mark.parametrize("method", METHODS)
 def test_formulas_equal_the_modules_on_every_kind_of_task(method: Method, task: Any) -> None:
     spec = spec_of(method, MINILM, task)
-    assert sum(count_modules(spec).values()) == trained_parameters(spec)
+    assert sum(count_modules(spec).values()) == spec.trained_parameters()
 
 
 @pytest.mark.parametrize("backbone", [BERT_BASE, BERT_LARGE, MINILM])
@@ -95,13 +96,13 @@ def test_full_fine_tuning_trains_the_whole_model(backbone: str) -> None:
     spec = spec_of(FullFineTuning(), backbone)
     classifier = 2 * (KNOWN[backbone].hidden_size + 1)
     assert sum(count_modules(spec).values()) == KNOWN[backbone].parameters + classifier
-    assert total_parameters(spec) == trained_parameters(spec)
+    assert spec.total_parameters() == spec.trained_parameters()
 
 
 def test_the_whole_model_is_the_encoder_and_what_is_added() -> None:
     # BERT-base 109,482,240 with its pooler, 2,379,264 of adapters, 1,538 of a classifier
     spec = spec_of(houlsby(norms="all", pooler="trained"))
-    assert total_parameters(spec) == 109_482_240 + 2_379_264 + 1_538
-    assert total_parameters(spec_of(TopLayers(layers=2))) == 109_482_240 + 1_538
+    assert spec.total_parameters() == 109_482_240 + 2_379_264 + 1_538
+    assert spec_of(TopLayers(layers=2)).total_parameters() == 109_482_240 + 1_538
     spans = spec_of(houlsby(norms="all"), task=TASK)  # no pooler, two scorers
-    assert total_parameters(spans) == 109_482_240 - 590_592 + 2_379_264 + 1_538
+    assert spans.total_parameters() == 109_482_240 - 590_592 + 2_379_264 + 1_538

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from repro.backbones.load import Encoder
-from repro.methods.randomness import Dropout, generator
-from repro.spec import FullFineTuning, TopLayers
+from repro.methods.fine_tuning import FullFineTuning, TopLayers
+from repro.methods.modules.randomness import Dropout, generator
 
 LAYERS = 3
 ROWS = batch_of([8, 5, 3])

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 import torch
-from inside_samples import adapters, batch_of, encoder_of, learner_of, no_dropout
+from inside_samples import adapters, adapters_of, batch_of, encoder_of, learner_of, no_dropout
 from torch import Tensor, nn
 
 from repro.errors import ReproError
-from repro.methods.inside.adapters import draw
-from repro.methods.learner import Linear
-from repro.methods.randomness import generator
-from repro.spec import FullFineTuning, LayerNorms, TopLayers
+from repro.methods.fine_tuning import FullFineTuning, LayerNorms, TopLayers
+from repro.methods.modules.learner import Linear, draw
+from repro.methods.modules.randomness import generator
 
 ROWS = batch_of([6, 3, 5])
 
@@ -53,7 +52,7 @@ def test_a_normal_start_is_not_truncated() -> None:
 
 def test_adapters_start_as_the_method_says_and_output_layers_as_berts() -> None:
     learner = learner_of(adapters(init_std=0.5, head="two-layer"), encoder_of("bert", 6))
-    up = torch.cat([m.up.weight.flatten() for m in learner.adapters])  # type: ignore[union-attr,operator]
+    up = torch.cat([m.up.weight.flatten() for m in adapters_of(learner)])
     assert abs(float(up.detach().std()) / (0.5 * math.sqrt(0.773741)) - 1) < 0.1
     assert learner.head.dense is not None
     for layer in (learner.head.dense, learner.head.scorer):

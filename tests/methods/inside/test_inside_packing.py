@@ -8,7 +8,7 @@ from inside_samples import split
 from tiny_models import real_tokens
 
 from repro.methods.inside.packing import Packing, Shares, pick, spread
-from repro.methods.layout import Layout
+from repro.methods.modules.layout import Layout
 
 CPU = torch.device("cpu")
 

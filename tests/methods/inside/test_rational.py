@@ -14,8 +14,8 @@ from scipy.special import erf
 from torch import Tensor
 
 from repro.errors import UnknownName
-from repro.methods.inside.rational import STARTS, Rational, rational
-from repro.spec.rational import evaluate
+from repro.methods.adaptable_adapters.curve import evaluate
+from repro.methods.adaptable_adapters.rational import STARTS, Rational, rational
 
 FORMS = ["a", "b"]
 POINTS = np.linspace(-3.0, 3.0, 1201)

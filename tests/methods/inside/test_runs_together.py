@@ -19,9 +19,14 @@ from inside_samples import (
 from torch import Tensor
 from torch.nn import functional as F
 
+from repro.methods.bitfit import BitFit
+from repro.methods.fine_tuning import LayerNorms
+from repro.methods.ia3 import IA3
 from repro.methods.inside.passing import Pass
-from repro.methods.learner import Inputs
-from repro.spec import LayerNorms, Method
+from repro.methods.lora import LoRA
+from repro.methods.modules.learner import Inputs
+from repro.methods.prefix_tuning import PrefixTuning
+from repro.spec.method import Method
 
 SEEDS = (3, 4, 5)
 LENGTHS = ([9, 4, 2, 7], [3, 3, 12, 1], [6, 6, 5, 5])  # 22, 19 and 22 tokens; longest 9, 12, 6
@@ -48,6 +53,11 @@ METHODS = [
     adapters(span=1, pooler="trained", init="normal"),
     adapters(placement="pfeiffer", nonlinearity="relu", span=2),
     LayerNorms(pooler="trained"),
+    LoRA(rank=4, dropout=0.1),
+    BitFit(),
+    IA3(),
+    PrefixTuning(positions=3, middle=16, init_std=0.3),
+    PrefixTuning(positions=2, middle=None, init_std=0.3),
 ]
 
 
@@ -74,7 +84,8 @@ def test_outputs_losses_and_gradients_are_those_of_each_run_alone(
             expected = torch.autograd.grad(loss, list(learner.parameters()))
             names = [name for name, _ in learner.named_parameters()]
             for name, found, wanted in zip(names, gradients, expected, strict=True):
-                close(found[run], wanted[0], name)
+                if not name.endswith("key.bias"):  # softmax does not see it: rounding only
+                    close(found[run], wanted[0], name)
 
 
 def close(found: Tensor, expected: Tensor, name: str = "") -> None:

@@ -10,6 +10,7 @@ import torch
 from inside_samples import (
     FAMILIES,
     adapters,
+    adapters_of,
     batch_of,
     encoder_of,
     learner_of,
@@ -23,10 +24,10 @@ from torch.nn import functional as F
 
 from repro.backbones.load import Encoder, load_encoder
 from repro.errors import ReproError
-from repro.methods.inside.adapters import slots_of
+from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.methods.bottleneck_adapters.module import slots_of
 from repro.methods.inside.learner import Inside
 from repro.methods.inside.slots import family_of
-from repro.spec import BottleneckAdapters
 from repro.spec.backbones import KNOWN, MINILM
 
 ROWS = batch_of([9, 4, 1, 7])
@@ -132,7 +133,7 @@ def layer_by_hand(layer: nn.Module, kind: str, x: Tensor, learner: Inside) -> Te
         return centred / spread * weights[f"{names[name]}.weight"] + weights[f"{names[name]}.bias"]
 
     def change(number: int, given: Tensor) -> Tensor:
-        module: Any = learner.adapters[number]
+        module: Any = adapters_of(learner)[number]
         middle = given @ module.down.weight[0, 0] + module.down.bias[0, 0]
         if module.spec.nonlinearity == "relu":
             middle = middle.clamp(min=0)
@@ -146,7 +147,7 @@ def layer_by_hand(layer: nn.Module, kind: str, x: Tensor, learner: Inside) -> Te
         q, k, v = (linear(name, x)[:, columns] for name in "qkv")
         heads.append((q @ k.T / math.sqrt(8)).softmax(-1) @ v)
     attended = linear("o", torch.cat(heads, dim=1))
-    houlsby = learner.trains.adapters is not None and learner.trains.adapters.placement == "houlsby"
+    houlsby = adapters_of(learner)[0].spec.placement == "houlsby"
     if houlsby:
         attended = attended + change(0, attended)
     middle = norm("n1", attended + x)
@@ -174,7 +175,8 @@ def test_a_layer_with_random_adapters_equals_one_by_hand(
         dropout=1e-12 if training else 0.0,  # so small that it drops nothing
     )
     learner = learner_of(method, encoder, spans=True).double()
-    for bias in (b for name, b in learner.adapters.named_parameters() if name.endswith("bias")):
+    assert learner.added is not None
+    for bias in (b for name, b in learner.added.named_parameters() if name.endswith("bias")):
         nn.init.normal_(bias.data, std=0.3)
     drop = no_dropout()
     drop.active = training
@@ -211,8 +213,8 @@ def test_a_shared_module_gives_what_equal_separate_ones_give(span: int) -> None:
     shared = learner_of(adapters(span=span), encoder)
     separate = learner_of(adapters(), encoder)
     for number in range(8):
-        source = shared.adapters[number // 2 // span]
-        separate.adapters[number].load_state_dict(source.state_dict())
+        source = adapters_of(shared)[number // 2 // span]
+        adapters_of(separate)[number].load_state_dict(source.state_dict())
     separate.head.load_state_dict(shared.head.state_dict())
     torch.testing.assert_close(run(shared), run(separate), rtol=0, atol=0)
 
@@ -258,7 +260,7 @@ def silenced(learner: Inside, layers: range) -> None:
     """Makes the adapters of these layers add nothing."""
     for layer in layers:
         for number in (2 * layer, 2 * layer + 1):
-            for value in learner.adapters[number].up.parameters():  # type: ignore[union-attr]
+            for value in adapters_of(learner)[number].up.parameters():
                 nn.init.zeros_(value)
 
 

@@ -13,9 +13,13 @@ from inside_samples import adapters, batch_of, dropout_of, encoder_of, learner_o
 from torch import Tensor
 from torch.nn import functional as F
 
+from repro.methods.bitfit import BitFit
+from repro.methods.fine_tuning import FullFineTuning, LayerNorms, TopLayers
+from repro.methods.ia3 import IA3
 from repro.methods.inside.learner import Inside
-from repro.spec import FullFineTuning, LayerNorms, Method, TopLayers
-from repro.spec.kinds import has_own_rows, reads_states, trains_encoder
+from repro.methods.lora import LoRA
+from repro.methods.prefix_tuning import PrefixTuning
+from repro.spec.method import Method
 from repro.training.flat import FlatParameters
 
 D, M, F_, LAYERS = 32, 8, 64, 4  # hidden, bottleneck, feed-forward, depth
@@ -44,6 +48,16 @@ CASES: list[Any] = [
     (FullFineTuning(), True, EMBEDDINGS + 4 * LAYER + SPANS, "encoder head"),
     (TopLayers(layers=1), True, LAYER + SPANS, "encoder head"),
     (TRAINED_POOLER, True, 4 * ADAPTER + SPANS, "adapters head"),
+    (LoRA(rank=4), False, 4 * 2 * 2 * 4 * D + HEAD, "lora head"),
+    (BitFit(pooler="trained"), False, 4 * (7 * D + F_) + POOLER + HEAD, "biases pooler head"),
+    (IA3(), True, 4 * (2 * D + F_) + SPANS, "scales head"),
+    (PrefixTuning(positions=3, middle=None), False, 3 * 8 * D + HEAD, "prefix head"),
+    (
+        PrefixTuning(positions=3, middle=16),
+        False,
+        3 * D + (D + 1) * 16 + 17 * 8 * D + HEAD,
+        "prefix head",
+    ),
 ]
 
 
@@ -70,7 +84,7 @@ def test_gradients_reach_exactly_what_is_declared_and_a_step_moves_nothing_else(
     torch.autograd.backward(loss_of(learner(batch_of([8, 5, 3, 6]), dropout_of(0))))
     for name, parameter in trains.items():
         assert parameter.grad is not None, name
-        if not name.endswith("key.bias"):  # softmax does not see it: rounding only
+        if not name.endswith(("key.bias", "down")):  # softmax does not see it; LoRA's B is 0
             assert bool(parameter.grad.any()), name
     frozen = [p for p in _everything(learner) if not p.requires_grad]
     assert all(p.grad is None for p in frozen)
@@ -121,7 +135,9 @@ def test_learners_of_one_encoder_leave_each_other_alone() -> None:
     assert not any(p.requires_grad for p in encoder.model.parameters())
 
 
-@pytest.mark.parametrize("method", [adapters(norms="all"), FullFineTuning()])
+@pytest.mark.parametrize(
+    "method", [adapters(norms="all"), FullFineTuning(), LoRA(), BitFit(), IA3(), PrefixTuning()]
+)
 def test_a_learner_that_is_let_go_of_is_freed_at_once(method: Method) -> None:
     learner = learner_of(method, encoder_of("bert"))
     learner(batch_of([8, 5]), dropout_of(0)).sum().backward()
@@ -139,6 +155,6 @@ def test_a_learner_that_is_let_go_of_is_freed_at_once(method: Method) -> None:
 )
 def test_what_groups_and_jobs_assume_of_a_method_is_so(method: Method) -> None:
     learner = learner_of(method, encoder_of("bert"))
-    assert has_own_rows(method)
-    assert learner.reads_states == reads_states(method)
-    assert learner.stacked != trains_encoder(method)
+    assert method.own_rows
+    assert learner.reads_states == method.reads_states
+    assert learner.stacked != method.trains_encoder

@@ -21,10 +21,10 @@ from writer_samples import (
 )
 
 from repro.errors import ReproError
+from repro.methods.t5 import T5FineTuning
 from repro.methods.t5.freeze import plain_adapters, plain_run
 from repro.methods.t5.learner import Writer
-from repro.spec import T5FineTuning, TextToText
-from repro.spec.limits import check_run
+from repro.spec import TextToText
 
 VARIANTS: list[dict[str, Any]] = [
     {"generators": "slot"},
@@ -57,7 +57,7 @@ def test_frozen_in_adapters_give_the_same_bits(
     save_file(plain_adapters(writer, task), path)
 
     spec = plain_run(writer.spec, task)
-    check_run(spec)
+    spec.check()
     assert isinstance(spec.task, TextToText)
     assert spec.task.tasks == (task,)
     ordinary = writer_of(spec, model)

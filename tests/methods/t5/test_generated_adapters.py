@@ -50,7 +50,7 @@ def normed(x: Array, gain: Array, shift: Array, eps: float) -> Array:
 
 def by_hand(writer: Writer, stack: str, layer: int, place: int, task: str) -> dict[str, Array]:
     """The tensors of one generated adapter, from the embeddings."""
-    p, kind = numbers(writer), writer.spec.method.generators  # type: ignore[union-attr]
+    p, kind = numbers(writer), writer.spec.method.generators  # type: ignore[attr-defined]
     own = f"adapters.{stack}"
     embedding = p[f"adapters.embeddings.{task}"]
     if kind == "slot":

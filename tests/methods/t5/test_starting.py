@@ -18,8 +18,10 @@ from writer_samples import (
 )
 
 from repro.errors import ReproError
+from repro.methods.t5 import T5FineTuning
 from repro.methods.t5.learner import Writer
-from repro.spec import Method, RunSpec, T5FineTuning
+from repro.spec import RunSpec
+from repro.spec.method import Method
 
 PARENT = {"multi-task": "0" * 64}
 METHODS: list[Method] = [

@@ -22,9 +22,9 @@ from writer_samples import (
 )
 
 from repro.backbones.load import Encoder
-from repro.methods import build
+from repro.methods.t5 import T5FineTuning
 from repro.methods.t5.learner import Writer
-from repro.spec import Method, T5FineTuning
+from repro.spec.method import Method
 from repro.training.cohort import Cohort
 
 METHODS: list[Method] = [
@@ -245,7 +245,7 @@ def test_in_bf16_generated_tensors_and_trained_norms_stay_fp32(method: Method) -
 
 @every_method
 def test_build_gives_the_learner_inside_t5(method: Method) -> None:
-    learner = build(written_run(method), 1, Encoder(small_t5(), None))
+    learner = written_run(method).learner(1, Encoder(small_t5(), None))
     assert isinstance(learner, Writer)
     assert (learner.runs, learner.stacks, learner.stacked, learner.reads_states) == (
         1, 1, False, False,

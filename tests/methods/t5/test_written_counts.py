@@ -14,12 +14,12 @@ from run_samples import written
 from writer_samples import SMALL, hyperformer, plain, small_t5, written_run
 
 import repro.papers.hyperformer as paper
+from repro.methods.t5 import HyperFormer, T5Adapters, T5FineTuning, t5_norms
 from repro.methods.t5.counting import count_modules
 from repro.report.counted import _counted, _name
-from repro.spec import HyperFormer, Method, RunSpec, T5Adapters, T5FineTuning
-from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL
-from repro.spec.counts import t5_parameters, total_parameters, trained_parameters
-from repro.spec.t5_counts import t5_norms
+from repro.spec import RunSpec
+from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, t5_parameters
+from repro.spec.method import Method
 from repro.spec.text_to_text import MIXTURE
 
 ADAPTERS = T5Adapters(reduction=32)
@@ -60,7 +60,7 @@ def test_formula_and_modules_have_the_published_count(
     method: Method, backbone: str, tasks: int, expected: int
 ) -> None:
     spec = paper_run(method, backbone, MIXTURE[:tasks])
-    assert trained_parameters(spec) == expected
+    assert spec.trained_parameters() == expected
     assert sum(counted(method, backbone, tasks).values()) == expected
 
 
@@ -132,7 +132,7 @@ TOTALS = [
 def test_the_whole_model_is_t5_and_what_is_added(
     method: Method, backbone: str, times: float, row: str | None
 ) -> None:
-    found = total_parameters(paper_run(method, backbone)) / KNOWN[backbone].parameters
+    found = paper_run(method, backbone).total_parameters() / KNOWN[backbone].parameters
     assert found == pytest.approx(times, abs=6e-4)
     if row is not None:
         printed = float(PUBLISHED[row, "#Total params"].removesuffix("x"))
@@ -164,7 +164,7 @@ def test_formulas_equal_the_modules_of_every_ablation(
     method: Method, tasks: tuple[str, ...]
 ) -> None:
     spec = written_run(method, tasks)
-    assert sum(count_modules(spec).values()) == trained_parameters(spec)
+    assert sum(count_modules(spec).values()) == spec.trained_parameters()
 
 
 def test_the_formula_for_t5_equals_the_librarys_model() -> None:

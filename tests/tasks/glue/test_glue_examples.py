@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from tiny_models import minilm_tokenizer
 
-from repro.tasks.glue.generated import generate
 from repro.tasks.sentences import examples
 from repro.tasks.sentences.examples import SentenceExample, make_examples
-from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.rows import Row, generated_rows
 
 LONG, SHORT = "river " * 30 + "tower", "bridge garden"
 FIRST, SECOND = ["ann", "met", "bo", "."], ["who", "met", "bo", "?"]
@@ -110,7 +109,7 @@ def test_a_tokenizer_without_token_types_gives_zeros() -> None:
 
 
 def test_the_parts_that_rows_are_cut_in_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = generate("mrpc", "seed=1,train=23,validation=1")["train"]
+    rows = generated_rows("mrpc", "seed=1,train=23,validation=1")["train"]
     whole = make_examples(rows, minilm_tokenizer(), 32)
     monkeypatch.setattr(examples, "ROWS_AT_ONCE", 5)
     parts = make_examples(rows, minilm_tokenizer(), 32)

@@ -16,7 +16,7 @@ from glue_samples import row, rows, task, write_split
 from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask, Scale
 from repro.spec.tasks import GlueName
-from repro.tasks.glue.generated import DEFAULT_REVISION, generate
+from repro.tasks.generated import default_revision
 from repro.tasks.glue.sources import (
     data_revision,
     splits_needed,
@@ -24,7 +24,7 @@ from repro.tasks.glue.sources import (
     task_rows,
     unavailable,
 )
-from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.rows import Row, generated_rows
 
 WNLI = {"train": 635, "validation": 71}
 """The published sizes: the smallest task of GLUE."""
@@ -223,9 +223,10 @@ def test_missing_data_names_the_file_the_folder_the_hub_id_and_the_mend(folder: 
 
 
 def test_a_generated_task_reads_nothing(folder: Path) -> None:
-    made = task("rte", source="generated", revision=DEFAULT_REVISION, train_rows=7)
+    revision = default_revision("rte")
+    made = task("rte", source="generated", revision=revision, train_rows=7)
     found = task_rows(made)
-    whole = generate("rte", DEFAULT_REVISION)
+    whole = generated_rows("rte", revision)
     assert found["validation"] == whole["validation"]
     assert len(found["train"]) == 7
     with pytest.raises(ReproError, match="needs a revision"):
@@ -285,7 +286,7 @@ def test_the_diagnostic_set_has_mnlis_texts_and_no_labels(folder: Path) -> None:
 def test_planning_imports_neither_torch_nor_a_data_library() -> None:
     heavy = ("torch", "transformers", "datasets", "pyarrow", "huggingface_hub", "numpy")
     code = (
-        "import sys; import repro.tasks.glue.sources, repro.tasks.glue.generated; "
+        "import sys; import repro.tasks.glue.sources, repro.tasks.generated; "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

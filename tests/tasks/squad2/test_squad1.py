@@ -17,8 +17,8 @@ from tiny_models import tiny_data
 from repro.errors import MissingData
 from repro.spec import SquadTask
 from repro.tasks.catalogue import data_revision, unavailable
+from repro.tasks.generated import default_revision, generate
 from repro.tasks.squad2.files import PUBLISHED, Size
-from repro.tasks.squad2.generated import DEFAULT_REVISION, generate
 from repro.tasks.squad2.sources import evaluation_questions, training_questions
 from repro.tasks.squad2.subsets import capped, with_share
 from repro.tasks.squad2.task import SquadData
@@ -48,7 +48,7 @@ def task(**changes: Any) -> SquadTask:
 
 def generated(**changes: Any) -> SquadTask:
     made = {"source": "generated", "train": "generated", "evaluation": "generated"}
-    return task(**made, revision=DEFAULT_REVISION, **changes)
+    return task(**made, revision=default_revision("squad1"), **changes)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_a_share_of_one_leaves_the_answerable_questions_and_survives_a_cap() -> 
 
 
 def test_the_generated_set_trains_on_answerable_questions_only() -> None:
-    made = generate(DEFAULT_REVISION)["train"]
+    made = generate("squad1", default_revision("squad1"))["train"]
     found = training_questions(generated(answerable_share=1.0))
-    assert found == [question for question in made if question.answerable]
+    assert [one.id for one in found] == [row["id"] for row in made if row["answers"]["text"]]
     assert len(training_questions(generated(answerable_share=1.0, train_rows=50))) == 50
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny_models import tiny_data
 
-from repro.methods.randomness import stream_seed
+from repro.methods.modules.randomness import stream_seed
 from repro.tasks.data import TaskData
 from repro.tasks.squad2.protocols import HEADLINE, score_run
 from repro.tasks.squad2.task import SquadCollector

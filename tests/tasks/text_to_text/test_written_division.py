@@ -9,7 +9,7 @@ from written_samples import made, numbered
 
 from repro.errors import MissingData
 from repro.spec import TextToText
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.tasks.sentences.rows import Row
 from repro.tasks.text_to_text.division import divided, permutation
 from repro.tasks.text_to_text.sizes import scored_rows

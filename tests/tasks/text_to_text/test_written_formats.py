@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.tasks.text_to_text.formats import (
     answer_text,
     answer_texts,

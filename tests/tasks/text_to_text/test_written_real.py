@@ -10,7 +10,7 @@ from written_samples import real, real_folder
 from repro.backbones.tiny_t5 import tiny_tokenizer
 from repro.errors import MissingData
 from repro.spec import TextToText
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.catalogue import data_revision
 from repro.tasks.text_to_text.division import divided

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import MIXTURE, TEXT_TO_TEXT
 from repro.tasks.text_to_text.task import measured, printed
 

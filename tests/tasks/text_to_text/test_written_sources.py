@@ -11,7 +11,7 @@ from glue_samples import write_split
 from written_samples import hub_row, made, real, write_set
 
 from repro.errors import MissingData, ReproError
-from repro.spec.t5 import WrittenName
+from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.tasks import catalogue
 from repro.tasks.text_to_text.sources import task_rows

@@ -1,0 +1,113 @@
+"""A method of the user's in a published table: a further row, trained as one of the table's is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from repro.errors import ReproError
+from repro.spec import RunSpec, Source
+from repro.spec.method import method_called
+
+if TYPE_CHECKING:
+    from repro.papers.matrix import Chain
+    from repro.papers.request import Request
+    from repro.papers.tables import Column, Row, Table
+
+BY_HAND = Source(origin="assumed", citation="asked for")
+OWN = Source(origin="assumed", citation="a method of yours")
+
+
+def with_method(table: Table, request: Request, kind: str) -> Table:
+    """The table with a row for the method in every part of it.
+
+    The row has the data, seeds, recipe and selection of the first row that trains no weights of the
+    encoder; the method's settings are its defaults, changed by `--set method.…`. Raises ReproError
+    where no row can lend its recipe, or the settings do not fit.
+    """
+    lenders = {row.section: row for row in reversed(table.rows) if _lends(table, row, request)}
+    if not lenders:
+        raise ReproError(
+            f"No row of {table.id} trains a model whose recipe could be lent to --method."
+        )
+    shown = {section: _row(lender, request, kind) for section, lender in lenders.items()}
+    lent = {row.variant: lenders[section] for section, row in shown.items()}
+    rows: list[Row] = []
+    for place, row in enumerate(table.rows):
+        rows.append(row)
+        after = table.rows[place + 1].section if place + 1 < len(table.rows) else None
+        if row.section != after and row.section in shown:
+            rows.append(shown[row.section])
+
+    def chains(row: Row, column: Column, request: Request) -> Sequence[Chain]:
+        if not row.added:
+            return table.chains(row, column, request)
+        found = table.chains(lent[row.variant], column, request)
+        return [(*needed, _changed(spec, request, kind)) for *needed, spec in found]
+
+    return replace(table, rows=tuple(rows), chains=chains, whole=table.whole or table.rows)
+
+
+def _lends(table: Table, row: Row, request: Request) -> bool:
+    """Whether it is scored on runs that need no others and keep the weights of the encoder."""
+    if not row.scored:
+        return False
+    columns = [column for column in table.scores if not table.gap(column, request)]
+    try:
+        chains = table.chains(row, (columns or table.scores)[0], replace(request, seeds=1))
+    except ReproError:
+        return False
+    methods = [chain[-1].method for chain in chains if len(chain) == 1]
+    return bool(methods) and not any(m.trains_encoder or not m.trains for m in methods)
+
+
+def _row(lender: Row, request: Request, kind: str) -> Row:
+    label = _settings(request, kind).label()
+    part = f"{lender.section} / " if lender.name.startswith(f"{lender.section} / ") else ""
+    return replace(
+        lender,
+        name=f"{part}{label} (yours)",
+        variant=f"{kind} as {lender.variant}",
+        published=None,
+        note=f"not of the paper: the method '{kind}', trained with the recipe of {lender.name}",
+        added=True,
+    )
+
+
+def _settings(request: Request, kind: str) -> Any:
+    cls = method_called(kind)
+    paths = {f"method.{name}": name for name in cls.model_fields}
+    given = {paths[path]: value for path, value in request.settings.items() if path in paths}
+    try:
+        return cls(**given)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        name = ".".join(map(str, problem["loc"]))
+        raise ReproError(
+            f"The method '{kind}' cannot be made: method.{name}: {problem['msg']}. Give it with "
+            f"--set method.{name}=VALUE."
+        ) from error
+
+
+def _changed(spec: RunSpec, request: Request, kind: str) -> RunSpec:
+    """The run with this method in place of its own."""
+    made = _settings(request, kind)
+    wanted = {
+        name: value for name, value in made.recipe.items()
+        if f"recipe.{name}" not in request.settings
+    }  # fmt: skip
+    recipe = type(spec.recipe)(**(dict(spec.recipe) | wanted))
+    sources = {
+        path: source for path, source in spec.sources.items() if not path.startswith("method.")
+    }
+    sources |= {f"recipe.{name}": OWN for name in wanted}
+    for name in type(made).model_fields:
+        by_hand = f"method.{name}" in request.settings
+        sources[f"method.{name}"] = BY_HAND if by_hand else OWN
+    fields = {name: getattr(spec, name) for name in type(spec).model_fields}
+    found = RunSpec(**(fields | {"method": made, "recipe": recipe, "sources": sources}))
+    found.check()
+    return found

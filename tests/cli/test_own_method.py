@@ -1,0 +1,89 @@
+"""A method of the user's beside a published table's rows, as docs/extend.md says it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+ASKED = ("--row", "Ours (3-shared)", "--train-rows", "32", "--epochs", "1", "--seeds", "1")
+
+
+def repro(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "repro", *words],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        cwd=folder, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """A folder with the file that docs/extend.md begins with."""
+    assert "python -m repro new method my-scales\n" in DOCUMENT
+    made = repro(tmp_path, "new", "method", "my-scales")
+    assert made.returncode == 0, made.stderr
+    return tmp_path
+
+
+def table(folder: Path) -> tuple[dict[str, Any], str]:
+    """Row -> its cell of RTE; and stderr."""
+    (told,) = re.findall(r"python -m repro (table .*--method .*)\n", DOCUMENT)
+    done = repro(folder, *told.split(), *ASKED, "--store", "s", "--out", "o", "--json")
+    rows = json.loads(done.stdout)["rows"] if done.stdout else []
+    found = {row["name"]: cell for row in rows for cell in row["cells"] if cell["column"] == "RTE"}
+    return found, done.stderr
+
+
+def test_the_file_that_new_writes_trains_beside_a_row_of_the_table(begun: Path) -> None:
+    cells, said = table(begun)
+    assert list(cells) == ["Ours (3-shared)", "my scales (yours)"], said
+    assert all(0 <= cell["reproduced"]["mean"] <= 100 for cell in cells.values())
+    assert not (cells["my scales (yours)"]["published"] or {}).get("value")
+    again = repro(begun, "new", "method", "my-scales")
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+
+
+BROKEN = {
+    "an error": ("return x * self.scale", "return x * self.scal", "my_scales.py, line"),
+    "a frozen weight": (
+        "return x * self.scale",
+        "W.add_(1.0); return x * self.scale",
+        "changed frozen weights of the encoder",
+    ),
+    "another number": (
+        "return backbone.layers * backbone.hidden_size",
+        "return 7",
+        r"trains 777 parameters, and its modules have 3,074",
+    ),
+    "not a number": (
+        "return x * self.scale",
+        "return x * self.scale * torch.nan",
+        "not finite|diverged",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_what_is_wrong_with_a_method_is_told_and_the_other_row_goes_on(
+    begun: Path, fault: str
+) -> None:
+    right, wrong, said = BROKEN[fault]
+    path = begun / "my_scales.py"
+    text = path.read_text().replace(right, wrong)
+    text = text.replace("                self.now = place.now\n",
+                        "                self.now = place.now\n                global W\n"
+                        "                W = next(place.model.parameters()).data\n")  # fmt: skip
+    path.write_text(text)
+    cells, heard = table(begun)
+    assert re.search(said, heard), heard
+    assert cells["Ours (3-shared)"]["reproduced"]
+    assert not cells["my scales (yours)"]["reproduced"]

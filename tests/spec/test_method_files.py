@@ -1,0 +1,157 @@
+"""Methods of the user's own, from files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from run_samples import run_spec
+
+from repro.errors import ReproError, UnknownName
+from repro.papers.registry import find_table
+from repro.papers.request import Request
+from repro.spec import GlueTask, run_key
+from repro.spec import method as registry
+from repro.spec.method import VARIABLE, load_method, method_called, methods
+
+COLA = GlueTask(name="cola", source="generated", revision="by hand")
+HEAD = """\
+from repro.methods.inside import InsideEncoder
+from repro.spec.fields import identity
+from repro.spec.method import method
+
+"""
+OWN = f'''{HEAD}
+@method("own-bias")
+class OwnBias(InsideEncoder):
+    """One number a layer."""
+
+    start: float = identity(0.5, doc="at first")
+    recipe = {{"learning_rate": 0.25}}
+
+    def added_parameters(self, backbone):
+        return backbone.layers
+'''
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test registers is gone after it."""
+    methods()
+    monkeypatch.setattr(registry, "_FOUND", dict(registry._FOUND))
+    monkeypatch.setenv(VARIABLE, "")
+    yield
+    for name in [name for name in sys.modules if name.startswith(registry.OF_A_FILE)]:
+        del sys.modules[name]
+
+
+def written(folder: Path, text: str, name: str = "own.py") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_file_gives_its_method_and_is_remembered_for_the_processes_that_train(
+    tmp_path: Path,
+) -> None:
+    path = written(tmp_path, OWN)
+    assert load_method(f"{path}:OwnBias") == load_method(str(path)) == "own-bias"
+    assert os.environ[VARIABLE] == str(path)
+    assert method_called("own-bias")().label() == "own bias"
+    program = "from repro.spec.method import methods; print('own-bias' in methods())"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_an_edited_file_makes_other_runs(tmp_path: Path) -> None:
+    load_method(str(written(tmp_path, OWN)))
+    before = run_key(run_spec(method_called("own-bias")(), task=COLA))
+    assert run_key(run_spec(method_called("own-bias")(), task=COLA)) == before
+    load_method(str(written(tmp_path, OWN + "\n# changed\n", "other.py")))
+    assert run_key(run_spec(method_called("own-bias")(), task=COLA)) != before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\nraise KeyError('no such thing')\n", "own.py, line 2: KeyError: 'no such thing'"),
+        ("def f(:\n", "own.py, line 1: SyntaxError"),
+        ("import absent_package\n", "own.py, line 1: ModuleNotFoundError"),
+        (HEAD, 'decorate a class with @method("name")'),
+        (OWN.replace("own-bias", "hyperformer"), "Two methods are called 'hyperformer'"),
+        (OWN + OWN.replace("own-bias", "b").replace("OwnBias", "B"), "it has OwnBias, B"),
+    ],
+)
+def test_a_file_that_gives_no_method_is_refused_with_its_place(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(ReproError) as refused:
+        load_method(str(written(tmp_path, text)))
+    assert said in str(refused.value)
+    assert os.environ[VARIABLE] == ""
+
+
+def test_a_file_that_is_not_there_a_class_that_it_lacks_and_an_unknown_name(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ReproError, match=r"none\.py cannot be read \(No such file"):
+        load_method(str(tmp_path / "none.py"))
+    with pytest.raises(ReproError, match="has no method Other: it has OwnBias"):
+        load_method(f"{written(tmp_path, OWN)}:Other")
+    with pytest.raises(UnknownName, match="bitfit"):
+        load_method("bitfti")
+
+
+def test_a_file_that_loads_torch_is_refused_where_torch_is_not_needed(tmp_path: Path) -> None:
+    path = written(tmp_path, "import torch\n" + OWN)
+    program = f"""\
+from repro.errors import ReproError
+from repro.spec.method import load_method
+try:
+    load_method({str(path)!r})
+except ReproError as problem:
+    print(problem)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert "imports torch when it is loaded" in done.stdout, done.stderr
+
+
+def test_a_method_is_a_further_row_with_the_recipe_of_a_tables_own(tmp_path: Path) -> None:
+    kind = load_method(str(written(tmp_path, OWN)))
+    table = find_table("3-shared-2")
+    request = Request(
+        table.id, "smoke", 2, tasks=("rte",), method=kind,
+        settings={"method.start": 2.0, "recipe.epochs": 3}, data_revisions={"rte": "made"},
+    )  # fmt: skip
+    matrix = table.matrix(request)
+    names = [row.name for row in matrix.artefact.rows]
+    assert names == [*(row.name for row in table.rows), "own bias (yours)"]
+    own = matrix.of("own bias (yours)", "RTE")
+    like = matrix.of("Houlsby (shared in layer)", "RTE")
+    assert [spec.seed for spec in own] == [0, 1]
+    for mine, theirs in zip(own, like, strict=True):
+        assert mine.method.model_dump() == {"kind": "own-bias", "dropout": 0.1, "start": 2.0}
+        assert (mine.recipe.learning_rate, mine.recipe.epochs) == (0.25, 3)
+        same = theirs.model_copy(update={"method": mine.method, "recipe": mine.recipe})
+        assert run_key(same) == run_key(mine)
+    assert {run_key(spec) for spec in own} <= set(matrix.wanted)
+
+
+def test_every_part_of_a_table_gets_the_row(tmp_path: Path) -> None:
+    kind = load_method(str(written(tmp_path, OWN)))
+    table = find_table("AA-2")
+    request = Request(
+        table.id, "smoke", 1, tasks=("rte",), method=kind, sections=table.sections[:2],
+        data_revisions={"rte": "made"},
+    )  # fmt: skip
+    rows = [row for row in table.matrix(request).artefact.rows if row.added]
+    assert [row.section for row in rows] == list(table.sections[:2])
+    assert len({row.name for row in rows}) == 2
