@@ -5,7 +5,9 @@ Nothing here trains or loads torch, and nothing is read before a function is cal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import builtins
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +51,7 @@ def published(id: str | None = None) -> pandas.DataFrame:
     """
     from repro.comparison.published import published_frame
 
-    return published_frame(id)
+    return published_frame(None if id is None else _text("id", id))
 
 
 def results(
@@ -59,14 +61,18 @@ def results(
 
     Args:
         store: the folder of results; None: $REPRO_STORE, else runs.
-        where: column -> value, or a list of values, like {"task": "rte", "epoch": [1, 2]}.
+        where: column -> value, or a list or tuple of values of which a row must have one, like
+            {"task": "rte", "epoch": [1, 2]}. Names of columns and texts in any case.
 
     Columns: see `results_frame` in repro/comparison/results.py.
 
-    Raises UnknownName for an unknown column, ReproError for a store that is not there.
+    Raises UnknownName for an unknown column or value, ReproError for a store that is not there.
     """
     from repro.comparison.results import results_frame
+    from repro.errors import ReproError
 
+    if where is not None and not isinstance(where, Mapping):
+        raise ReproError(f'where={where!r}: give columns and values, like {{"task": "rte"}}.')
     return results_frame(_open(store), where)
 
 
@@ -80,13 +86,13 @@ def comparison(
         scale: paper, reduced or smoke; None: the largest that is stored.
         store: the folder of results; None: $REPRO_STORE, else runs.
         options: the fields of a request and short names of `--set`: tasks="cola,rte", seeds=3,
-            epochs=2, rows=["AA"]; several tasks may be a list, too.
+            epochs=2, rows=["AA"]; several tasks, sections, rows or columns may be a list.
             Without any, the variant at this scale is shown that has the most cells.
 
     Columns: see `COLUMNS` in repro/comparison/comparison.py.
 
-    Raises UnknownName for an unknown id or option, and ReproError for a store that is not there
-    or has nothing of the table.
+    Raises UnknownName for an unknown id or option, and ReproError for a value that an option cannot
+    have, and for a store that is not there or has nothing of the table.
     """
     from repro.cli.requests import check_scale, parsed
     from repro.cli.scales import requests_at, stored_variants
@@ -96,13 +102,12 @@ def comparison(
     from repro.report.files import saved_requests
     from repro.report.view import view_table
 
-    table, runs = find_table(id), _open(store)
-    chosen = check_scale(scale or "auto")
-    for name in options:
+    table, runs = find_table(_text("id", id)), _open(store)
+    chosen = None if scale is None else check_scale(_text("scale", scale))
+    for name, value in options.items():
         if name not in OPTIONS:
             raise UnknownName("option", name, OPTIONS)
-    if "tasks" in options and not isinstance(options["tasks"], str):
-        options["tasks"] = ",".join(options["tasks"])
+        options[name] = _option(name, value)
     if options and chosen is None:
         raise ReproError(f"Name the scale of {table.id} beside {', '.join(options)}: scale=...")
     if options and chosen is not None:
@@ -129,10 +134,16 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
         frame: one row a cell, with `column`, `published`, `decimals` and `values` (a list of
             numbers, one a run); `judged` in repro/comparison/verdicts.py says what else is read.
 
-    Raises ReproError where a needed column is not there.
+    Raises ReproError where a needed column is not there, or a cell has a value that its column
+    cannot have.
     """
-    from repro.comparison.verdicts import judged as rule
+    import pandas
 
+    from repro.comparison.verdicts import judged as rule
+    from repro.errors import ReproError
+
+    if not isinstance(frame, pandas.DataFrame):
+        raise ReproError(f"judged wants a pandas frame, one row a cell, not {frame!r:.60}.")
     return rule(frame)
 
 
@@ -150,7 +161,7 @@ def history(key: str, store: Path | str | None = None) -> pandas.DataFrame:
     from repro.comparison.results import history_frame
     from repro.errors import ReproError
 
-    runs = _open(store)
+    runs, key = _open(store), _text("key", key)
     found = [known for known in runs.keys() if known.startswith(key.lower())]  # noqa: SIM118
     run = runs.read(found[0]) if len(found) == 1 else None
     if run is None:
@@ -168,6 +179,8 @@ def _open(given: Path | str | None) -> Store:
     from repro.cli.options import open_store
     from repro.errors import ReproError
 
+    if given is not None and (not isinstance(given, str | Path) or given == ""):
+        raise ReproError(f"store={given!r}: give the folder of a store, or leave it out.")
     store = open_store(None if given is None else Path(given))
     if not store.root.exists():
         raise ReproError(
@@ -175,3 +188,43 @@ def _open(given: Path | str | None) -> Store:
             "environment variable REPRO_STORE."
         )
     return store
+
+
+def _text(name: str, given: Any) -> str:
+    """Raises ReproError for what is no text."""
+    from repro.errors import ReproError
+
+    if not isinstance(given, str):
+        raise ReproError(f"{name}={given!r}: give a text.")
+    return given
+
+
+def _option(name: str, given: Any) -> Any:
+    """The value of an option of a request, as the command line would hand it over.
+
+    Raises ReproError for one of another type or out of range.
+    """
+    from repro.errors import ReproError
+    from repro.papers.request import OPTIONS
+
+    option, texts = OPTIONS[name], given
+    if given is None:
+        return None
+    if option.type is bool:
+        fits, wanted = isinstance(given, bool), "True or False"
+    elif option.type in (int, float):
+        kind: Any = Integral if option.type is int else Real
+        least, most = option.least, option.most
+        fits = isinstance(given, kind) and not isinstance(given, bool)
+        fits = fits and (least is None or given >= least) and (most is None or given <= most)
+        wanted = "a whole number" if option.type is int else "a number"
+        wanted += f" from {least}" * (least is not None) + f" to {most}" * (most is not None)
+    elif option.type is builtins.list or option.joined:
+        texts = [given] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
+        fits = texts != [] and all(isinstance(one, str) and one.strip() for one in texts)
+        wanted = "a text or a list of texts"
+    else:
+        fits, wanted = isinstance(given, str | Path) and str(given) != "", "a text"
+    if not fits or isinstance(given, Mapping):
+        raise ReproError(f"{name}={given!r}: give {wanted}.")
+    return ",".join(texts) if texts is not given and option.type is str else texts

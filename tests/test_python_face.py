@@ -96,3 +96,56 @@ def test_a_mistake_says_what_is_there_instead(results: Path) -> None:
 def test_the_history_of_a_run_is_found_by_the_first_digits_of_its_key(results: Path) -> None:
     key = repro.results(results)["key"].iloc[0]
     assert repro.history(key[:8], results)["loss"].tolist() == [2.5]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"seeds": 0}, "seeds=0: give a whole number from 1 to 1000"),
+        ({"seeds": True}, "seeds=True: give a whole number"),
+        ({"epochs": "3"}, "epochs='3': give a whole number"),
+        ({"learning_rate": "fast"}, "learning_rate='fast': give a number"),
+        ({"rows": 5}, "rows=5: give a text or a list of texts"),
+        ({"rows": []}, "rows=.*: give a text or a list of texts"),
+        ({"tasks": [""]}, "tasks=.*: give a text or a list of texts"),
+        ({"settings": {"method.form": "b"}}, "settings=.*: give a text or a list of texts"),
+        ({"as_released": "no"}, "as_released='no': give True or False"),
+        ({"backbone": 3}, "backbone=3: give a text"),
+    ],
+)
+def test_an_option_of_a_wrong_type_or_size_is_refused(
+    results: Path, options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ReproError, match=says):
+        repro.comparison("ResAdapters-1", scale="smoke", store=results, **options)
+
+
+def test_an_argument_of_a_wrong_type_is_refused(results: Path) -> None:
+    number: Any = 3
+    for call in (
+        lambda: repro.comparison(number),
+        lambda: repro.comparison("AA-2", scale=number),
+        lambda: repro.published(number),
+        lambda: repro.history(number, results),
+        lambda: repro.judged(number),
+        lambda: repro.results(results, where=number),
+        lambda: repro.results(""),
+        lambda: repro.results(number),
+    ):
+        with pytest.raises(ReproError, match=r"3|''"):
+            call()
+    file = results / "file"
+    file.write_text("")
+    with pytest.raises(ReproError, match="is no folder, and so no store"):
+        repro.results(file)
+
+
+def test_several_parts_are_a_list_and_a_text_alone_is_one(results: Path) -> None:
+    found = repro.comparison(
+        "ResAdapters-1", scale="smoke", store=results, rows="Adapter", columns=("ALL EM", "ALL F1"),
+        settings="recipe.epochs=1",
+    )  # fmt: skip
+    assert (found["row"] + ", " + found["column"]).tolist() == [
+        "Adapter, ALL EM",
+        "Adapter, ALL F1",
+    ]

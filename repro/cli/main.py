@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 import repro
 from repro.cli import streams
@@ -22,6 +24,21 @@ VERBS = {
 """Verb -> its module here, which is imported when the verb is asked for."""
 BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
 """Below the options, whose column is too narrow for an id of the hub."""
+
+
+class Once(TyperCommand):
+    """A verb that refuses an option which takes one value and is given twice: the last one would
+    win silently.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """See click. Raises ReproError."""
+        words = [word.partition("=")[0] for word in args if word.startswith("--")]
+        for option in self.params:
+            given = [word for word in words if word in option.opts]
+            if len(given) > 1 and not getattr(option, "multiple", False):
+                raise ReproError(f"{given[-1]} is given {len(given)} times and takes one value.")
+        return super().parse_args(ctx, args)
 
 
 def command_of(verb: str) -> Callable[..., None]:
@@ -43,7 +60,9 @@ def application(asked: str = "") -> typer.Typer:
     app.callback(invoke_without_command=True)(version)
     for name in [asked] if asked in VERBS else VERBS:
         verb = command_of(name)
-        app.command(name, epilog=BACKBONES if "backbone" in verb.__annotations__ else None)(verb)
+        app.command(
+            name, cls=Once, epilog=BACKBONES if "backbone" in verb.__annotations__ else None
+        )(verb)
     return app
 
 

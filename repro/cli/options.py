@@ -20,7 +20,7 @@ from repro.cli import requests
 from repro.cli.requests import find_folders
 from repro.engine.cost import ASSUMED, Speed
 from repro.engine.jobs import Execution
-from repro.errors import UnknownName
+from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
@@ -53,7 +53,7 @@ def _parameter(name: str, option: Option) -> Parameter:
     """An option of a request for typer: None, False or auto where it is not given. A short name of
     --set is collected like --set itself, so that giving it twice is seen.
     """
-    several = option.type is list or name in SHORT_NAMES
+    several = option.type is list or option.joined or name in SHORT_NAMES
     kind: Any = str if option.type is list else option.type
     hint: Any = (list[kind] if several else kind) | None
     default: Any = None
@@ -159,8 +159,11 @@ def _options(parameter: Parameter) -> tuple[Parameter, ...]:
 
 
 def open_store(given: Path | None) -> Store:
-    """The store asked for."""
-    return Store(expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE))
+    """The store asked for. Raises ReproError for what is no folder."""
+    root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
+    if root.exists() and not root.is_dir():
+        raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
+    return Store(root)
 
 
 def has_gpu() -> bool:

@@ -45,8 +45,7 @@ def command(
         kind = "cuda"
     # As `table` trains it: what diverged before is tried again only with --retry.
     plan = make_plan(requests, results, stored_speed(results.root, kind), retry_failed=False)
-    document = as_json(plan, requests)
-    sys.stdout.write(json_text(document) if json else as_text(plan, requests))
+    sys.stdout.write(json_text(as_json(plan, requests)) if json else as_text(plan, requests))
 
 
 def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
@@ -126,6 +125,7 @@ def why(run: PlannedRun) -> str:
 def as_json(plan: Plan, requests: Sequence[Request]) -> dict[str, Any]:
     """The object of `plan --json`; docs/json.md describes it."""
     jobs = {key: job.id for job in plan.jobs for key in job.keys}
+    total = plan.estimate()
     return {
         "scale": requests[0].scale,
         "unavailable": all_unavailable(requests),
@@ -146,14 +146,15 @@ def as_json(plan: Plan, requests: Sequence[Request]) -> dict[str, Any]:
             {
                 "id": job.id,
                 "runs": job.keys,
-                "seconds": estimate(job, plan.speed).seconds,
-                "memory_bytes": round(estimate(job, plan.speed).memory_bytes),
+                "seconds": cost.seconds,
+                "memory_bytes": round(cost.memory_bytes),
             }
             for job in plan.jobs
+            for cost in [estimate(job, plan.speed)]
         ],
         "estimate": {
-            "seconds": plan.estimate().seconds,
-            "memory_bytes": round(plan.estimate().memory_bytes),
+            "seconds": total.seconds,
+            "memory_bytes": round(total.memory_bytes),
             "device": plan.speed.device,
             "measured": plan.speed.measured,
         },

@@ -14,6 +14,7 @@ from repro.papers.figures import Figure
 from repro.papers.matrix import Artefact
 from repro.papers.request import (
     BOTTLENECK,
+    OPTIONS,
     SHORT_NAMES,
     WIDTHS,
     Request,
@@ -41,7 +42,7 @@ def parsed(**typed: Any) -> Asked:
     Raises ReproError for a name, field or value that does not exist, and for a field set twice.
     """
     given = {
-        name: value
+        name: ",".join(value) if isinstance(value, list) and OPTIONS[name].joined else value
         for name, value in typed.items()
         if value not in (None, []) and value is not False
     }
@@ -109,7 +110,8 @@ def rows_and_columns(artefact: Artefact, asked: Asked) -> dict[str, tuple[str, .
 def _named(given: Sequence[str], known: Sequence[str], kind: str) -> tuple[str, ...]:
     def find(name: str) -> list[str]:
         name = name.strip().lower()
-        return [one for one in known if name in (one.lower(), one.lower().partition(" / ")[2])]
+        names = ((one, (one.lower(), one.lower().partition(" / ")[2])) for one in known)
+        return [one for one, own in names if name and name in own]
 
     found: set[str] = set()
     for text in [given] if isinstance(given, str) else given:

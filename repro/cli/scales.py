@@ -244,10 +244,9 @@ def _chosen(
 ) -> tuple[Scale, str]:
     """A scale, and why it is chosen."""
     speed = stored_speed(store.root, kind)
-    plans: dict[Scale, Plan] = {
-        scale: make_plan(requests, store, speed) for scale, requests in found.items()
-    }
-    for scale, plan in plans.items():
+    plans: dict[Scale, Plan] = {}
+    for scale, requests in found.items():
+        plans[scale] = plan = make_plan(requests, store, speed)
         if not plan.missing:
             return scale, "all its runs are stored" if plan.runs else "nothing is to be trained"
     for scale, plan in plans.items():

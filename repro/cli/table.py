@@ -105,7 +105,7 @@ def command(
             file=sys.stderr,
         )
     else:
-        write_table(view, out)
+        write_table(view, out, anew=False)
         write_page(view, results, out)
     raise typer.Exit(exit_code(view, results))
 

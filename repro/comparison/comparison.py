@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from repro.comparison.columns import Column, Columns, typed
-from repro.comparison.verdicts import JUDGED, judged
+from repro.comparison.columns import Column, Columns, untyped
+from repro.comparison.verdicts import JUDGED, judge_cells
 from repro.papers.margins import LAYER, with_rounding
 from repro.papers.matrix import Matrix
 from repro.papers.request import OPTIONS
@@ -15,9 +15,6 @@ from repro.papers.tables import Fact, Mean, Row, Score, Table
 from repro.report.cells import Cell, RowView
 from repro.server.layout import PROTOCOL
 from repro.spec import RunSpec, canonical_json
-
-if TYPE_CHECKING:
-    import pandas
 
 COLUMNS: Columns = {
     "artefact": Column("string", "the table"),
@@ -87,16 +84,15 @@ COLUMNS: Columns = {
     "complete": Column("boolean", "whether everything is stored that the cell needs"),
     "runs": Column("object", "keys of the runs behind `values`, in their order", "cells.runs"),
 }  # fmt: skip
-"""The columns of `comparison_frame`; `json`: where an object of `rows` in `table --json` has it."""
+"""The columns of a comparison frame; `json`: where an object of `rows` in `table --json` has it."""
 
 
-def comparison_frame(
-    matrix: Matrix[Table], lead: RunSpec, rows: Sequence[RowView]
-) -> pandas.DataFrame:
-    """One row for each cell: `COLUMNS`, row by row as the paper prints them, with verdicts.
+def compared(matrix: Matrix[Table], lead: RunSpec, rows: Sequence[RowView]) -> list[dict[str, Any]]:
+    """The records of a table's comparison frame, one for each cell: `COLUMNS`, row by row as the
+    paper prints them, with verdicts.
 
-    Every row names its request, so frames of several requests can be concatenated. What is absent
-    is missing (NaN, <NA> or None), never "" or 0. Numbers are in the paper's units.
+    Every record names its request, so frames of several requests can be concatenated. What is
+    absent is None, never "" or 0. Numbers are in the paper's units.
     """
     from repro.report.files import request_document, table_name
 
@@ -117,7 +113,9 @@ def comparison_frame(
     }
     cells = ((row, cell) for row in rows for cell in row.cells)
     lines = (shared | _of_row(row) | _of_cell(matrix, row.row, cell) for row, cell in cells)
-    return judged(typed(lines, COLUMNS))
+    found = untyped(lines, COLUMNS)
+    judge_cells(found)
+    return found
 
 
 def _margin(table: Table, row: Row, cell: Cell) -> float | None:

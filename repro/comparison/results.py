@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from repro.comparison.columns import Column, Columns, typed
@@ -14,9 +14,11 @@ from repro.spec.method import methods
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
+from repro.tasks.catalogue import TITLES
 
 if TYPE_CHECKING:
     import pandas
+    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
 HISTORY = "history.jsonl"
@@ -79,27 +81,94 @@ def results_frame(store: Store, where: Mapping[str, Any] | None = None) -> panda
 
     Args:
         store: where the runs are.
-        where: column -> the value that a row must have, or a list of such values; None stands for
-            a missing value. Results are read of the runs only whose settings fit.
+        where: column -> the value that a row must have, or a list, tuple or set of such values;
+            None stands for a missing value. Columns and texts may be written in any case. Results
+            are read of the runs only whose settings fit.
 
     Returns:
         A frame with the columns of `columns()`: `OF_A_RUN`, `OF_A_SCORE`, `OF_A_RESULT` and
         `settings()`. Numbers are float64 or Int64, words strings, lists and objects Python's own.
 
     Raises:
-        UnknownName: `where` names a column that does not exist.
+        UnknownName: `where` names a column that does not exist, or a text that no stored run has in
+            its column and that is none of the column's choices.
+        ReproError: `where` has a text for a column of numbers, or the other way round.
     """
-    wanted = dict(where or {})
-    for name in wanted:
-        if name not in columns():
-            raise UnknownName("column of results", name, columns())
+    wanted = _wanted(where or {})
     of_a_run = {**OF_A_RUN, **settings()}
-    specs = [_run(key, spec) for key, spec in store.specs().items()]
-    runs = _chosen(typed(specs, of_a_run), wanted)
+    every = typed([_run(key, spec) for key, spec in store.specs().items()], of_a_run)
+    frame = _lines(store, every, wanted)
+    if any(_absent(frame[name], values) for name, values in wanted.items()):
+        _check_known(_lines(store, every, {}), wanted)
+    return frame
+
+
+def _lines(
+    store: Store, runs: pandas.DataFrame, wanted: Mapping[str, list[Any]]
+) -> pandas.DataFrame:
+    runs = _chosen(runs, wanted)
     read = (store.read(key) for key in runs["key"])
     scores = typed(_scores(run for run in read if run is not None), _OF_A_LINE)
     frame = _chosen(scores.merge(runs, on="key"), wanted)
     return frame[list(columns())].reset_index(drop=True)
+
+
+def _wanted(where: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Column -> the values of which a row must have one."""
+    found: dict[str, list[Any]] = {}
+    known = {name.lower(): name for name in columns()}
+    for given, values in where.items():
+        name = known.get(str(given).lower())
+        if name is None:
+            raise UnknownName("column of results", str(given), columns())
+        one = isinstance(values, str) or not isinstance(values, list | tuple | set | frozenset)
+        found[name] = [values] if one else [*values]
+        dtype = columns()[name].dtype
+        for value in found[name]:
+            text = isinstance(value, str)
+            if value is not None and dtype != "object" and text != (dtype == "string"):
+                held = {"string": "texts", "boolean": "True or False"}.get(dtype, "numbers")
+                raise ReproError(f"where: {name} holds {held}, not {value!r}.")
+    return found
+
+
+def _absent(column: pandas.Series, values: Sequence[Any]) -> list[str]:
+    """The texts among `values` that no row has."""
+    texts = [value for value in values if isinstance(value, str)]
+    held = {value.lower() for value in column if isinstance(value, str)} if texts else set()
+    return [text for text in texts if text.lower() not in held]
+
+
+def _check_known(every: pandas.DataFrame, wanted: Mapping[str, list[Any]]) -> None:
+    """Raises UnknownName for a text that is neither stored nor a choice of its column."""
+    for name, values in wanted.items():
+        known = {value for value in every[name] if isinstance(value, str)} | _choices(name)
+        lowered = {one.lower() for one in known}
+        for text in _absent(every[name], values):
+            if text.lower() not in lowered:
+                raise UnknownName(f"{name} of a stored run", text, known)
+
+
+def _choices(name: str) -> set[str]:
+    """The texts that a column can hold, where they are known."""
+    if name in ("task", "method"):
+        return set(TITLES if name == "task" else methods())
+    part, _, field = ("run.scale" if name == "scale" else name).rpartition(".")
+    kinds: Iterable[type[BaseModel]] = {
+        "run": [RunSpec], "task": get_args(get_args(Task)[0]), "method": methods().values(),
+        "recipe": [Recipe], "backbone": [Backbone],
+    }.get(part, [])  # fmt: skip
+    hints = [kind.model_fields[field].annotation for kind in kinds if field in kind.model_fields]
+    return {text for hint in hints for text in _literals(hint)}
+
+
+def _literals(annotation: Any) -> Iterator[str]:
+    """The texts of a field's `Literal`."""
+    if get_origin(annotation) is Literal:
+        yield from (value for value in get_args(annotation) if isinstance(value, str))
+    else:
+        for one in get_args(annotation):
+            yield from _literals(one)
 
 
 _OF_A_LINE: Columns = {"key": OF_A_RUN["key"], **OF_A_SCORE, **OF_A_RESULT}
@@ -127,14 +196,20 @@ def _scores(runs: Iterable[StoredRun]) -> Iterator[dict[str, Any]]:
             yield score.model_dump() | shared | {"kept": score.epoch == kept}
 
 
-def _chosen(frame: pandas.DataFrame, where: Mapping[str, Any]) -> pandas.DataFrame:
+def _chosen(frame: pandas.DataFrame, wanted: Mapping[str, list[Any]]) -> pandas.DataFrame:
     """The rows that have these values in those of these columns that the frame has."""
-    for name, given in where.items():
-        if name in frame:
-            values = list(given) if isinstance(given, list | set | frozenset) else [given]
-            found = frame[name].map(lambda value, of=values: value in of, na_action="ignore")
-            frame = frame[(found == True) | (frame[name].isna() & (None in values))]  # noqa: E712
+    for name in frame.columns.intersection(list(wanted)):
+        values = [_folded(value) for value in wanted[name]]
+        found = frame[name].map(lambda value, of=values: _folded(value) in of, na_action="ignore")
+        frame = frame[(found == True) | (frame[name].isna() & (None in values))]  # noqa: E712
     return frame
+
+
+def _folded(value: Any) -> Any:
+    """Texts are compared in any case, lists with tuples."""
+    if isinstance(value, str):
+        return value.lower()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _dtype(fields: Iterable[FieldInfo]) -> str:

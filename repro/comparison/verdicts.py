@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import Column, Columns, records, typed
@@ -12,7 +13,7 @@ from repro.errors import ReproError
 from repro.papers.margins import WIDEST, with_rounding
 from repro.stats.evidence import Target, holm, typical_sd, weigh
 from repro.stats.summary import Summary, summarise
-from repro.stats.verdicts import comparable, judge
+from repro.stats.verdicts import MEANINGS, comparable, judge
 
 if TYPE_CHECKING:
     import pandas
@@ -66,23 +67,74 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
         its table, so judge each table by itself.
 
     Raises:
-        ReproError: a needed column is not there.
+        ReproError: a needed column is not there, or has a value that it cannot have.
     """
     lacking = [name for name in NEEDED if name not in frame]
     if lacking:
         raise ReproError(f"The frame has no column {', '.join(lacking)}; see docs/verdicts.md.")
     cells = records(frame.reindex(columns=[*NEEDED, *ALSO]))
-    ours = {i: summarise(cell["values"]) for i, cell in enumerate(cells) if cell["values"]}
-    models: dict[str, list[Summary]] = {}
-    for i, cell in enumerate(cells):
+    for place, cell in enumerate(cells):
+        _check(place, cell)
         if "margin" not in frame and cell["decimals"] is not None:
             cell["margin"] = with_rounding(WIDEST, cell["decimals"])
         if "verdict" not in frame:
-            known = cell["published"], ours.get(i), "no values"
+            ours = summarise(cell["values"]) if cell["values"] else None
             obstacle = "no margin" if cell["margin"] is None else ""
-            cell["verdict"], cell["reason"] = comparable(*known, obstacle)
-        if i in ours and _of_a_model(cell):
-            models.setdefault(cell["column"], []).append(ours[i])
+            cell["verdict"], cell["reason"] = comparable(
+                cell["published"], ours, "no values", obstacle
+            )
+    judge_cells(cells)
+    made = typed(cells, JUDGED)
+    return frame.assign(**{name: made[name].array for name in JUDGED})
+
+
+WORDS: dict[str, Collection[str]] = {
+    "spread": ("sd", "population sd", "sem"),
+    "measure": ("score", "layers", "difference"),
+    "verdict": MEANINGS,
+}
+"""What the columns of words can hold."""
+LEAST = {
+    "published": -math.inf,
+    "decimals": 0,
+    "published_n": 1,
+    "published_sd": 0.0,
+    "margin": 0.0,
+}
+"""The least value of the columns of numbers."""
+
+
+def _check(place: int, cell: Mapping[str, Any]) -> None:
+    """Raises ReproError for a value that a column of the rule cannot have."""
+    where = f"Row {place} of the frame"
+    for name, words in WORDS.items():
+        if cell[name] is not None and cell[name] not in words:
+            raise ReproError(f"{where}: {name} is {cell[name]!r}, not one of {', '.join(words)}.")
+    for name, least in LEAST.items():
+        if cell[name] is not None and not (_is_number(cell[name]) and cell[name] >= least):
+            wanted = "a number" + f" from {least:g}" * math.isfinite(least)
+            raise ReproError(f"{where}: {name} is {cell[name]!r}, not {wanted}.")
+    values = cell["values"]
+    listed = isinstance(values, Iterable) and not isinstance(values, str)
+    if values is not None and not (listed and all(map(_is_number, values))):
+        raise ReproError(f"{where}: values is {values!r}, not a list of numbers, one a run.")
+    if cell["published"] is not None and cell["decimals"] is None:
+        raise ReproError(f"{where}: published is {cell['published']!r}, and decimals is missing.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def judge_cells(cells: Sequence[dict[str, Any]]) -> None:
+    """Puts the verdict on each cell of a table, and the other columns of `JUDGED`, into its record,
+    which has `NEEDED` and `ALSO`.
+    """
+    ours = {i: summarise(cell["values"]) for i, cell in enumerate(cells) if cell["values"]}
+    models: dict[str, list[Summary]] = {}
+    for i, summary in ours.items():
+        if _of_a_model(cells[i]):
+            models.setdefault(cells[i]["column"], []).append(summary)
     weighed = [i for i in ours if None not in (cells[i]["published"], cells[i]["margin"])]
     open_ = [i for i in weighed if cells[i]["verdict"] != "NOT COMPARABLE"]
     tested = [i for i in open_ if ours[i].n > 1]
@@ -94,10 +146,9 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
     for i in open_:
         found[i] = replace(found[i], p_adjusted=adjusted.get(i))
         cells[i]["verdict"], cells[i]["reason"] = judge(found[i], cells[i]["partial"] or "")
-    made = typed(
-        (c | (asdict(found[i]) if i in found else {}) for i, c in enumerate(cells)), JUDGED
-    )
-    return frame.assign(**{name: made[name].array for name in JUDGED})
+    for i, cell in enumerate(cells):
+        evidence = asdict(found[i]) if i in found else {}
+        cell |= {name: evidence[name] for name in JUDGED if name in evidence}
 
 
 def _of_a_model(cell: Mapping[str, Any]) -> bool:

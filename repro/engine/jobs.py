@@ -64,15 +64,11 @@ class JobFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`id` names the work folder; `specs` are the members in their order."""
+    """`id` names the work folder; `specs` are the members in their order, `keys` their run keys."""
 
     id: str
     specs: tuple[RunSpec, ...]
-
-    @property
-    def keys(self) -> list[str]:
-        """The members' run keys, in order."""
-        return [run_key(spec) for spec in self.specs]
+    keys: tuple[str, ...]
 
     @property
     def lead(self) -> RunSpec:
@@ -87,8 +83,8 @@ class Job:
 
 def make_job(specs: list[RunSpec]) -> Job:
     """The job of these members in this order."""
-    text = canonical_json([run_key(spec) for spec in specs])
-    return Job(hashlib.sha256(text.encode()).hexdigest()[:16], tuple(specs))
+    keys = tuple(map(run_key, specs))
+    return Job(hashlib.sha256(canonical_json(keys).encode()).hexdigest()[:16], tuple(specs), keys)
 
 
 def group_runs(specs: list[RunSpec]) -> list[Job]:

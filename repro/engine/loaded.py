@@ -20,9 +20,13 @@ TASKS_KEPT = 2
 
 
 class Loaded:
-    """One encoder and a few tasks. Jobs only read them, so a job finds them as if new."""
+    """One encoder and a few tasks. Jobs only read them, so a job finds them as if new.
 
-    def __init__(self) -> None:
+    `cache`: the folder in which tokenised rows are kept for the next process.
+    """
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
         self._encoder: Encoder | None = None
         self._of = ""
         self._cut_for: list[Any] = []
@@ -72,7 +76,7 @@ class Loaded:
         known = self._tasks.pop(key, None)
         if known is None:
             with reading() as read:
-                known = load_task(task, self._encoder.tokenizer), read
+                known = load_task(task, self._encoder.tokenizer, self._cache), read
         self._tasks[key] = known  # the latest is the last
         data, self._data = known
         while len(self._tasks) > TASKS_KEPT:

@@ -155,7 +155,8 @@ def _barred(runs: Iterable[PlannedRun], store: Store) -> set[str]:
 
 def jobs_for(wanted: list[RunSpec], store: Store) -> list[Job]:
     """Jobs for these runs, parents first; unfinished ones that hold some of them, as they were."""
-    keys = {run_key(spec) for spec in wanted}
+    keyed = [(run_key(spec), spec) for spec in wanted]
+    keys = {key for key, _ in keyed}
     resumed = [job for job in unfinished_jobs(store) if keys & set(job.keys)]
     held = {key for job in resumed for key in job.keys}
-    return in_order(resumed + group_runs([spec for spec in wanted if run_key(spec) not in held]))
+    return in_order(resumed + group_runs([spec for key, spec in keyed if key not in held]))

@@ -80,7 +80,8 @@ def main(arguments: list[str]) -> int:
     if os.environ.get("REPRO_CODE") not in (None, code_digest()):
         report({"event": "failed", "kind": "code", "message": CHANGED})
         return Exit.ERROR
-    store, loaded = Store(arguments[0]), Loaded()
+    store = Store(arguments[0])
+    loaded = Loaded(store.cache)
     for line in sys.stdin:
         folder = store.work_dir(line.strip())
         if folder.is_dir():

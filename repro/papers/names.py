@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
+import sys
+import traceback
 from importlib import import_module
 from pathlib import Path
 
 from repro import papers
-from repro.errors import ReproError, UnknownName
+from repro.errors import ReproError, UnknownName, told
 
 PAPERS = {
     "resadapters": "ResAdapters (Hsu & Wu)",
@@ -24,7 +27,10 @@ OTHER_NAMES = {"3_shared": "three_shared", "aa": "adaptable_adapters"}
 
 
 def _further() -> dict[str, str]:
-    """The papers of REPRO_PAPERS. Raises ReproError where it names no folder."""
+    """The papers of REPRO_PAPERS whose `__init__.py` can be imported.
+
+    Raises ReproError where it names no folder.
+    """
     for folder in papers.FURTHER:
         if not Path(folder).is_dir():
             raise ReproError(f"REPRO_PAPERS names {folder}, which is no folder: mend or unset it.")
@@ -38,11 +44,45 @@ def _further() -> dict[str, str]:
     for name in found:
         if own.count(name) > 1:
             raise ReproError(f"Two papers stand in folders called {name}: rename one of them.")
-    new = sorted(set(found) - set(PAPERS))
-    return {name: getattr(import_module(f"repro.papers.{name}"), "TITLE", name) for name in new}
+    titles: dict[str, str] = {}
+    for name in sorted(set(found) - set(PAPERS)):
+        try:
+            titles[name] = str(getattr(import_module(f"repro.papers.{name}"), "TITLE", name))
+        except Exception as problem:
+            leave_out(name, problem)
+    return titles
 
 
-PAPERS |= _further()
+def leave_out(paper: str, problem: Exception) -> None:
+    """Goes on without a paper of REPRO_PAPERS, and says in one line what is wrong, and where."""
+    PAPERS.pop(paper, None)
+    said = str(problem) if isinstance(problem, Misdeclared) else _described(problem)
+    print(f"repro: The paper {paper} is left out: {' '.join(said.split())}", file=sys.stderr)
+
+
+class Misdeclared(ReproError):
+    """A table or figure that a paper's file declares wrongly; names file and line."""
+
+
+def _described(problem: Exception) -> str:
+    """File, line and error of what a paper's own file raised when it was imported."""
+    said = told(problem) if isinstance(problem, ReproError) else _with_kind(problem)
+    if isinstance(problem, SyntaxError) and problem.filename:
+        return f"{problem.filename}, line {problem.lineno}: {_with_kind(problem)}"
+    roots = tuple(os.path.abspath(folder) + os.sep for folder in papers.FURTHER)
+    frames = traceback.extract_tb(problem.__traceback__)
+    own = [one for one in frames if os.path.abspath(one.filename).startswith(roots)]
+    return f"{own[-1].filename}, line {own[-1].lineno}: {said}" if own else said
+
+
+def _with_kind(problem: Exception) -> str:
+    text = problem.msg if isinstance(problem, SyntaxError) else told(problem)
+    return f"{type(problem).__name__}: {text}"
+
+
+PAPERS |= (_added := _further())
+ADDED = frozenset(_added)
+"""The papers of REPRO_PAPERS."""
 
 
 def find_paper(given: str | None) -> str | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from repro.errors import ReproError, UnknownName
 from repro.papers.activations import Activations
@@ -16,11 +17,15 @@ from repro.papers.curves import Curves
 from repro.papers.embeddings import Embeddings
 from repro.papers.figures import Figure
 from repro.papers.matrix import Artefact
-from repro.papers.names import PAPERS
+from repro.papers.names import ADDED, PAPERS, Misdeclared, leave_out
+from repro.papers.published import load_published
 from repro.papers.tables import Table
+from repro.spec import Scale
+from repro.tasks.catalogue import TITLES
 
 AnyFigure = Figure | Curves | Architecture | Activations | Embeddings
 Kind = TypeVar("Kind")
+SCALES: tuple[Scale, ...] = get_args(Scale)
 
 
 def _modules(paper: str) -> list[ModuleType]:
@@ -30,36 +35,98 @@ def _modules(paper: str) -> list[ModuleType]:
     return [package, *map(import_module, names)]
 
 
-def _defined(paper: str, *kinds: type[Any]) -> Iterator[Any]:
-    """What a paper's modules define of these kinds, alone or in a tuple; each once."""
+def _defined(paper: str) -> list[Any]:
+    """The tables, figures and claims that a paper's modules define, alone or in a tuple; each once.
+
+    Raises Misdeclared for one of no paper and, in a paper of REPRO_PAPERS, for a table that would
+    lose a number or could not be shown.
+    """
     found: dict[int, Any] = {}
     for module in _modules(paper):
         for value in vars(module).values():
             some = value if isinstance(value, tuple) else (value,)
-            found |= {id(one): one for one in some if isinstance(one, kinds)}
+            found |= {id(one): one for one in some if isinstance(one, (Table, AnyFigure, Claim))}
     for one in found.values():
         if one.paper not in PAPERS:
-            raise ReproError(f"{one.id} says that its paper is {one.paper}, and stands in {paper}.")
-    yield from (one for one in found.values() if one.paper == paper)
+            raise Misdeclared(
+                f"{_place(paper, one.id)}: {one.id} says that its paper is {one.paper}, and stands "
+                f"in {paper}."
+            )
+    own = [one for one in found.values() if one.paper == paper]
+    for one in own:
+        if paper in ADDED and isinstance(one, Table):
+            for problem in _problems(one):
+                raise Misdeclared(f"{_place(paper, one.id)}: {problem}")
+    return own
+
+
+def _place(paper: str, id: str) -> str:
+    """File and line where a paper's table or figure gets its id."""
+    paths = [Path(module.__file__) for module in _modules(paper) if module.__file__]
+    for path in paths:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if f'"{id}"' in line or f"'{id}'" in line:
+                return f"{path}, line {number}"
+    return str(paths[0])
+
+
+def _problems(table: Table) -> Iterator[str]:
+    """What is wrong with a table, a sentence each."""
+    if not table.columns or not table.rows:
+        yield f"{table.id} has no {'rows' if table.columns else 'columns'}."
+    for scale in SCALES:
+        if scale not in table.default_seeds:
+            yield f"default_seeds of {table.id} has no number for the scale {scale}."
+    for score in table.scores:
+        if score.task not in TITLES:
+            yield f"{UnknownName('task', score.task, TITLES)} ({table.id}, {score.name})"
+    if not table.published:
+        return
+    cells = load_published(table.paper, table.published)
+    row_at, column_at = (1, 0) if table.transposed else (0, 1)
+    rows, columns = {key[row_at] for key in cells}, {key[column_at] for key in cells}
+    own = {row.metric for row in table.rows}
+    file = f"{table.published}.csv"
+    for row in table.rows:
+        if row.published is not None and row.published not in rows:
+            yield f"{UnknownName(f'row of {file}', row.published, rows)} ({table.id}, {row.name})"
+    for column in table.columns:
+        if column.published_column and column.published_column not in columns:
+            unknown = UnknownName(f"column of {file}", column.published_column, columns)
+            yield f"{unknown} ({table.id}, {column.name})"
+        metrics = {key[2] for key in cells if key[column_at] == column.published_column}
+        if column.published_column and not metrics & {column.published_metric, *own}:
+            unknown = UnknownName(f"metric of {file}", column.published_metric, metrics)
+            yield f"{unknown} ({table.id}, {column.name})"
 
 
 def _by_id(*kinds: type[Any]) -> dict[str, Any]:
     """Id -> table or figure, paper by paper. Raises ReproError for an id that stands for two."""
     found: dict[str, Any] = {}
-    for one in (one for paper in PAPERS for one in _defined(paper, *kinds)):
+    for one in (one for own in _found.values() for one in own if isinstance(one, kinds)):
         if one.id in found:
             raise ReproError(f"Two tables or figures are called {one.id}: rename one of them.")
         found[one.id] = one
     return found
 
 
+_found: dict[str, list[Any]] = {}
+for _paper in [*PAPERS]:
+    try:
+        _found[_paper] = _defined(_paper)
+    except Exception as _problem:
+        if _paper not in ADDED:
+            raise
+        leave_out(_paper, _problem)
 _tables = _by_id(Table)
 TABLES: dict[str, Table] = {
     name: _tables[name]
     for name in sorted(_tables, key=lambda name: (list(PAPERS).index(_tables[name].paper), name))
 }
 FIGURES: dict[str, AnyFigure] = _by_id(Figure, Curves, Architecture, Activations, Embeddings)
-CLAIMS: tuple[Claim, ...] = tuple(one for paper in PAPERS for one in _defined(paper, Claim))
+CLAIMS: tuple[Claim, ...] = tuple(
+    one for own in _found.values() for one in own if isinstance(one, Claim)
+)
 for _twice in TABLES.keys() & FIGURES.keys():
     raise ReproError(f"A table and a figure are called {_twice}: rename one of them.")
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}

@@ -67,6 +67,7 @@ class Option:
         least, most: The range of a number.
         path: The field of a run that this is a short name for, like "recipe.epochs".
         zero_is_none: 0 sets the field to None.
+        joined: Several may be given, separated by commas or with the option again.
     """
 
     help: str
@@ -76,6 +77,7 @@ class Option:
     most: int | None = None
     path: str = ""
     zero_is_none: bool = False
+    joined: bool = False
 
 
 SHORT_NAMES: dict[str, Option] = {
@@ -154,6 +156,7 @@ class Request:
         tuple[str, ...] | None,
         Option(
             names=("--tasks", "--task"),
+            joined=True,
             help="Only these tasks of a table or figure (cola,sst2; default: all).",
         ),
     ] = None
@@ -176,8 +179,9 @@ class Request:
     sections: Annotated[
         tuple[str, ...] | None,
         Option(
-            names=("--section",),
-            help="Only these parts of a table (Low-data-100; default: all).",
+            names=("--section", "--sections"),
+            joined=True,
+            help="Only this part of a table (Low-data-100); repeatable (default: all).",
         ),
     ] = None
     rows: Annotated[

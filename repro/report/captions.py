@@ -40,7 +40,7 @@ def caption(view: TableView) -> str:
 
 def _scale(view: TableView) -> str:
     scale = view.request.scale
-    cells = [cell for row in view.rows for cell in row.cells if cell.reproduced is not None]
+    cells = [cell for row in view.asked for cell in row.cells if cell.reproduced is not None]
     differs = [cell.differs for cell in cells if cell.differs]
     far = not_comparable(scale, differs[0] if len(differs) == len(cells) and differs else "")
     return f"Scale: {scale}{''.join(f' ({said})' for said in far)}."

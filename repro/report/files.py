@@ -128,18 +128,20 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
-def write_table(view: TableView, folder: Path) -> list[Path]:
-    """Writes tables/NAME.{csv,json,tex} where their content changed; returns the three paths."""
+def write_table(view: TableView, folder: Path, *, anew: bool = True) -> list[Path]:
+    """Writes tables/NAME.{csv,json,tex} where their content changed; returns the three paths.
+
+    Without `anew`, the LaTeX file, which takes the longest to make, is left as it is where the
+    other two are there and do not change: all three are made of the same cells.
+    """
     name = table_name(view.request)
-    texts = {
-        "csv": csv_text(view),
-        "json": json_text(as_json(view)),
-        "tex": latex.latex(view, name),
-    }
-    return [
-        write_changed(folder / "tables" / f"{name}.{ending}", text)
-        for ending, text in texts.items()
-    ]
+    paths = [folder / "tables" / f"{name}.{ending}" for ending in ("csv", "json", "tex")]
+    texts = [csv_text(view), json_text(as_json(view))]
+    if anew or not (paths[2].exists() and all(map(_holds, paths, texts))):
+        texts.append(latex.latex(view, name))
+    for path, text in zip(paths, texts, strict=False):
+        write_changed(path, text)
+    return paths
 
 
 def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
@@ -153,9 +155,13 @@ def write_tex(views: Sequence[TableView], folder: Path) -> list[Path]:
 
 def write_changed(path: Path, text: str) -> Path:
     """Writes a file where its content changed; returns its path."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
+    if not _holds(path, text):
         write_artefact(path, text)
     return path
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 def stands_fuller(view: TableView, folder: Path) -> bool:

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 
-from repro.comparison.columns import records
 from repro.report.captions import caption
-from repro.report.render import GAP, Grid, Layout, lay_out, number
+from repro.report.render import GAP, Grid, Layout, lay_out, number, without_difference
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
 from repro.words import counted
@@ -94,7 +93,7 @@ def latex(view: TableView, name: str, layout: Layout | None = None) -> str:
         ]
         if place:
             above = [rf"Table~\ref{{{label(name)}}}, continued{escape(named)}.\par\smallskip"]
-        notes = _notes(view, [part for _, part in parts]) if place == len(parts) - 1 else []
+        notes = _notes(view, [part for _, part in parts], layout) if place == len(parts) - 1 else []
         lines += _float(part, above, notes)
     return "\n".join(lines) + "\n"
 
@@ -111,7 +110,7 @@ def _caption(view: TableView) -> str:
 def _parts(view: TableView, layout: Layout | None) -> Iterator[tuple[str, Grid]]:
     """The table cut to pages, each with the name of its part: by parts, by rows, by columns."""
     transposed = view.table.transposed
-    found = records(view.frame)
+    found = view.records
     whole = lay_out(found, transposed, layout)
     sections = list(dict.fromkeys(cell["section"] for cell in found))
     if transposed or len(sections) == 1 or len(whole.lines) <= MOST_LINES:
@@ -214,13 +213,14 @@ def cell(text: str) -> str:
     return re.sub(r"^-(?=\d)", lambda _: r"\ensuremath{-}", escape(text))
 
 
-def _notes(view: TableView, pages: Sequence[Grid]) -> list[str]:
+def _notes(view: TableView, pages: Sequence[Grid], layout: Layout | None) -> list[str]:
     """What a reader needs below the table: the setting, and what its signs mean."""
     lines = [line for page in pages for line in page.lines]
     texts = {text for line in lines for text in (line.name, *line.texts)}
     spread = {"sd": "standard deviation", "population sd": "population standard deviation",
               "sem": "standard error of the mean"}[view.table.spread]  # fmt: skip
     said = [caption(view).removeprefix(f"{view.table.title}. ")]
+    said += without_difference(view, layout)
     said += [f"±: {spread} over runs."] * any("±" in text for text in texts)
     said += ["Bold: the best reproduced score of a column."] * any(any(x.best) for x in lines)
     said += [f"†: a run collapsed, {view.table.collapse}."] * any("†" in text for text in texts)
@@ -266,7 +266,7 @@ def numbers(views: Sequence[TableView]) -> str:
     """One command for each number of these tables, for the running text of a paper."""
     lines = list(NUMBERS)
     for view in views:
-        for own in records(view.frame):
+        for own in view.records:
             named = f"{plain(own['variant'])}:{plain(own['row'])}:{plain(own['column'])}"
             for kind, column in (("reproduced", "mean"), ("published", "published"),
                                  ("difference", "difference")):  # fmt: skip

@@ -68,11 +68,13 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int
     """Lines of a Markdown table of plain text; the first `left` columns are left-aligned, the
     others right.
     """
-    import pandas
+    from tabulate import tabulate
 
     cells = [[_cell(cell) for cell in row] for row in [head, *rows]]
-    text: str = pandas.DataFrame(cells[1:], columns=cells[0]).to_markdown(
-        index=False,
+    text: str = tabulate(
+        cells[1:],
+        headers=cells[0],
+        tablefmt="pipe",
         disable_numparse=True,
         colalign=["left" if place < left else "right" for place in range(len(head))],
     )

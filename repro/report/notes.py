@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 
-from repro.papers.tables import NOT_ASKED, Mean, Score
+from repro.papers.tables import NOT_ASKED, Column, Fact, Mean, Score
 from repro.report.captions import many_tasks
 from repro.report.cells import Cell, RowView
 from repro.report.view import TableView
+from repro.spec import GlueTask
+from repro.spec.glue import GLUE
 from repro.stats.summary import Summary, share_interval
+from repro.tasks.catalogue import TITLES
 
 MOST_NAMED = 12
 """Rows that lack the same and are named one by one."""
@@ -22,8 +27,9 @@ def notes(view: TableView) -> list[str]:
         *_collapsed(view),
         *_unavailable(view),
         *_pools(view),
+        *_parts(view),
         *_gaps(view),
-        *(f"{row.row.name}: {row.row.note}." for row in view.rows if row.row.note),
+        *(f"{row.row.name}: {row.row.note}." for row in view.asked if row.row.note),
         *_odd_means(view),
         *_cut_means(view),
         *_odd_deltas(view),
@@ -32,12 +38,42 @@ def notes(view: TableView) -> list[str]:
         *view.statistics,
         *_open(view),
         *_converged(view),
-        *view.table.notes,
+        *_own(view),
     ]
 
 
+def _own(view: TableView) -> list[str]:
+    """The table's own, but for those on rows and columns that are not asked for: such a note begins
+    with the name of one, and names none that is.
+    """
+    source = view.matrix.source
+    known = _names([row.name for row in source.rows], source.columns)
+    cells = (cell for row in view.asked for cell in row.cells)
+    shown = _names([row.row.name for row in view.asked], [cell.column for cell in cells])
+    longest = sorted(known, key=len, reverse=True)
+    names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
+    return [
+        note
+        for note in view.table.notes
+        if names.match(note) is None or shown & set(names.findall(note))
+    ]
+
+
+def _names(rows: Iterable[str], columns: Iterable[Column]) -> set[str]:
+    """What notes call these rows, without their part of the table, and these columns and tasks."""
+    found = {row.rpartition(" / ")[2] for row in rows}
+    for column in columns:
+        found |= {column.name, TITLES[column.task]} if isinstance(column, Score) else {column.name}
+    return found
+
+
+def _asked(view: TableView) -> list[Score]:
+    """The scores that are shown, or that a shown mean is of."""
+    return [one for one in view.table.scores if view.table.is_asked(one, view.request)]
+
+
 def _collapsed(view: TableView) -> list[str]:
-    found = [row for row in view.rows if row.collapsed]
+    found = [row for row in view.asked if row.collapsed]
     if not found:
         return []
     if many_tasks(view):
@@ -67,7 +103,7 @@ def _spread(summary: Summary) -> str:
 def _unavailable(view: TableView) -> list[str]:
     """One line a reason that holds for whole columns."""
     reasons: dict[str, list[str]] = {}
-    for column in view.table.scores:
+    for column in _asked(view):
         reason = view.table.gap(column, view.request)
         if reason not in ("", NOT_ASKED):
             reasons.setdefault(reason, []).append(column.name)
@@ -77,7 +113,7 @@ def _unavailable(view: TableView) -> list[str]:
 def _pools(view: TableView) -> list[str]:
     """The tasks whose training rows come from validation rows."""
     pools = view.request.pools
-    names = [column.name for column in view.table.scores if column.task in pools]
+    names = [column.name for column in _asked(view) if column.task in pools]
     if not names:
         return []
     return [
@@ -86,15 +122,35 @@ def _pools(view: TableView) -> list[str]:
     ]
 
 
+def _parts(view: TableView) -> list[str]:
+    """The tasks of which a table that counts rows found a part of the official ones only."""
+    said = []
+    for row in view.asked:
+        counted = [cell for cell in row.cells if cell.reproduced and _counts_rows(cell.column)]
+        task = view.matrix.of(row.row.name, counted[0].column.name)[0].task if counted else None
+        if not isinstance(task, GlueTask) or task.source == "generated":
+            continue
+        official, scored = GLUE[task.name].rows, GLUE[task.name].evaluation[0]
+        whole = official[scored] + official["train"] * (task.drawn_from == "train")
+        here = sum(round(cell.reproduced.mean) for cell in counted if cell.reproduced)
+        if here < whole:
+            said.append(f"{row.row.name} ({here:,} of {whole:,})")
+    return [f"Only a part of the official rows is here: {', '.join(said)}."] * bool(said)
+
+
+def _counts_rows(column: Column) -> bool:
+    return isinstance(column, Fact) and column.counted == "rows"
+
+
 def _gaps(view: TableView) -> list[str]:
     """What is missing in each row; once for many rows that lack the same."""
     found: dict[str, list[str]] = {}
-    for row in view.rows:
+    for row in view.asked:
         for reason in _row_gaps(row, view):
             found.setdefault(reason, []).append(row.row.name)
     said = {reason for reason, rows in found.items() if len(rows) > MOST_NAMED}
-    lines = [f"{len(found[why])} of {len(view.rows)} rows{why}" for why in found if why in said]
-    for row in view.rows:
+    lines = [f"{len(found[why])} of {len(view.asked)} rows{why}" for why in found if why in said]
+    for row in view.asked:
         own = [why for why, rows in found.items() if why not in said and row.row.name in rows]
         lines += [f"{row.row.name}{why}" for why in own]
     return lines
@@ -129,7 +185,7 @@ def _row_gaps(row: RowView, view: TableView) -> list[str]:
 def _odd_means(view: TableView) -> list[str]:
     """Printed means that the row's printed scores do not give, rounded or cut."""
     said = []
-    for row in view.rows:
+    for row in view.asked:
         mean = view.table.printed_mean(row.row) if row.row.published else None
         for cell in row.cells:
             if not isinstance(cell.column, Mean) or not cell.column.published_column:
@@ -148,7 +204,7 @@ def _odd_means(view: TableView) -> list[str]:
 def _cut_means(view: TableView) -> list[str]:
     """Printed means that are cut where rounding gives another number."""
     said = []
-    for row in view.rows:
+    for row in view.asked:
         mean = view.table.printed_mean(row.row) if row.row.published else None
         for cell in row.cells:
             printed = cell.published.value if cell.published else None
@@ -167,9 +223,9 @@ def _cut_means(view: TableView) -> list[str]:
 
 def _odd_deltas(view: TableView) -> list[str]:
     """Printed differences that the two printed scores do not give."""
-    rows = {row.row.name: row for row in view.rows}
+    rows = {row.row.name: row for row in view.asked}
     said = []
-    for row in view.rows:
+    for row in view.asked:
         if row.row.delta is None:
             continue
         first, second = (rows[name].cells for name in row.row.delta)
@@ -223,7 +279,7 @@ def _open(view: TableView) -> list[str]:
     """What would settle the cells that are undecided."""
     return [
         f"{row.row.name}, {cell.column.name}: {cell.reason}."
-        for row in view.rows
+        for row in view.asked
         for cell in row.cells
         if cell.verdict == "UNDECIDED"
     ]
@@ -232,7 +288,7 @@ def _open(view: TableView) -> list[str]:
 def _converged(view: TableView) -> list[str]:
     """Beside the mean of all runs, that of those which did not collapse."""
     lines = []
-    for row in view.rows:
+    for row in view.asked:
         said = []
         for cell in row.cells:
             rest = cell.converged
@@ -253,7 +309,7 @@ def _converged(view: TableView) -> list[str]:
 def _choices(view: TableView) -> list[str]:
     """The selected run of each cell, by the fields that were swept."""
     lines = []
-    for row in view.rows:
+    for row in view.asked:
         said = [
             f"{cell.column.name} {', '.join(_choice(*item) for item in cell.chosen.items())}"
             for cell in row.cells

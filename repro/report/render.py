@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from repro.comparison.columns import records
 from repro.comparison.comparison import COLUMNS
 from repro.papers.tables import Column, Fact, Mean
 from repro.report.captions import caption
@@ -16,9 +17,6 @@ from repro.report.notes import notes
 from repro.report.view import TableView
 from repro.server.layout import PROTOCOL
 from repro.stats.summary import Summary
-
-if TYPE_CHECKING:
-    pass
 
 GAP = "—"
 Layout = Literal["reproduced", "side-by-side", "difference"]
@@ -129,7 +127,7 @@ class Grid:
 
 def grid(view: TableView, layout: Layout | None = None) -> Grid:
     """The table in words; `layout`: see `LAYOUTS`."""
-    return lay_out(records(view.frame), view.table.transposed, layout)
+    return lay_out(view.records, view.table.transposed, layout)
 
 
 def lay_out(cells: Sequence[Cell], transposed: bool, layout: Layout | None) -> Grid:
@@ -242,12 +240,21 @@ def _published(cell: Cell, layout: Layout | None) -> str:
     return number(cell["published"], places) + spread
 
 
+def without_difference(view: TableView, layout: Layout | None) -> list[str]:
+    """Why a table with differences, which somebody asked for, has none."""
+    if layout != "difference" or any(one["difference"] is not None for one in view.records):
+        return []
+    if any(one["published"] is not None and one["mean"] is not None for one in view.records):
+        return ["No differences: at smoke scale, model and data are not the paper's."]
+    return ["No differences: no cell has a published and a reproduced number."]
+
+
 def markdown(view: TableView, layout: Layout | None = None) -> str:
     """Caption, table and notes. Each row has a line for each kind of number that it shows."""
     shown = grid(view, layout)
     said = f"**{view.table.id}.** {prose(caption(view))}"
     lines = [said, "", *markdown_table(shown.head(), shown.body(), left=1 + shown.kinds)]
-    footnotes = [f"- {prose(note)}" for note in notes(view)]
+    footnotes = [f"- {prose(note)}" for note in (*without_difference(view, layout), *notes(view))]
     return "\n".join([*lines, "", *footnotes]) + "\n"
 
 
@@ -299,7 +306,7 @@ def _rows(view: TableView) -> Iterator[dict[str, Any]]:
     """The rows of the table, each with its cells, as the columns of the frame declare it."""
     of_row = _tree()
     of_cell = of_row.pop("cells")
-    for cells in _grouped(records(view.frame), "row").values():
+    for cells in _grouped(view.records, "row").values():
         row = {name: _filled(own, cells[0]) for name, own in of_row.items()}
         found = [{name: _filled(own, cell) for name, own in of_cell.items()} for cell in cells]
         yield row | {"cells": found}
@@ -324,13 +331,15 @@ def csv_text(view: TableView) -> str:
     """The frame, one cell a line: what is missing is empty; `values` and `runs` are separated by
     spaces, `chosen` is JSON.
     """
-    frame = view.frame
-    joined = {
-        name: frame[name].map(lambda items: " ".join(map(str, items)), na_action="ignore")
-        for name in ("values", "runs")
-    }
-    chosen = frame["chosen"].map(
-        lambda fields: json.dumps(fields, sort_keys=True), na_action="ignore"
-    )
-    text: str = frame.assign(**joined, chosen=chosen).to_csv(index=False, lineterminator="\n")
-    return text
+    text = io.StringIO()
+    lines = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    lines.writeheader()
+    for cell in view.records:
+        joined = {
+            name: " ".join(map(str, cell[name]))
+            for name in ("values", "runs")
+            if cell[name] is not None
+        }
+        chosen = cell["chosen"] and json.dumps(cell["chosen"], sort_keys=True)
+        lines.writerow(cell | joined | {"chosen": chosen})
+    return text.getvalue()

@@ -23,7 +23,6 @@ from repro.report.layout import (
     Markdown,
     alternative,
     link,
-    plain_label,
     prose,
     prose_table,
 )
@@ -42,6 +41,7 @@ from repro.report.summary import (
     heading,
     judged_on,
     missing,
+    runs_a_side,
     status,
     title,
     training_rows,
@@ -161,7 +161,7 @@ def _not_as_published(summary: Summary, root: str) -> list[str]:
         return []
     cells = [
         f"{link(view.request.id, root + page_name(view))}, "
-        f"{prose(plain_label(f'{row.row.name}, {cell.column.name}'))} ({str(cell.verdict).lower()})"
+        f"{prose(f'{row.row.name}, {cell.column.name}')} ({str(cell.verdict).lower()})"
         for view, row, cell in found[:MOST_NAMED]
     ]
     more = [f"and {len(found) - len(cells)} more"] * (len(found) > len(cells))
@@ -196,12 +196,14 @@ def _decided(summary: Summary, root: str) -> list[str]:
 
 
 def _judged_on(claim: JudgedClaim, summary: Summary, root: str = "") -> Markdown:
-    """Links to what a claim was judged on, each with its scale, seeds and training rows."""
+    """Links to what a claim was judged on, each with its scale, seeds and training rows, and how
+    many runs were compared.
+    """
     said = [
         f"{link(view.request.id, root + page_name(view))}, {prose(where(view, summary))}"
         for view in judged_on(claim.artefacts, summary)
     ]
-    return Markdown("; ".join(said) or "—")
+    return Markdown("; ".join([*said, *runs_a_side(claim)]) or "—")
 
 
 def smoke_page(summary: Summary) -> str:

@@ -41,13 +41,16 @@ SCALES = {
     "smoke": "generated rows, to check the pipeline",
 }
 DECIDED = {
-    "Borne out": ("confirmed", "direction holds"),
-    "Reversed": ("reversed", "direction reversed"),
+    "Confirmed by the paper's runs or by counts": ("confirmed",),
+    "Reversed by the paper's runs or by counts": ("reversed",),
+    "Other runs than the paper's point as claimed": ("direction holds",),
+    "Other runs than the paper's point the other way": ("direction reversed",),
     "Single runs point as claimed": ("direction holds (one seed)",),
     "Single runs point the other way": ("direction reversed (one seed)",),
 }
-"""How a list of claims is called, and the verdicts on our runs that it holds. What single runs say
-is only a sign, which another seed may change.
+"""How a list of claims is called, and the verdicts on our runs that it holds. Runs of another model
+or of other data confirm no claim, whatever their number, and what single runs say is only a sign,
+which another seed may change.
 """
 LONGEST = 200
 """Characters of a reason on the first page; the artefact's own page has all of it."""
@@ -72,6 +75,8 @@ class Summary:
     claims: tuple[JudgedClaim, ...]
     findings: tuple[Finding, ...]
     read: Callable[[str], StoredRun | None]
+    stored: tuple[str, ...]
+    """Keys of all runs in the store."""
 
     def at(self, *scales: str) -> list[View]:
         """What was asked for at these scales, in their order."""
@@ -83,7 +88,13 @@ def summarise(views: Sequence[View], store: Store) -> Summary:
     from repro.audit.run import findings as audit  # neither is needed for the page of one table
     from repro.comparison.claims import judge_all
 
-    return Summary(tuple(views), tuple(judge_all(store)), tuple(audit()), cache(store.read))
+    return Summary(
+        tuple(views),
+        tuple(judge_all(store)),
+        tuple(audit()),
+        cache(store.read),
+        tuple(store.keys()),
+    )
 
 
 def answer(summary: Summary) -> list[Point]:
@@ -92,6 +103,7 @@ def answer(summary: Summary) -> list[Point]:
         _trained(summary),
         _counted(summary),
         *(point for scale in ("reduced", "smoke") if (point := _beside(summary, scale))),
+        *_stored(summary),
         _on_printed(summary.claims),
         _on_ours(summary.claims),
         _audited(summary.findings),
@@ -134,6 +146,25 @@ def _beside(summary: Summary, scale: str) -> Point | None:
     if scale != "smoke" and found["NOT COMPARABLE"]:
         says += f", {found['NOT COMPARABLE']:,} stand beside a published one"
     return Point(f"Runs at {scale} scale", f"{len(keys):,}", f"{says}. {took}")
+
+
+def _stored(summary: Summary) -> list[Point]:
+    """What the store holds beside the runs that are shown: those that these were made from, and
+    others.
+    """
+    shown = {key for view in summary.views for key in view.runs} & set(summary.stored)
+    parents, waiting = set[str](), list(shown)
+    while waiting:
+        run = summary.read(waiting.pop())
+        new = set(run.spec.parents.values()) - shown - parents if run is not None else set()
+        parents |= new
+        waiting += new
+    parents &= set(summary.stored)
+    others = len(summary.stored) - len(shown) - len(parents)
+    said = [f"{len(parents):,} are parents, whose weights or layers those use"]
+    said = said * bool(parents) + [f"{others:,} are of nothing that was asked for"] * bool(others)
+    says = f"{len(shown):,} are shown in a table or figure, {' and '.join(said)}."
+    return [Point("Runs in the store", f"{len(summary.stored):,}", says)] * bool(said)
 
 
 def verdicts(views: Iterable[View], *, counts: bool) -> Counter[str]:
@@ -199,6 +230,18 @@ def decided(summary: Summary) -> list[tuple[str, list[JudgedClaim]]]:
         for title, words in DECIDED.items()
     }
     return [(title, claims) for title, claims in found.items() if claims]
+
+
+def runs_a_side(claim: JudgedClaim) -> list[str]:
+    """On how many runs a claim's statements were judged: "2 runs a side", "1 to 3 runs a side";
+    nothing where runs have no part in it.
+    """
+    found = [one.ours.gap.runs for one in claim.statements if one.ours.gap is not None]
+    every = sorted({number for runs in found for number in runs if number})
+    if not every:
+        return []
+    least = f"{every[0]} to " if len(every) > 1 else ""
+    return [f"{least}{counted(every[-1], 'run')} a side"]
 
 
 def judged_on(names: Sequence[str], summary: Summary) -> list[View]:

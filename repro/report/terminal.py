@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from repro.report.captions import caption
 from repro.report.notes import notes
-from repro.report.render import Grid, Layout, Line, grid
+from repro.report.render import Grid, Layout, Line, grid, without_difference
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS, SIGNS
 from repro.words import counted
@@ -23,8 +23,8 @@ COLOURS = {
     "MATCH": "green", "LOWER": "red", "HIGHER": "red", "DIFFERS": "red", "UNDECIDED": "yellow",
     "SINGLE": "cyan",
 }  # fmt: skip
-NAME = 24
-"""Characters of a row's name on one line; the rest of it stands below."""
+NAME, NARROW = 24, 8
+"""The most characters of a row's name on one line, and the fewest; the rest of it stands below."""
 SPACE = 2
 """Between two columns."""
 
@@ -48,17 +48,19 @@ def show(
     ] * bool(left)
     words = {text for line in shown.lines if line.kind == "verdict" for text in line.texts}
     below += [f"{SIGNS[word]} {word}: {text}." for word, text in MEANINGS.items() if word in words]
+    below += without_difference(view, layout)
     below += [f"- {note}" for note in said] if with_notes else []
     below += [f"To see {counted(len(said), 'note')} on this table: --notes."] * (
         bool(said) and not with_notes
     )
-    for part in (f"{view.table.id}. {caption(view)}", "", _table(shown), "", *below):
+    table = _table(shown, _names(whole, console.width), console.width)
+    for part in (f"{view.table.id}. {caption(view)}", "", table, "", *below):
         console.print(part, highlight=False, markup=False)
 
 
 def fitting(whole: Grid, width: int) -> list[int]:
     """The places of the columns that fit beside the names, from the first one; at least one."""
-    left = width - _names(whole) - _kinds(whole)
+    left = width - _names(whole, width) - _kinds(whole)
     found: list[int] = []
     for place in range(len(whole.columns)):
         left -= SPACE + _width(whole, place)
@@ -68,8 +70,10 @@ def fitting(whole: Grid, width: int) -> list[int]:
     return found
 
 
-def _names(shown: Grid) -> int:
-    return min(NAME, max(len(line.name) for line in shown.lines))
+def _names(whole: Grid, width: int) -> int:
+    """Characters for the names of rows, fewer where the first column would not fit beside them."""
+    room = width - _kinds(whole) - SPACE - _width(whole, 0)
+    return max(NARROW, min(NAME, room, max(len(line.name) for line in whole.lines)))
 
 
 def _kinds(shown: Grid) -> int:
@@ -84,18 +88,19 @@ def _width(shown: Grid, place: int) -> int:
     return max(*lengths, *map(len, shown.columns[place].split()))
 
 
-def _table(shown: Grid) -> Table:
+def _table(shown: Grid, names: int, width: int) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, SPACE - 1, 0, 0))
-    table.add_column(shown.corner, width=_names(shown), no_wrap=True, style="bold")
+    table.add_column(shown.corner, width=names, no_wrap=True, style="bold")
     if shown.kinds:
         table.add_column("", no_wrap=True, style="dim")
+    room = width - names - _kinds(shown) - SPACE  # words too long for it stand below each other
     for place, name in enumerate(shown.columns):
-        table.add_column(name, justify="right", width=_width(shown, place))
+        table.add_column(name, justify="right", width=min(room, _width(shown, place)))
     for name, lines in groupby(shown.lines, key=lambda line: line.name):
-        pieces = textwrap.wrap(name, _names(shown))
+        pieces = textwrap.wrap(name, names)
         for piece, line in zip_longest(pieces, lines):
             table.add_row(piece or "", *(_cells(line, shown.kinds) if line else ()))
         if shown.kinds:

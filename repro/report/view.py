@@ -5,12 +5,12 @@ Built from the store alone, without torch. All renderers read this one structure
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from repro.comparison.columns import records
-from repro.comparison.comparison import comparison_frame
+from repro.comparison.columns import typed
+from repro.comparison.comparison import COLUMNS, compared
 from repro.comparison.statistics import table_statistics
 from repro.methods.adaptable_adapters import LastLayers
 from repro.papers.matrix import Matrix
@@ -28,17 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableView:
-    """A whole table at one scale, as it is shown. `lead` is its first run, for what all share.
-
-    `whole` has all cells, those of columns that the request leaves out included, as
-    `repro.comparison.comparison` describes them.
+    """A whole table at one scale, as it is shown. `lead` is its first run, for what all share;
+    `found` are the rows without verdicts, which follow when they are first needed.
     """
 
     table: Table
     matrix: Matrix[Table]
-    rows: tuple[RowView, ...]
+    found: tuple[RowView, ...]
     lead: RunSpec
-    whole: pandas.DataFrame = field(repr=False, compare=False)
 
     @property
     def request(self) -> Request:
@@ -46,21 +43,59 @@ class TableView:
         return self.matrix.request
 
     @cached_property
+    def _compared(self) -> list[dict[str, Any]]:
+        return compared(self.matrix, self.lead, self.found)
+
+    @cached_property
+    def rows(self) -> tuple[RowView, ...]:
+        """Row by row, with verdicts."""
+        verdicts = (
+            {"verdict": one["verdict"], "reason": one["reason"] or ""} for one in self._compared
+        )
+        return tuple(
+            replace(row, cells=tuple(replace(cell, **next(verdicts)) for cell in row.cells))
+            for row in self.found
+        )
+
+    @cached_property
+    def asked(self) -> tuple[RowView, ...]:
+        """The rows with the cells that are shown, and those that a shown mean is of."""
+        asked = {
+            one.name for one in self.table.scores if self.table.is_asked(one, self.request)
+        } | self._shown
+        return tuple(
+            replace(row, cells=tuple(cell for cell in row.cells if cell.column.name in asked))
+            for row in self.rows
+        )
+
+    @cached_property
+    def _shown(self) -> set[str]:
+        return {column.name for column in self.table.shown(self.request)}
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of `frame` in plain Python; what is missing is None."""
+        return [one for one in self._compared if one["column"] in self._shown]
+
+    @property
     def frame(self) -> pandas.DataFrame:
-        """The cells whose columns are asked for."""
-        shown = [column.name for column in self.table.shown(self.request)]
-        return self.whole[self.whole["column"].isin(shown)].reset_index(drop=True)
+        """The cells whose columns are asked for; `repro.comparison.comparison` describes it."""
+        return typed(self.records, COLUMNS)
+
+    @property
+    def whole(self) -> pandas.DataFrame:
+        """The same of all columns, those that the request leaves out included."""
+        return typed(self._compared, COLUMNS)
 
     @cached_property
     def statistics(self) -> list[str]:
-        """Sentences on the table as a whole, whose draws take about a second."""
-        return table_statistics(self.frame)
+        """Sentences on the table as a whole."""
+        return table_statistics(self.records)
 
     @property
     def _wanted(self) -> list[Cell]:
-        shown = {column.name for column in self.table.shown(self.request)}
-        cells = [cell for row in self.rows for cell in row.cells if cell.column.name in shown]
-        return [cell for cell in cells if cell.wanted]
+        cells = [cell for row in self.found for cell in row.cells]
+        return [cell for cell in cells if cell.wanted and cell.column.name in self._shown]
 
     @property
     def done(self) -> int:
@@ -75,7 +110,7 @@ class TableView:
     @property
     def runs(self) -> list[str]:
         """Keys of the stored runs that the cells need, each once."""
-        return sorted({key for row in self.rows for cell in row.cells for key in cell.behind})
+        return sorted({key for row in self.found for cell in row.cells for key in cell.behind})
 
     @property
     def complete(self) -> bool:
@@ -100,13 +135,7 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
     wanted = [column for column in table.scores if not table.gap(column, request)]
     first = (wanted or table.scores or table.columns)[0]
     lead = matrix.of(table.trained[0].name, first.name)[0]
-    frame = comparison_frame(matrix, lead, list(rows.values()))
-    verdicts = iter(records(frame[["verdict"]].assign(reason=frame["reason"].fillna(""))))
-    views = [
-        replace(row, cells=tuple(replace(cell, **next(verdicts)) for cell in row.cells))
-        for row in rows.values()
-    ]
-    return TableView(table, matrix, tuple(views), lead, frame)
+    return TableView(table, matrix, tuple(rows.values()), lead)
 
 
 def _difference(at: Place, rows: dict[str, RowView]) -> RowView:

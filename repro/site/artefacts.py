@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from repro.comparison.columns import records
 from repro.papers.names import PAPERS
 from repro.report.captions import caption
 from repro.report.figures.view import FigureView
@@ -39,7 +38,7 @@ class Line:
 
 def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
     """What the page shows."""
-    lines_of = {(line["row"], line["column"]): line for line in records(view.frame)}
+    lines_of = {(line["row"], line["column"]): line for line in view.records}
     cells = [
         [
             show(view, row, column, runs, lines_of.get((of.row.name, cell.column.name), {}))

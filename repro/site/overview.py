@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
@@ -18,6 +18,7 @@ from repro.report.summary import (
     encoder,
     judged_on,
     missing,
+    runs_a_side,
     status,
     title,
     training_rows,
@@ -25,6 +26,9 @@ from repro.report.summary import (
     where,
 )
 from repro.site import words
+
+if TYPE_CHECKING:
+    from repro.comparison.claims import JudgedClaim
 
 SEVERITIES = {
     "error": ("✗", "a number that cannot be right"),
@@ -91,7 +95,7 @@ def index_page(summary: Summary) -> dict[str, Any]:
         "smoke": [_entry(view, summary) for view in summary.at("smoke")],
         "missing": missing(summary),
         "decided": [
-            (title, [(claim, _judged_on(claim.artefacts, summary)) for claim in claims])
+            (title, [(claim, _judged_on(claim, summary)) for claim in claims])
             for title, claims in decided(summary)
         ],
         "false": [claim for claim in summary.claims if claim.published == "does not hold"],
@@ -99,10 +103,16 @@ def index_page(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _judged_on(names: tuple[str, ...], summary: Summary) -> list[tuple[str, str, str]]:
-    """Id, page and conditions of what a claim was judged on."""
-    views = judged_on(names, summary)
-    return [(view.request.id, words.page_of(view.request), where(view, summary)) for view in views]
+def _judged_on(claim: JudgedClaim, summary: Summary) -> list[tuple[str, str, str]]:
+    """Id, page and conditions of what a claim was judged on, with the number of runs compared."""
+    return [
+        (
+            view.request.id,
+            words.page_of(view.request),
+            ", ".join([where(view, summary), *runs_a_side(claim)]),
+        )
+        for view in judged_on(claim.artefacts, summary)
+    ]
 
 
 def audit_page(summary: Summary) -> dict[str, Any]:
@@ -127,7 +137,7 @@ def claims_page(summary: Summary) -> dict[str, Any]:
     return {
         "title": "What the papers claim",
         "papers": [
-            (name, [(one, _judged_on(one.artefacts, summary)) for one in own])
+            (name, [(one, _judged_on(one, summary)) for one in own])
             for paper, name in PAPERS.items()
             if (own := [one for one in judged if one.claim.paper == paper])
         ],

@@ -18,7 +18,7 @@ LATER = "later"
 class Spec(BaseModel):
     """Base of all value types: frozen, and a misspelt field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 def identity(default: Any = ..., *, doc: str, later: bool = False, **rules: Any) -> Any:

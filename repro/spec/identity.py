@@ -53,6 +53,7 @@ CODE: dict[type[Spec], tuple[str, str]] = {
     TextToText: ("task/text-to-text", "task/generated-text-to-text"),
 }
 """Kind of task -> the parts that read it and, where it is made from a seed, make it."""
+PLAIN = (str, int, float, bool, type(None))
 
 
 _CANONICAL = json.JSONEncoder(
@@ -65,18 +66,15 @@ def canonical_json(value: Any) -> str:
     return _CANONICAL.encode(value)
 
 
-PLAIN = frozenset({str, int, float, bool, type(None)})
-
-
 def identity_fields(value: Any) -> Any:
     """`value` as plain data, without the fields declared as details."""
     if isinstance(value, BaseModel):
-        held, found = value.__dict__, {}  # a plan does this for ten thousands of runs
-        for name, later in _marked(type(value)):
-            own = held[name]
-            if later is None or own != later.default:
-                found[name] = own if type(own) in PLAIN else identity_fields(own)
-        return found
+        held = value.__dict__
+        return {
+            name: held[name] if type(held[name]) in PLAIN else identity_fields(held[name])
+            for name, later in _marked(type(value))
+            if later is None or held[name] != later.default
+        }
     if isinstance(value, dict):
         return {key: identity_fields(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -7,6 +7,11 @@ import statistics
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Interval = tuple[float, float]
 DRAWS = 2_000
@@ -25,6 +30,13 @@ def kendall(published: Sequence[float], reproduced: Sequence[float]) -> float | 
         agree += one * other
         left += abs(one)
         right += abs(other)
+    return _tau(agree, left, right)
+
+
+def _tau(agree: int, left: int, right: int) -> float | None:
+    """τ-b of the pairs in the same order minus those in opposite order (`agree`), and of those that
+    are no tie on either side.
+    """
     return float(agree / (left * right) ** 0.5) if left and right else None
 
 
@@ -51,25 +63,57 @@ def ranking(
     if tau is None or any(len(own) < 2 for own in values):
         return tau, None
     behind = [tuple((runs or {}).get(name, (name,))) for name in methods]
-    generator = random.Random(zlib.crc32(seed.encode()))
-    drawn = (kendall(printed, _means_drawn(values, behind, generator)) for _ in range(DRAWS))
-    known = [value for value in drawn if value is not None]
+    known = [value for value in _taus_drawn(printed, values, behind, seed) if value is not None]
     if len(known) < 2:
         return tau, None
     low, *_, high = statistics.quantiles(known, n=40, method="inclusive")
     return tau, (low, high)
 
 
-def _means_drawn(
+def _taus_drawn(
+    printed: Sequence[float],
     values: Sequence[Sequence[float]],
     behind: Sequence[tuple[str, ...]],
-    generator: random.Random,
-) -> list[float]:
-    """Each method's mean over runs drawn with replacement, the same ones for the same runs."""
-    chosen: dict[tuple[tuple[str, ...], int], list[int]] = {}
+    seed: str,
+) -> list[float | None]:
+    """τ of each of `DRAWS` samples of the runs."""
+    import numpy as np
+
+    means = _means_drawn(values, behind, zlib.crc32(seed.encode()))
+    agree, left, right = np.zeros(DRAWS, int), 0, np.zeros(DRAWS, int)
+    for first, second in combinations(range(len(printed)), 2):
+        one = int(np.sign(printed[second] - printed[first]))
+        other = np.sign(means[second] - means[first]).astype(int)
+        agree += one * other
+        left += abs(one)
+        right += abs(other)
+    return [_tau(a, left, r) for a, r in zip(agree.tolist(), right.tolist(), strict=True)]
+
+
+def _means_drawn(
+    values: Sequence[Sequence[float]], behind: Sequence[tuple[str, ...]], seed: int
+) -> list[NDArray[np.float64]]:
+    """Of each method `DRAWS` means over runs drawn with replacement, the same ones for the same
+    runs.
+
+    The draws are those of `random.Random(seed).choices`, sample by sample; numpy makes the same
+    numbers from the same state.
+    """
+    import numpy as np
+
+    sets = [(keys, len(own)) for own, keys in zip(values, behind, strict=True)]
+    starts, total = {}, 0
+    for one in dict.fromkeys(sets):
+        starts[one], total = total, total + one[1]
+    *state, place = random.Random(seed).getstate()[1]
+    generator = np.random.RandomState()
+    generator.set_state(("MT19937", np.array(state, dtype=np.uint32), place, 0, 0.0))
+    uniform = generator.random_sample((DRAWS, total))
     means = []
-    for own, keys in zip(values, behind, strict=True):
-        if (keys, len(own)) not in chosen:
-            chosen[keys, len(own)] = generator.choices(range(len(own)), k=len(own))
-        means.append(statistics.fmean([own[index] for index in chosen[keys, len(own)]]))
+    for one, own in zip(sets, values, strict=True):
+        drawn = np.sort(np.floor(uniform[:, starts[one] : starts[one] + len(own)] * len(own)))
+        # The exact mean does not depend on the order of the runs, so equal samples tie.
+        samples = list(map(tuple, drawn.astype(int).tolist()))
+        exact = {one: statistics.fmean([own[run] for run in one]) for one in set(samples)}
+        means.append(np.array([exact[sample] for sample in samples]))
     return means

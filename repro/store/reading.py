@@ -188,7 +188,8 @@ def _read_identity(files: Files, key: str, manifest: Manifest) -> tuple[dict[str
     """The identity document, hashed as it was stored (older revisions included), and the spec."""
     document = _read_object(_checked(files, SPEC, manifest), SPEC)
     identity = document.get("identity")
-    if not isinstance(identity, dict) or digest_of(canonical_json(identity).encode()) != key:
+    hashed = canonical_json(identity)
+    if not isinstance(identity, dict) or digest_of(hashed.encode()) != key:
         raise Corrupt(f"{SPEC} does not hash to the key")
     try:
         spec = RunSpec.model_validate(document.get("spec"))
@@ -198,7 +199,7 @@ def _read_identity(files: Files, key: str, manifest: Manifest) -> tuple[dict[str
         raise Foreign(f"another version of repro wrote {SPEC} ({first_problem(error)})") from error
     # What an older schema's document held is not what this version would put there.
     current = identity.get("schema") == SCHEMA
-    if current and canonical_json(identity_fields(spec)) != canonical_json(identity.get("spec")):
+    if current and canonical_json(identity | {"spec": identity_fields(spec)}) != hashed:
         raise Corrupt(f"{SPEC} holds another spec than the one that was hashed")
     return identity, spec
 

@@ -27,7 +27,7 @@ Coordinates = tuple[int, str, str, str, str, str]
 class Stored(BaseModel):
     """Base of what the store reads back: frozen, finite, and an unknown field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class Score(Stored):

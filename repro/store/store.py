@@ -239,7 +239,7 @@ class Store:
         Returns the number of files and folders removed. Raises StoreError.
         """
         names = ("failures", REQUESTS, "quarantine", SERVED)
-        places = [self.root, *(self.root / name for name in names)]
+        places = [self.root, self.cache, *(self.root / name for name in names)]
         places += (self.root / "work").glob("*")
         found = [item for place in places if place.is_dir() for item in place.iterdir()]
         leftovers = [item for item in found if is_unfinished(item.name) and is_leftover(item)]
@@ -251,6 +251,14 @@ class Store:
     def work_dir(self, job: str) -> Path:
         """Where the training of job `job` keeps its scratch; not made here."""
         return self.root / "work" / plain(job)
+
+    @property
+    def cache(self) -> Path:
+        """The folder of what any process can make again (tokenised rows); not made here.
+
+        Every file in it may be removed at any time.
+        """
+        return self.root / "cache"
 
     # Claims, failures, scores of a server, requests
 

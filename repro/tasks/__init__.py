@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repro.spec import SquadTask, TaggingTask, TextToText
@@ -13,23 +14,28 @@ if TYPE_CHECKING:
     from repro.tasks.data import TaskData
 
 
-def load_task(task: Task, tokenizer: PreTrainedTokenizerBase) -> TaskData:
+def load_task(
+    task: Task, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None
+) -> TaskData:
     """Reads, draws and cuts a task's rows for one tokenizer.
+
+    Tokenised rows are kept in the folder `cache` and read from there; without one they are made
+    anew.
 
     Raises MissingData where they cannot be had, are damaged, or are not those of `task.revision`.
     """
     if isinstance(task, SquadTask):
         from repro.tasks.squad2.task import load_squad
 
-        return load_squad(task, tokenizer)
+        return load_squad(task, tokenizer, cache)
     if isinstance(task, TaggingTask):
         from repro.tasks.tagging.task import load_tagging
 
-        return load_tagging(task, tokenizer)
+        return load_tagging(task, tokenizer, cache)
     if isinstance(task, TextToText):
         from repro.tasks.text_to_text.task import load_text_to_text
 
-        return load_text_to_text(task, tokenizer)
+        return load_text_to_text(task, tokenizer, cache)
     from repro.tasks.sentences.task import load_sentences
 
-    return load_sentences(task, tokenizer)
+    return load_sentences(task, tokenizer, cache)

@@ -32,7 +32,7 @@ class Example(Protocol):
         """(tokens,)."""
 
     @property
-    def type_ids(self) -> NDArray[np.int32]:
+    def type_ids(self) -> NDArray[np.int8]:
         """(tokens,)."""
 
     @property

@@ -95,7 +95,7 @@ def collate(examples: Sequence[Example], pad_id: int, length: int | None = None)
 
 def _answers(examples: Sequence[Example]) -> Tensor:
     """(batch, longest of them), int64, padded with UNWRITTEN."""
-    rows = [torch.as_tensor(example.target.tokens, dtype=torch.int64) for example in examples]
+    rows = [torch.tensor(example.target.tokens, dtype=torch.int64) for example in examples]
     return pad_sequence(rows, batch_first=True, padding_value=UNWRITTEN)
 
 

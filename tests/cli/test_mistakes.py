@@ -199,8 +199,8 @@ def test_an_incomplete_train_file_says_what_was_found_and_what_is_expected(
 def test_a_store_that_is_a_file(says: Call, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     says(
-        "table", "ResAdapters-1", "--scale", "smoke", "--store", "file", code=1,
-        contains=["Cannot write file", "is a file, not a folder", "--store"],
+        "table", "ResAdapters-1", "--scale", "smoke", "--store", "file", code=2,
+        contains=["file is no folder, and so no store: name a folder with --store"],
     )  # fmt: skip
     assert (tmp_path / "file").read_text() == "not a folder"
 

@@ -17,6 +17,7 @@ from repro.cli.scales import stored_variants
 from repro.errors import ReproError, UnknownName
 from repro.papers.registry import TABLES
 from repro.report.files import command_line, save_request, table_name
+from repro.report.notes import notes
 from repro.report.render import grid
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec
@@ -144,3 +145,30 @@ def test_a_stored_part_without_a_column_asked_for_is_no_variant(store: Store) ->
         save_request(store, asked)
     found = stored_variants(GLUE, store, columns=("CoLA", "RTE"))
     assert [one.request.tasks for one in found] == [("cola", "rte")]
+
+
+@pytest.mark.parametrize("name", ["", " ", "CoLA,"])
+def test_an_empty_name_is_none(name: str) -> None:
+    with pytest.raises(UnknownName, match="no column of 3-shared-2 called ''"):
+        make_request(GLUE, "smoke", columns=[name])
+
+
+def test_notes_are_of_what_is_shown(store: Store) -> None:
+    """MNLI's two columns, the report's Total and what is declared of their margins."""
+    whole, one, mean = (
+        " ".join(notes(view(store, "3-shared-2", **asked)))
+        for asked in ({}, {"columns": ["CoLA"]}, {"columns": ["Total"]})
+    )
+    for said in ("MNLI's two columns are one run", "Total is as printed"):
+        assert said in whole
+        assert said not in one
+        assert said in mean
+    assert "What the report calls Houlsby" in one
+
+
+def test_gaps_of_columns_that_are_not_shown_are_not_noted(store: Store) -> None:
+    for spec in runs("3-shared-2", rows=["Ours (3-shared)"], columns=["RTE"]):
+        glue_result(store, spec)
+    asked = {"rows": ["Ours (3-shared)"]}
+    assert "gap" in " ".join(notes(view(store, "3-shared-2", **asked)))
+    assert "gap" not in " ".join(notes(view(store, "3-shared-2", columns=["RTE"], **asked)))

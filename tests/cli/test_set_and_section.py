@@ -163,3 +163,17 @@ def test_of_several_artefacts_a_setting_is_left_out_where_no_run_has_it(
     answer = cli("plan", "Peters-1", "ResAdapters-1", "--scale", "smoke", *words[4:])
     assert answer.code == 2
     assert "No run of Peters-1, ResAdapters-1 has a method.size" in answer.err
+
+
+def test_several_sections_and_tasks_are_taken_and_an_option_of_one_value_only_once(
+    cli: Callable[..., Any],
+) -> None:
+    words = ["table", "AA-2", "--scale", "smoke", "--no-run", "--json"]
+    several = ["--section", "Low-data-300", "--section", "low-data-100", "--task", "rte"]
+    document = json.loads(cli(*words, *several, "--tasks", "cola").out)
+    assert [*dict.fromkeys(row["section"] for row in document["rows"])] == list(LOW.values())[:2]
+    assert {"CoLA", "RTE"} <= set(document["columns"]) <= {"CoLA", "RTE", "Average", "Avg"}
+    for name, value in (("--scale", "paper"), ("--seeds", "2"), ("--device", "cpu")):
+        answer = cli(*words, name, value, f"{name}={value}")
+        assert answer.code == 2
+        assert f"{name} is given {3 if name == '--scale' else 2} times and takes one" in answer.err

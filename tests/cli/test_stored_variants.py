@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,14 @@ from repro.engine.cost import Speed, store_speed
 from repro.engine.local import LocalExecutor
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
-from repro.report.files import backbone_label, command_line, save_request
+from repro.report.files import (
+    backbone_label,
+    command_line,
+    save_request,
+    saved_requests,
+    write_table,
+)
+from repro.report.view import view_table
 from repro.spec import Scale
 from repro.store import Store
 
@@ -216,3 +225,28 @@ def test_a_model_folder_with_a_backslash_or_a_long_name_gives_files(
         assert cli(*SHOW, *words).code == 3
     assert len(store.requests()) == 2
     assert len(list((tmp_path / "tables").iterdir())) == 8
+
+
+def test_a_table_that_is_stored_and_written_needs_no_pandas(tmp_path: Path) -> None:
+    """Importing it takes longer than all else; LaTeX is made again where a number changes."""
+    store = Store(tmp_path / "store")
+    kept(store, "smoke", epochs=1)
+    words = ["table", "ResAdapters-1", "--store", str(store.root), "--out", str(tmp_path)]
+    code = f"import sys; sys.argv[1:] = {words}; from repro.cli.main import main\n"
+    forbid = "sys.modules |= dict.fromkeys(('pandas', 'jinja2', 'matplotlib', 'torch'))\n"
+    for first in ("", forbid):
+        done = subprocess.run(
+            [sys.executable, "-c", f"{code}{first}main()"],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "Cells reproduced: 36/36" in done.stdout
+    (path,) = (tmp_path / "tables").glob("*.tex")
+    text = path.read_text()
+    path.write_text("older")
+    view = view_table(ONE, saved_requests(store)[0], store)
+    write_table(view, tmp_path, anew=False)
+    assert path.read_text() == "older"
+    path.with_suffix(".csv").write_text("older")
+    write_table(view, tmp_path, anew=False)
+    assert path.read_text() == text

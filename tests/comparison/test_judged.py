@@ -77,3 +77,26 @@ def test_judging_a_tables_frame_again_changes_nothing(store: Store) -> None:
 def test_a_frame_without_a_needed_column_is_refused() -> None:
     with pytest.raises(ReproError, match="no column decimals, values"):
         repro.judged(made_up()[["column", "published"]])
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "says"),
+    [
+        ("margin", [-1.0], r"Row 0 .* margin is -1\.0, not a number from 0"),
+        ("published_sd", [-0.1], "published_sd is -0.1, not a number from 0"),
+        ("published_n", [0], "published_n is 0, not a number from 1"),
+        ("published", ["70.0"], "published is '70.0', not a number"),
+        ("decimals", [None], "decimals is missing"),
+        ("spread", ["sigma"], "spread is 'sigma', not one of sd, population sd, sem"),
+        ("measure", ["scores"], "measure is 'scores', not one of score, layers, difference"),
+        ("verdict", ["match"], "verdict is 'match', not one of MATCH, LOWER"),
+        ("values", [70.0], r"values is 70\.0, not a list of numbers"),
+        ("values", [[70.0, "high"]], "values is .*, not a list of numbers"),
+    ],
+)
+def test_a_value_that_its_column_cannot_have_is_refused(
+    column: str, given: list[Any], says: str
+) -> None:
+    frame = made_up().head(1).drop(columns=column, errors="ignore")
+    with pytest.raises(ReproError, match=says):
+        repro.judged(frame.assign(**{column: pandas.Series(given, dtype=object)}))

@@ -59,8 +59,24 @@ def test_where_chooses_by_setting_and_by_score(store: Store) -> None:
     assert chosen(**{"method.wiring": None, "seed": 0}) == each  # the row that always says null
     assert chosen(metric="em", group="ALL", epoch=2) == 12
     assert chosen(seed=7) == 0
+    assert chosen(epoch=(1, 2), metric="em") == chosen(epoch={1, 2}, metric="em") == 12 * 2 * 3
+    assert chosen(Metric="EM", group="all", epoch=2) == 12
+    assert chosen(scale="paper") == 0  # a choice that no run has
+    assert chosen(group="HasAns", seed=7) == 0
+
+
+def test_a_value_that_a_column_cannot_have_is_refused(store: Store) -> None:
+    store_result(store, runs_of(request(epochs=2))[0])
     with pytest.raises(UnknownName, match=r"recipe\.epochs"):
-        chosen(**{"recipe.epoch": 2})
+        results_frame(store, {"recipe.epoch": 2})
+    with pytest.raises(UnknownName, match=r"no metric .* 'f2'. Did you mean f1"):
+        results_frame(store, {"metric": ["em", "f2"]})
+    with pytest.raises(UnknownName, match=r"no scale .* 'papers'. Did you mean paper"):
+        results_frame(store, {"scale": "papers"})
+    with pytest.raises(ReproError, match="epoch holds numbers, not '2'"):
+        results_frame(store, {"epoch": "2"})
+    with pytest.raises(ReproError, match="metric holds texts, not 2"):
+        results_frame(store, {"metric": 2})
 
 
 def test_a_history_has_a_row_a_step_and_a_row_a_look(store: Store) -> None:

@@ -52,7 +52,7 @@ def view(store: Store, scale: str, shift: float) -> TableView:
 
 
 def test_the_mean_difference_and_the_columns_that_are_off_together(store: Store) -> None:
-    offset, order = table_statistics(view(store, "reduced", 20.0).frame)
+    offset, order = table_statistics(view(store, "reduced", 20.0).records)
     # Two rows change places, so the mean of all differences is the shift alone.
     assert offset.startswith("Mean difference of 30 cells +20.0 (95 % over 5 sets of runs ")
     assert "every model on one side in ALL EM +20.0" in offset
@@ -63,18 +63,18 @@ def test_the_mean_difference_and_the_columns_that_are_off_together(store: Store)
 def test_cells_that_lack_a_seed_are_left_out(store: Store) -> None:
     """What is left of runs that failed is no sample of them."""
     whole = view(store, "reduced", 20.0)
-    assert table_statistics(whole.frame)
+    assert table_statistics(whole.records)
     more = replace(whole.request, seeds=2)
-    assert table_statistics(view_table(TABLES[more.id], more, store).frame) == []
+    assert table_statistics(view_table(TABLES[more.id], more, store).records) == []
 
 
 def test_made_up_data_say_nothing_of_the_paper(store: Store) -> None:
-    assert table_statistics(view(store, "smoke", 1.0).frame) == []
+    assert table_statistics(view(store, "smoke", 1.0).records) == []
 
 
 def test_an_empty_table_says_nothing(store: Store) -> None:
     asked = request(scale="reduced")
-    assert table_statistics(view_table(TABLES[asked.id], asked, store).frame) == []
+    assert table_statistics(view_table(TABLES[asked.id], asked, store).records) == []
 
 
 def test_the_interval_over_cells_is_the_percentile_bootstrap() -> None:
@@ -99,7 +99,7 @@ def test_a_means_cell_is_no_further_number_beside_its_scores(store: Store) -> No
     """3-shared-2 prints nine scores a row and their mean."""
     asked = fake_glue.request(scale="reduced", seeds=2)
     fake_glue.store_table(store, asked)
-    offset, *_ = table_statistics(view_table(TABLES["3-shared-2"], asked, store).frame)
+    offset, *_ = table_statistics(view_table(TABLES["3-shared-2"], asked, store).records)
     rows = [row for row in TABLES["3-shared-2"].rows if row.scored]
     assert offset.startswith(f"Mean difference of {9 * len(rows)} cells ")
 
@@ -111,7 +111,7 @@ def test_epochs_of_the_same_runs_are_no_separate_evidence(store: Store) -> None:
     """
     asked = request(table="ResAdapters-2", scale="reduced", seeds=2)
     store_all(store, asked, lambda *_: 200.0)
-    found = table_statistics(view_table(TABLES["ResAdapters-2"], asked, store).frame)
+    found = table_statistics(view_table(TABLES["ResAdapters-2"], asked, store).records)
     assert found[0].startswith("Mean difference of 54 cells +")
     assert "(95 %" not in found[0]
     assert "every model" not in found[0]

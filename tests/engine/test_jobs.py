@@ -117,7 +117,7 @@ def test_a_job_is_named_by_its_members_in_their_order() -> None:
     one, two = run_spec(), run_spec(AlwaysNull())
     assert make_job([one, two]).id == make_job([one, two]).id
     assert make_job([one, two]).id != make_job([two, one]).id
-    assert make_job([one, two]).keys == [run_key(one), run_key(two)]
+    assert make_job([one, two]).keys == (run_key(one), run_key(two))
 
 
 def test_a_job_splits_into_halves_that_keep_their_order() -> None:

@@ -135,7 +135,7 @@ def test_five_kills_leave_the_bytes_of_an_unbroken_run(
     assert driver.wait_for(is_at("resumed"))["step"] >= 1
     driver.wait_for(is_at("evaluation", epoch=1))
     driver.kill_tree()  # 2: everything, while the first epoch is being scored
-    assert [job.keys for job in unfinished_jobs(store)] == [keys]
+    assert [list(job.keys) for job in unfinished_jobs(store)] == [keys]
     assert {store.state(key) for key in keys} == {"missing"}
 
     driver = Driver(root, model, "frozen")

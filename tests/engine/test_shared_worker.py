@@ -34,6 +34,7 @@ from repro.spec.contents import Content, Contents
 from repro.spec.method import Method
 from repro.store import Store
 from repro.store.entry import file_digest
+from repro.tasks import tokenised
 from repro.training.environment import prepare_torch
 
 COMPARED = ("history.jsonl", "result.json", "predictions.json", "adapter.safetensors")
@@ -86,12 +87,17 @@ def test_a_run_after_others_has_the_bytes_of_a_run_alone(model: Path, tmp_path: 
             assert (ours.path / name).read_bytes() == (theirs.path / name).read_bytes(), name
 
 
-def test_what_is_kept_is_loaded_once_and_the_oldest_task_is_dropped(model: Path) -> None:
-    lead, loaded = run_spec(LayerNorms(), backbone=describe(str(model)), task=task(0)), Loaded()
+def test_what_is_kept_is_loaded_once_and_the_oldest_task_is_dropped(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokenised, "KEPT_FROM", 16)
+    lead = run_spec(LayerNorms(), backbone=describe(str(model)), task=task(0))
+    loaded = Loaded(tmp_path)
     device = prepare_torch("cpu", threads=1, deterministic=False, tf32=False)
     folders = {lead.backbone.revision or "": str(model)}
     encoder = loaded.encoder(lead, folders, device, "fp32")
     first = loaded.task(lead.task)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".arrow"]  # of its 16 training rows
     assert loaded.encoder(lead, folders, device, "fp32") is encoder
     assert loaded.task(task(0)) is first
     for seed in range(1, TASKS_KEPT + 1):

@@ -62,7 +62,7 @@ def train(store: Store, model: Path, heard: list[Event]) -> Train:
         job = make_job(list(specs))
         options = {"threads": 1, "checkpoint_steps": 1, "folders": {revision: str(model)}}
         write_job(store, job, Execution.model_validate(options | execution))
-        return worker.execute(store, store.work_dir(job.id), Loaded())
+        return worker.execute(store, store.work_dir(job.id), Loaded(store.cache))
 
     return run
 
@@ -223,7 +223,7 @@ def train_on(
         monkeypatch.setattr(worker, "report", report)
         execution = Execution(threads=1, checkpoint_steps=1, folders={revision: str(model)})
         folder = write_job(store, make_job(specs), execution)
-        return worker.execute(store, folder, Loaded())
+        return worker.execute(store, folder, Loaded(store.cache))
 
     return run
 

@@ -52,7 +52,8 @@ def test_a_made_up_table_is_listed_planned_trained_and_reported(papers: Path) ->
 
 
 def test_two_tables_of_one_id_are_refused(papers: Path) -> None:
-    (papers / "copy").mkdir()
+    (papers / "copy" / "published").mkdir(parents=True)
+    (papers / "copy" / "published" / "MU-T1.csv").write_text(block("csv"), encoding="utf-8")
     text = block("python").replace('paper="made_up"', 'paper="copy"')
     (papers / "copy" / "__init__.py").write_text(text, encoding="utf-8")
     found = repro(papers, "list")
@@ -62,22 +63,85 @@ def test_two_tables_of_one_id_are_refused(papers: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('paper="made_up"', 'paper="nope"', "says that its paper is nope, and stands in made_up"),
-        ('id="Made-up-1"', 'id="tradeoff-glue"', "table and a figure are called tradeoff-glue"),
-    ],
-)
-def test_a_table_that_could_not_be_reached_is_refused(
-    papers: Path, old: str, new: str, said: str
-) -> None:
-    text = block("python").replace(old, new)
+def test_a_table_and_a_figure_of_one_id_are_refused(papers: Path) -> None:
+    text = block("python").replace('id="Made-up-1"', 'id="tradeoff-glue"')
     (papers / "made_up" / "__init__.py").write_text(text, encoding="utf-8")
     found = repro(papers, "list")
     assert found.returncode == 2
-    assert said in found.stderr
+    assert "table and a figure are called tradeoff-glue" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+WRONG = {
+    "row": (
+        'published="Adapters"', 'published="Adaptors"',
+        "There is no row of MU-T1.csv called 'Adaptors'. Did you mean Adapters? (Wrong, Adapters)",
+    ),
+    "column": (
+        '"RTE",\n            "accuracy"', '"WNLI",\n            "accuracy"',
+        "There is no column of MU-T1.csv called 'WNLI'. Known: RTE. (Wrong, RTE)",
+    ),
+    "metric": (
+        '"accuracy",\n            metric', '"f1",\n            metric',
+        "There is no metric of MU-T1.csv called 'f1'. Known: accuracy. (Wrong, RTE)",
+    ),
+    "task": (
+        'task="rte"', 'task="rtee"',
+        "There is no task called 'rtee'. Did you mean rte? (Wrong, RTE)",
+    ),
+    "scale": (
+        ', "smoke": 1}', "}",
+        "default_seeds of Wrong has no number for the scale smoke.",
+    ),
+    "columns": (
+        "columns=(", "columns=() and (",
+        "Wrong has no columns.",
+    ),
+    "paper": (
+        'paper="wrong"', 'paper="nope"',
+        "Wrong says that its paper is nope, and stands in wrong.",
+    ),
+}  # fmt: skip
+
+
+def test_a_paper_with_a_mistake_is_left_out_and_the_others_are_not(papers: Path) -> None:
+    """Each mistake in a paper of its own; file and line are named."""
+    expected = {}
+    for name, (old, new, said) in WRONG.items():
+        text = block("python").replace("Made-up-1", "Wrong").replace("made_up", "wrong")
+        assert old in text
+        text = text.replace(old, new).replace('"wrong"', f'"{name}_wrong"')
+        text = text.replace("Wrong", f"Wrong-{name}")
+        expected[name] = said.replace("in wrong", f"in {name}_wrong")
+        folder = papers / f"{name}_wrong"
+        (folder / "published").mkdir(parents=True)
+        (folder / "__init__.py").write_text(text, encoding="utf-8")
+        (folder / "published" / "MU-T1.csv").write_text(block("csv"), encoding="utf-8")
+    for name, text in {
+        "raises": "A = 1\nB = 1 / 0\n", "syntax": "A = 1\nB = (\n", "absent": "import made_up_x\n",
+    }.items():  # fmt: skip
+        (papers / f"{name}_wrong").mkdir()
+        (papers / f"{name}_wrong" / "__init__.py").write_text(text, encoding="utf-8")
+    (papers / "module_wrong").mkdir()
+    (papers / "module_wrong" / "__init__.py").write_text("", encoding="utf-8")
+    (papers / "module_wrong" / "tables.py").write_text("\n\nx()\n", encoding="utf-8")
+    expected |= {
+        "raises": "__init__.py, line 2: ZeroDivisionError: division by zero",
+        "syntax": "__init__.py, line 2: SyntaxError: '(' was never closed",
+        "absent": "__init__.py, line 1: ModuleNotFoundError: No module named 'made_up_x'",
+        "module": "tables.py, line 3: NameError: name 'x' is not defined",
+    }
+    found = repro(papers, "list")
+    assert found.returncode == 0
+    assert "Made-up-1" in found.stdout
+    lines = {line.split()[3]: line for line in found.stderr.splitlines()}
+    assert len(lines) == len(found.stderr.splitlines()) == len(expected)
+    place = block("python").splitlines().index('    id="Made-up-1",') + 1
+    for name, said in expected.items():
+        line = lines[f"{name}_wrong"]
+        assert line.startswith(f"repro: The paper {name}_wrong is left out: {papers}")
+        assert line.replace(f"Wrong-{name}", "Wrong").endswith(said)
+        assert f"__init__.py, line {place}: " in line or "Error: " in line
 
 
 def test_numbers_that_are_not_there_are_named(papers: Path) -> None:

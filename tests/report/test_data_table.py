@@ -16,6 +16,7 @@ from repro.papers.adaptable_adapters.tables import TASKS
 from repro.papers.request import Request
 from repro.report.captions import caption
 from repro.report.counted import count_files, count_missing, read_count, to_count
+from repro.report.notes import notes
 from repro.report.view import TableView, view_table
 from repro.spec.identity import REVISIONS
 from repro.store import Store
@@ -50,6 +51,7 @@ def test_generated_rows_are_counted_and_nothing_is_trained(store: Store) -> None
     assert view.complete
     for task in TASKS:
         assert counts(view, task) == [75, 25, 40]
+    assert not any("official" in note for note in notes(view))
     assert "Scale: smoke. Of the data found here; nothing is trained." in caption(view)
 
 
@@ -128,6 +130,10 @@ def test_rows_of_a_folder_are_counted_and_what_lacks_is_a_gap(
     assert counts(view, "QNLI") == [3, 1, 5]
     assert cells(view, "QNLI")["Divided"] == "half of the validation rows"
     assert counts(view, "RTE") == ["glue_rte/validation is not in $REPRO_DATA"] * 3
+    # GLUE has 8,551 training and 1,043 validation rows of CoLA, 5,463 validation rows of QNLI.
+    assert "Only a part of the official rows is here: QNLI (9 of 5,463), CoLA (13 of 9,594)." in (
+        notes(view)
+    )
     assert counts(view, "MRPC") == ["not counted"] * 3
     assert not view.complete
 

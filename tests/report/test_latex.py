@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from fake_results import request, runs_of, store_all
 
-from repro.comparison.comparison import comparison_frame
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.files import table_name, write_table, write_tex
@@ -211,12 +210,11 @@ def test_tables_and_their_document_compile(store: Store, tmp_path: Path) -> None
     table = replace(shown.table, title=HOSTILE, notes=(UNICODE, HOSTILE))
     rows = tuple(
         replace(row, row=replace(row.row, name=f"[{(HOSTILE, UNICODE)[place % 2]} {place}"))
-        for place, row in enumerate(shown.rows)
+        for place, row in enumerate(shown.found)
     )
     asked = replace(shown.request, settings={"recipe.learning_rate": 0.5})
     matrix = shown.table.matrix(asked)
-    frame = comparison_frame(matrix, shown.lead, rows)
-    hostile = replace(shown, table=table, rows=rows, matrix=matrix, whole=frame)
+    hostile = replace(shown, table=table, found=rows, matrix=matrix)
     for one in (*views, hostile):
         write_table(one, tmp_path)
     write_tex([*views, hostile], tmp_path)

@@ -33,6 +33,7 @@ from repro.spec import Scale, run_key
 from repro.spec.backbones import KNOWN
 from repro.store import Store
 from repro.store.atomic import write_json
+from repro.store.entry import StoredRun
 
 PROJECT = Path(__file__).parents[2]
 FOLDER_MODEL = KNOWN["minilm-l6"].model_copy(
@@ -378,14 +379,15 @@ def test_the_claims_page_has_every_verdict_on_the_printed_numbers(
 
 
 def test_a_decided_claim_names_scale_seeds_and_rows(store: Store) -> None:
-    """What only the sign of single runs says is not listed as borne out or reversed."""
+    """Runs that are not the paper's confirm nothing, and single runs are listed apart."""
     titles = {
-        "direction holds": "Borne out",
-        "reversed": "Reversed",
+        "direction holds": "Other runs than the paper's point as claimed",
+        "reversed": "Reversed by the paper's runs or by counts",
         "direction holds (one seed)": "Single runs point as claimed",
         "direction reversed (one seed)": "Single runs point the other way",
     }
     asked = request(scale="reduced", train_rows=1200, seeds=2)
+    save_request(store, asked)
     store_all(store, asked)
     summary = summarise([view_of(asked, store)], store)
     undecided, *claims = summary.claims[: len(titles) + 1]
@@ -397,10 +399,46 @@ def test_a_decided_claim_names_scale_seeds_and_rows(store: Store) -> None:
     for claim, title in zip(found, titles.values(), strict=True):
         said = lines[lines.index(f"- **{title}:**") + 1]
         assert claim.claim.says in said
+        side = "; 2 runs a side" if any(one.ours.gap for one in claim.statements) else ""
         assert said.endswith(
             f"([ResAdapters-1](tables/{table_name(asked)}.md), reduced scale, MiniLM-L6, 2 seeds, "
-            "1,200 training rows)"
+            f"1,200 training rows{side})"
         )
+    assert any(one.ours.gap for claim in found for one in claim.statements)
+
+
+def test_runs_in_the_store_that_no_table_shows_are_accounted_for(store: Store) -> None:
+    asked = request(scale="reduced")
+    store_all(store, asked)
+    summary = summarise([view_of(asked, store)], store)
+    assert "Runs in the store" not in [point.title for point in answer(summary)]
+    parent, other = "a" * 64, "b" * 64
+
+    def read(key: str) -> StoredRun | None:
+        run = summary.read(key)
+        if run is None or key != summary.stored[0]:
+            return run
+        return replace(run, spec=run.spec.model_copy(update={"parents": {"trained": parent}}))
+
+    more = replace(summary, read=read, stored=(*summary.stored, parent, other))
+    (point,) = [point for point in answer(more) if point.title == "Runs in the store"]
+    assert (point.number, point.says) == (
+        "8",
+        "6 are shown in a table or figure, 1 are parents, whose weights or layers those use and 1 "
+        "are of nothing that was asked for.",
+    )
+
+
+def test_a_row_is_named_on_the_first_page_as_it_is_asked_for(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HYPERFORMER_BASE, whose underscore Markdown does not take for emphasis."""
+    view = view_table(TABLES["Hyperformer-1"], request("Hyperformer-1"), store)
+    row = next(one for one in view.rows if one.row.name.endswith("_BASE"))
+    cell = replace(row.cells[0], verdict="LOWER")
+    monkeypatch.setattr("repro.report.reproduce.contradictions", lambda _: [(view, row, cell)])
+    text = front_page(summarise([view], store))
+    assert f"{row.row.name}, {cell.column.name} (lower)" in text
 
 
 def test_a_page_of_runs_shows_its_protocol(store: Store) -> None:

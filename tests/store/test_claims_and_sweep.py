@@ -147,9 +147,9 @@ def test_sweep_takes_what_the_dead_left_and_nothing_of_the_living(
     assert lines == []
 
 
-def test_sweep_reaches_failures_requests_quarantine_and_work(tmp_path: Path) -> None:
+def test_sweep_reaches_cache_failures_requests_quarantine_and_work(tmp_path: Path) -> None:
     gone = f".tmp-{machine()}-{os.getpid()}-1-abc"  # this process's id, but started at another time
-    places = ["failures", "requests", "quarantine", "work/job-1"]
+    places = ["cache", "failures", "requests", "quarantine", "work/job-1"]
     for place in places:
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / gone).write_text("half")

@@ -96,9 +96,9 @@ ONE = Table(
     low_data=True,
     notes=(
         "The printed table is not known to us; its metrics are, from the released code.",
-        "Rows are counted in the data of this scale, all of them: three quarters of the official "
-        "training rows are trained on, a quarter selects the epoch, and test rows are the official "
-        "development rows (of MNLI the matched ones). A run may draw fewer.",
+        "Rows are counted in the data of this scale, all of them: three quarters of the training "
+        "rows are trained on, a quarter selects the epoch, and test rows are the development rows "
+        "(of MNLI the matched ones). A run may draw fewer.",
         "Where no training rows are here, half of the validation rows is divided and the other "
         "half is scored.",
     ),

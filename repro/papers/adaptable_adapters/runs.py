@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from repro.errors import ReproError
 from repro.methods.adaptable_adapters import LastLayers
@@ -65,6 +66,7 @@ OWN_SETTING: dict[str, Setting] = {
 }
 
 
+@lru_cache(maxsize=4096)
 def chain_of(
     variant: str, task: str, request: Request, block: str, seed: int, large: str = BERT_LARGE
 ) -> Chain:

@@ -120,7 +120,7 @@ COMMON = (
     "24, which --as-released keeps.",
     "Both branches of a switch keep the residual, as the released code runs; the paper prints the "
     "adapter's branch without.",
-    "Assumed: predictions of STS-B are clipped to [0, 5] before they are scored, as in the code of "
+    "STS-B: predictions are clipped to [0, 5] before they are scored (assumed), as in the code of "
     "the 3-shared report. Ranks change only where several predictions fall on a bound.",
     "At smoke scale 40, 60 and 80 of 100 generated rows stand for 100, 300 and 500.",
 )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from repro.tasks.sentences.rows import Row
+from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-ROWS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,29 +26,41 @@ class SentenceExample:
     idx: int
     input_ids: NDArray[np.int32]
     """(tokens,)"""
-    type_ids: NDArray[np.int32]
+    type_ids: NDArray[np.int8]
     """(tokens,); 0 everywhere for a tokenizer without token types."""
     target: int | float
     """A class, or STS-B's similarity from 0 to 5."""
 
 
 def make_examples(
-    rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, max_length: int
+    rows: Sequence[Row],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    cache: Path | None = None,
 ) -> list[SentenceExample]:
     """Every row's tokens; of a pair that is too long the longer text loses its end first."""
+    from datasets import Dataset
+
+    columns = zip(*(row.texts for row in rows), strict=True)
+    texts = Dataset.from_dict({f"text{place}": column for place, column in enumerate(columns)})
+    mapped = tokenised(texts, PAIRS, tokenizer, cache, max_length=max_length)
+    parts = (arrays(mapped, name) for name in PAIRS.columns)
     return [
-        example
-        for begin in range(0, len(rows), ROWS_AT_ONCE)
-        for example in _batch(rows[begin : begin + ROWS_AT_ONCE], tokenizer, max_length)
+        SentenceExample(row.idx, ids, types, row.label)
+        for row, ids, types in zip(rows, *parts, strict=True)
     ]
 
 
-def _batch(
-    rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, max_length: int
-) -> Iterator[SentenceExample]:
-    texts = [list(column) for column in zip(*(row.texts for row in rows), strict=True)]
-    encoded = tokenizer(*texts, truncation="longest_first", max_length=max_length, padding=False)
+def _tokens(texts: Columns, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Columns:
+    encoded = tokenizer(
+        *texts.values(),
+        truncation="longest_first",
+        max_length=max_length,
+        padding=False,
+        return_attention_mask=False,
+    )
     types = encoded.get("token_type_ids") or [[0] * len(ids) for ids in encoded["input_ids"]]
-    for row, ids, kinds in zip(rows, encoded["input_ids"], types, strict=True):
-        tokens, type_ids = np.asarray(ids, dtype=np.int32), np.asarray(kinds, dtype=np.int32)
-        yield SentenceExample(row.idx, tokens, type_ids, row.label)
+    return {"input_ids": encoded["input_ids"], "type_ids": types}
+
+
+PAIRS = Tokenisation(_tokens, {"input_ids": ["int32"], "type_ids": ["int8"]}, revision=1)

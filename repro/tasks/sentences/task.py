@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -185,10 +186,12 @@ def task_rows(task: SentenceTask) -> dict[str, list[Row]]:
     return text_rows(task)
 
 
-def load_sentences(task: SentenceTask, tokenizer: PreTrainedTokenizerBase) -> SentenceData:
+def load_sentences(
+    task: SentenceTask, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None
+) -> SentenceData:
     """Reads, draws and cuts the rows; raises what the sources raise for missing data."""
     cut = {
-        split: make_examples(rows, tokenizer, task.max_length)
+        split: make_examples(rows, tokenizer, task.max_length, cache)
         for split, rows in task_rows(task).items()
     }
     training = cut.pop("train")

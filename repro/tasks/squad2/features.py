@@ -10,8 +10,9 @@ through its context; here such a question alone keeps its first `max_query` piec
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 
 from repro.errors import ReproError
 from repro.tasks.squad2.questions import Question
-from repro.tasks.squad2.template import Pieces, Template, template
+from repro.tasks.squad2.template import Template, template
+from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised, values
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -27,12 +29,11 @@ if TYPE_CHECKING:
 Convention = Literal["legacy", "overlap"]
 NULL = 0
 """The position that stands for "no answer": the first special token."""
-TEXTS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """One input of the model. Arrays are read-only and shared between windows where equal."""
+    """One input of the model. Arrays are read-only."""
 
     task: ClassVar[int] = 0
 
@@ -40,7 +41,7 @@ class Window:
     """Position of its question in the list that the windows were made from."""
     input_ids: NDArray[np.int32]
     """(tokens,), not padded."""
-    type_ids: NDArray[np.int32]
+    type_ids: NDArray[np.int8]
     """(tokens,)"""
     first: int
     """Position in the window of its first context token."""
@@ -52,7 +53,7 @@ class Window:
     """Positions of the first gold answer's first and last token; (0, 0) where it is not wholly
     inside, or there is none."""
     offsets: NDArray[np.int32]
-    """(tokens of the whole context, 2): the characters [begin, end) of each."""
+    """(context tokens, 2): the context's characters [begin, end) that each is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +64,6 @@ class Union:
     indices: dict[Convention, list[int]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Text:
-    ids: NDArray[np.int32]  # (tokens,)
-    offsets: NDArray[np.int32]  # (tokens, 2)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
-    index: int
-    question: NDArray[np.int32]  # (question tokens,)
-    context: _Text
-    answer: tuple[int, int] | None
-
-
 def make_windows(
     questions: Sequence[Question],
     tokenizer: PreTrainedTokenizerBase,
@@ -85,6 +72,7 @@ def make_windows(
     max_length: int,
     stride: int,
     max_query: int,
+    cache: Path | None = None,
 ) -> list[Window]:
     """The windows of every question, in the order of `questions` and of the context.
 
@@ -93,43 +81,106 @@ def make_windows(
     leaves no room to move on through its context. Raises ReproError when a question that is cut so
     leaves no room either.
     """
-    layout = template(tokenizer)
-    contexts = _tokenise(tokenizer, (question.context for question in questions))
-    asked = _tokenise(tokenizer, (question.question for question in questions))
-    types: dict[tuple[int, int], NDArray[np.int32]] = {}
-    windows = []
-    room = max_length - layout.specials
-    needed = 1 if convention == "legacy" else stride + 1  # context tokens of a window that moves on
-    cut: list[Question] = []
-    stuck: list[tuple[int, Question]] = []
-    for index, question in enumerate(questions):
-        context, ids = contexts[question.context], asked[question.question].ids
-        fits = _fits(len(context.ids), room - len(ids), needed)
-        if convention == "legacy" or not fits:
-            ids = ids[:max_query]
-        capacity = room - len(ids)
-        if not _fits(len(context.ids), capacity, needed):
-            stuck.append((len(ids), question))
-            continue
-        if convention == "overlap" and not fits:
-            cut.append(question)
-        pair = _Pair(index, ids, context, answer_tokens(question, context.offsets))
-        step = min(stride, capacity) if convention == "legacy" else capacity - stride
-        for begin, end in _cuts(len(context.ids), capacity, step):
-            key = (len(ids), end - begin)
-            if key not in types:
-                types[key] = _type_ids(layout, *key)
-            windows.append(_window(layout, pair, types[key], begin, end))
+    from datasets import Dataset
+
+    rows = Dataset.from_dict(
+        {
+            "number": range(len(questions)),
+            "context": [each.context for each in questions],
+            "question": [each.question for each in questions],
+            "answer": [each.answers[0] if each.answerable else None for each in questions],
+            "start": [each.starts[0] if each.answerable else None for each in questions],
+        }
+    )
+    limits = {"max_length": max_length, "stride": stride, "max_query": max_query}
+    mapped = tokenised(rows, WINDOWS, tokenizer, cache, convention=convention, **limits)
+    of, first, last, notes = (values(mapped, name) for name in ("of", "first", "last", "note"))
+    cut = {of[row]: None for row, note in enumerate(notes) if note == CUT}
+    stuck = [(first[row], questions[of[row]]) for row, note in enumerate(notes) if note == STUCK]
     if stuck:
-        raise _no_room(stuck, max_length, room, needed, tokenizer.model_max_length)
+        needed = _needed(convention, stride)
+        raise _no_room(stuck, max_length, template(tokenizer), needed, tokenizer.model_max_length)
     if cut:
-        named = ", ".join(question.id for question in cut)
+        named = ", ".join(questions[number].id for number in cut)
         print(
             f"Too long for windows of {max_length} tokens, and cut to their first {max_query} "
             f"pieces: questions {named}.",
             file=sys.stderr,
         )
-    return windows
+    columns = zip(
+        of,
+        arrays(mapped, "input_ids"),
+        arrays(mapped, "type_ids"),
+        first,
+        last,
+        values(mapped, "context_token"),
+        zip(values(mapped, "answer_first"), values(mapped, "answer_last"), strict=True),
+        (offsets.reshape(-1, 2) for offsets in arrays(mapped, "offsets")),
+        strict=True,
+    )
+    return [Window(*fields) for fields in columns]
+
+
+def _cut(
+    rows: Columns,
+    tokenizer: PreTrainedTokenizerBase,
+    convention: Convention,
+    max_length: int,
+    stride: int,
+    max_query: int,
+) -> Columns:
+    """The windows of a batch of questions; a question without room for any has one, STUCK."""
+    layout = template(tokenizer)
+    contexts, asked = (_tokenise(tokenizer, rows[name]) for name in ("context", "question"))
+    room, needed = max_length - layout.specials, _needed(convention, stride)
+    windows = []
+    for number, text, question, answer, start in zip(*(rows[name] for name in ROWS), strict=True):
+        (context, offsets), query = contexts[text], asked[question][0]
+        fits = _fits(len(context), room - len(query), needed)
+        if convention == "legacy" or not fits:
+            query = query[:max_query]
+        note = ORDINARY if convention == "legacy" or fits else CUT
+        capacity = room - len(query)
+        step = min(stride, capacity) if convention == "legacy" else capacity - stride
+        slices = _cuts(len(context), capacity, step)
+        if not _fits(len(context), capacity, needed):
+            note, slices = STUCK, iter([(0, 0)])
+        gold = None if answer is None else answer_tokens(answer, start, offsets)
+        first = len(layout.before) + len(query) + len(layout.between)
+        for begin, end in slices:
+            target = (NULL, NULL)
+            if gold is not None and begin <= gold[0] and gold[1] < end:
+                target = (gold[0] - begin + first, gold[1] - begin + first)
+            ids, types = layout.filled(query, context[begin:end])
+            place = (first, first + end - begin, begin, *target)
+            windows.append((number, ids, types, *place, offsets[begin:end].ravel(), note))
+    return dict(zip(WINDOWS.columns, map(list, zip(*windows, strict=True)), strict=True))
+
+
+ROWS = ("number", "context", "question", "answer", "start")
+ORDINARY, CUT, STUCK = range(3)
+WINDOWS = Tokenisation(
+    _cut,
+    {
+        "of": "int32",
+        "input_ids": ["int32"],
+        "type_ids": ["int8"],
+        "first": "int32",
+        "last": "int32",
+        "context_token": "int32",
+        "answer_first": "int32",
+        "answer_last": "int32",
+        "offsets": ["int32"],
+        "note": "int8",
+    },
+    revision=1,
+)
+"""`of` is the question's place; `note` says whether the question was cut, or left no room."""
+
+
+def _needed(convention: Convention, stride: int) -> int:
+    """How many context tokens a window that moves on must have."""
+    return 1 if convention == "legacy" else stride + 1
 
 
 def _fits(tokens: int, capacity: int, needed: int) -> bool:
@@ -138,14 +189,19 @@ def _fits(tokens: int, capacity: int, needed: int) -> bool:
 
 
 def _no_room(
-    stuck: Sequence[tuple[int, Question]], max_length: int, room: int, needed: int, longest: int
+    stuck: Sequence[tuple[int, Question]],
+    max_length: int,
+    layout: Template,
+    needed: int,
+    longest: int,
 ) -> ReproError:
     """The error of questions that leave too little of a window, with each setting that helps.
 
-    `stuck` gives each with its pieces, `room` the tokens of a window that are not special, `needed`
-    how many of them a context must have, `longest` the window that the tokenizer allows.
+    `stuck` gives each with the position where its context would begin, `needed` how many tokens a
+    context must have, `longest` the window that the tokenizer allows.
     """
-    pieces, question = max(stuck, key=lambda one: one[0])
+    first, question = max(stuck, key=lambda one: one[0])
+    pieces, room = first - len(layout.before) - len(layout.between), max_length - layout.specials
     capacity = room - pieces
     helps = {
         f"task.max_length={max_length + needed - capacity}": max_length + needed - capacity
@@ -188,45 +244,40 @@ def window_text(window: Window, start: int, end: int, question: Question) -> str
 
     Spaces around it are dropped: a SentencePiece token includes the space before it.
     """
-    shift = window.context_token - window.first
-    begin, stop = window.offsets[start + shift, 0], window.offsets[end + shift, 1]
+    begin = window.offsets[start - window.first, 0]
+    stop = window.offsets[end - window.first, 1]
     return question.context[begin:stop].strip()
 
 
-def answer_tokens(question: Question, offsets: NDArray[np.int32]) -> tuple[int, int] | None:
-    """First and last context token of the smallest span that covers the first gold answer.
+def answer_tokens(text: str, start: int, offsets: NDArray[np.int32]) -> tuple[int, int] | None:
+    """First and last context token of the smallest span that covers an answer.
 
-    None where there is no answer, or no token has any of its characters.
+    None where no token has any of its characters.
     """
-    if not question.answerable:
-        return None
-    text = question.answers[0]
-    begin = question.starts[0] + len(text) - len(text.lstrip())
-    stop = question.starts[0] + len(text.rstrip())
+    begin, stop = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
     first = int(np.searchsorted(offsets[:, 1], begin, side="right"))
     last = int(np.searchsorted(offsets[:, 0], stop, side="left")) - 1
     return (first, last) if first <= last else None
 
 
-def _tokenise(tokenizer: PreTrainedTokenizerBase, texts: Iterable[str]) -> dict[str, _Text]:
-    """Every distinct text's tokens, without special ones."""
+def _tokenise(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]
+) -> dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """Every distinct text's tokens (tokens,), no special ones, and characters (tokens, 2)."""
     distinct = list(dict.fromkeys(texts))
-    found: dict[str, _Text] = {}
-    for begin in range(0, len(distinct), TEXTS_AT_ONCE):
-        part = distinct[begin : begin + TEXTS_AT_ONCE]
-        encoded = tokenizer(
-            part,
-            add_special_tokens=False,
-            truncation=False,
-            padding=False,
-            return_offsets_mapping=True,
-            verbose=False,
-        )
-        for text, ids, offsets in zip(
-            part, encoded["input_ids"], encoded["offset_mapping"], strict=True
-        ):
-            found[text] = _Text(_array(ids), _array(offsets).reshape(-1, 2))
-    return found
+    encoded = tokenizer(
+        distinct,
+        add_special_tokens=False,
+        truncation=False,
+        padding=False,
+        return_offsets_mapping=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )
+    tokens = (np.array(each, np.int32) for each in encoded["input_ids"])
+    offsets = (np.array(each, np.int32).reshape(-1, 2) for each in encoded["offset_mapping"])
+    return dict(zip(distinct, zip(tokens, offsets, strict=True), strict=True))
 
 
 def _cuts(tokens: int, capacity: int, step: int) -> Iterator[tuple[int, int]]:
@@ -236,44 +287,3 @@ def _cuts(tokens: int, capacity: int, step: int) -> Iterator[tuple[int, int]]:
         yield begin, begin + capacity
         begin += step
     yield begin, tokens
-
-
-def _window(
-    layout: Template, pair: _Pair, type_ids: NDArray[np.int32], begin: int, end: int
-) -> Window:
-    """The window that shows the context tokens [begin, end)."""
-    slices = (pair.question, _ids(layout.between), pair.context.ids[begin:end])
-    first = len(layout.before) + len(pair.question) + len(layout.between)
-    target = (NULL, NULL)
-    if pair.answer is not None and begin <= pair.answer[0] and pair.answer[1] < end:
-        target = (pair.answer[0] - begin + first, pair.answer[1] - begin + first)
-    return Window(
-        question=pair.index,
-        input_ids=_frozen(np.concatenate((_ids(layout.before), *slices, _ids(layout.after)))),
-        type_ids=type_ids,
-        first=first,
-        last=first + end - begin,
-        context_token=begin,
-        target=target,
-        offsets=pair.context.offsets,
-    )
-
-
-def _type_ids(layout: Template, question: int, context: int) -> NDArray[np.int32]:
-    """(tokens,) for a question and a context slice of so many tokens."""
-    types = [kind for _, kind in layout.before] + [layout.question_type] * question
-    types += [kind for _, kind in layout.between] + [layout.context_type] * context
-    return _array(types + [kind for _, kind in layout.after])
-
-
-def _ids(pieces: Pieces) -> NDArray[np.int32]:
-    return np.array([token for token, _ in pieces], dtype=np.int32)
-
-
-def _array(values: object) -> NDArray[np.int32]:
-    return _frozen(np.array(values, dtype=np.int32))
-
-
-def _frozen(array: NDArray[np.int32]) -> NDArray[np.int32]:
-    array.flags.writeable = False
-    return array

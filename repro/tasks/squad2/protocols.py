@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from repro.spec import SquadTask
@@ -50,10 +51,12 @@ class Evaluation:
     """Each scored set, as positions in `questions`."""
 
 
-def prepare_evaluation(task: SquadTask, tokenizer: PreTrainedTokenizerBase) -> Evaluation:
+def prepare_evaluation(
+    task: SquadTask, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None
+) -> Evaluation:
     """The evaluation of a task; raises what the sources raise for missing or other data."""
     questions = evaluation_questions(task)
-    both = _both(task, questions, tokenizer)
+    both = _both(task, questions, tokenizer, cache)
     sets = evaluation_sets(task, questions)
     return Evaluation(task.name, questions, both.windows, both.indices, sets)
 
@@ -107,7 +110,12 @@ def predictions_document(outcomes: Outcomes, evaluation: Evaluation) -> dict[str
     }
 
 
-def _both(task: SquadTask, questions: list[Question], tokenizer: PreTrainedTokenizerBase) -> Union:
+def _both(
+    task: SquadTask,
+    questions: list[Question],
+    tokenizer: PreTrainedTokenizerBase,
+    cache: Path | None,
+) -> Union:
     legacy, overlap = (
         make_windows(
             questions,
@@ -116,6 +124,7 @@ def _both(task: SquadTask, questions: list[Question], tokenizer: PreTrainedToken
             max_length=task.max_length,
             stride=task.stride,
             max_query=task.max_query,
+            cache=cache,
         )
         for convention in ("legacy", "overlap")
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,7 +110,9 @@ class SquadData:
         return bool(rates) and all(rate == 100.0 for rate in rates)
 
 
-def load_squad(task: SquadTask, tokenizer: PreTrainedTokenizerBase) -> SquadData:
+def load_squad(
+    task: SquadTask, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None
+) -> SquadData:
     """Reads, draws and cuts the questions; raises what the sources raise for missing data."""
     training = make_windows(
         training_questions(task),
@@ -118,5 +121,7 @@ def load_squad(task: SquadTask, tokenizer: PreTrainedTokenizerBase) -> SquadData
         max_length=task.max_length,
         stride=task.stride,
         max_query=task.max_query,
+        cache=cache,
     )
-    return SquadData(training, prepare_evaluation(task, tokenizer), int(tokenizer.pad_token_id))
+    scoring = prepare_evaluation(task, tokenizer, cache)
+    return SquadData(training, scoring, int(tokenizer.pad_token_id))

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from repro.errors import ReproError
 
 if TYPE_CHECKING:
@@ -32,6 +35,20 @@ class Template:
     def specials(self) -> int:
         """How many tokens of a window are special ones."""
         return len(self.before) + len(self.between) + len(self.after)
+
+    def filled(
+        self, question: NDArray[np.int32], context: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+        """Token ids and types of a pair, each (tokens,)."""
+        before, between, after = (
+            [token for token, _ in pieces] for pieces in (self.before, self.between, self.after)
+        )
+        types = [kind for _, kind in (*self.before, (0, self.question_type), *self.between)]
+        types += [kind for _, kind in ((0, self.context_type), *self.after)]
+        counts = np.ones(len(types), dtype=np.int64)
+        counts[len(before)], counts[len(before) + 1 + len(between)] = len(question), len(context)
+        ids = np.concatenate((before, question, between, context, after), dtype=np.int32)
+        return ids, np.repeat(np.array(types, dtype=np.int8), counts)
 
 
 def template(tokenizer: PreTrainedTokenizerBase) -> Template:

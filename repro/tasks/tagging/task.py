@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,10 +149,12 @@ def _named(tags: Sequence[Sequence[int]]) -> list[list[str]]:
     return [[TAGS[tag] for tag in sentence] for sentence in tags]
 
 
-def load_tagging(task: TaggingTask, tokenizer: PreTrainedTokenizerBase) -> TaggingData:
+def load_tagging(
+    task: TaggingTask, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None
+) -> TaggingData:
     """Reads, draws and cuts the sentences; raises what the sources raise for missing data."""
     cut = {
-        split: make_examples(sentences, tokenizer, task.max_length)
+        split: make_examples(sentences, tokenizer, task.max_length, cache)
         for split, sentences in task_rows(task).items()
     }
     training = cut.pop("train")

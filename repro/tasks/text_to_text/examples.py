@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,10 @@ from numpy.typing import NDArray
 from repro.spec import TextToText
 from repro.spec.tasks import WrittenName
 from repro.tasks.data import Answer
-from repro.tasks.sentences.examples import ROWS_AT_ONCE
 from repro.tasks.sentences.rows import Row
 from repro.tasks.text_to_text.formats import answer_text, answer_texts, input_text
 from repro.tasks.text_to_text.spans import corrupted, sentinels
+from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -32,7 +33,7 @@ class TextExample:
     idx: int
     input_ids: Tokens
     """(tokens,), end of text included."""
-    type_ids: Tokens
+    type_ids: NDArray[np.int8]
     """(tokens,), 0 everywhere."""
     target: Answer
     task: int
@@ -43,12 +44,13 @@ def make_examples(
     name: WrittenName,
     task: TextToText,
     tokenizer: PreTrainedTokenizerBase,
+    cache: Path | None = None,
 ) -> dict[str, list[TextExample]]:
     """The examples of each part of one task. Inputs and answers that are too long lose their ends,
     but for the end of text.
     """
     make = _spans if name == SPANS else _labelled
-    return make(rows, name, task, tokenizer)
+    return make(rows, name, task, tokenizer, cache)
 
 
 def _labelled(
@@ -56,22 +58,24 @@ def _labelled(
     name: WrittenName,
     task: TextToText,
     tokenizer: PreTrainedTokenizerBase,
+    cache: Path | None,
 ) -> dict[str, list[TextExample]]:
-    number = task.tasks.index(name)
+    from datasets import Dataset
+
+    def encoded(texts: Sequence[str], most: int) -> list[Tokens]:
+        columns = Dataset.from_dict({"text": texts})
+        return arrays(tokenised(columns, TEXTS, tokenizer, cache, most=most), "input_ids")
+
     texts = answer_texts(name, task.grid)
-    encoded = _encoded(texts, tokenizer, task.max_target)
-    longest = max(map(len, encoded))
-    answers = {text: Answer(tokens, longest) for text, tokens in zip(texts, encoded, strict=True)}
+    written = encoded(texts, task.max_target)
+    longest = max(map(len, written))
+    answers = {text: Answer(tokens, longest) for text, tokens in zip(texts, written, strict=True)}
     found = {}
     for part, of in rows.items():
-        inputs = _encoded(
-            (input_text(name, row.texts, prefix=task.prefix, colon=task.colon) for row in of),
-            tokenizer,
-            task.max_length,
-        )
+        read = [input_text(name, row.texts, prefix=task.prefix, colon=task.colon) for row in of]
         found[part] = [
-            _example(row, ids, answers[answer_text(name, row.label, task.grid)], number)
-            for row, ids in zip(of, inputs, strict=True)
+            _example(row, ids, answers[answer_text(name, row.label, task.grid)], task, name)
+            for row, ids in zip(of, encoded(read, task.max_length), strict=True)
         ]
     return found
 
@@ -81,43 +85,59 @@ def _spans(
     name: WrittenName,
     task: TextToText,
     tokenizer: PreTrainedTokenizerBase,
+    cache: Path | None,
 ) -> dict[str, list[TextExample]]:
     """Every row is corrupted once, by a seed of its own."""
-    number, marks = task.tasks.index(name), sentinels(tokenizer)
-    end = int(tokenizer.eos_token_id)
-    made: dict[str, list[tuple[Row, Tokens, Tokens]]] = {part: [] for part in rows}
+    from datasets import Dataset
+
+    made = {}
     for part, of in rows.items():
-        texts = (input_text(name, row.texts, prefix=task.prefix) for row in of)
-        for row, ids in zip(of, _encoded(texts, tokenizer, task.max_length), strict=True):
-            draw = random.Random(f"span-corruption/{row.texts[0]}")
-            read, written = corrupted(ids[:-1].tolist(), marks, draw)
-            wanted = [*written[: task.max_target - 1], end]
-            made[part].append((row, _array([*read, end]), _array(wanted)))
-    longest = max(len(wanted) for of in made.values() for _, _, wanted in of)
+        read = [input_text(name, row.texts, prefix=task.prefix) for row in of]
+        columns = Dataset.from_dict({"text": read, "seed": [row.texts[0] for row in of]})
+        limits = {"most": task.max_length, "most_written": task.max_target}
+        mapped = tokenised(columns, CORRUPTED, tokenizer, cache, **limits)
+        made[part] = [arrays(mapped, column) for column in CORRUPTED.columns]
+    longest = max(len(written) for _, answers in made.values() for written in answers)
     return {
-        part: [_example(row, ids, Answer(wanted, longest), number) for row, ids, wanted in of]
-        for part, of in made.items()
+        part: [
+            _example(row, ids, Answer(written, longest), task, name)
+            for row, ids, written in zip(of, *made[part], strict=True)
+        ]
+        for part, of in rows.items()
     }
 
 
-def _example(row: Row, ids: Tokens, answer: Answer, number: int) -> TextExample:
-    return TextExample(row.idx, ids, np.zeros_like(ids), answer, number)
+def _example(
+    row: Row, ids: Tokens, answer: Answer, task: TextToText, name: WrittenName
+) -> TextExample:
+    types = np.zeros(len(ids), dtype=np.int8)
+    return TextExample(row.idx, ids, types, answer, task.tasks.index(name))
 
 
-def _encoded(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase, most: int) -> list[Tokens]:
+def _tokens(texts: Columns, tokenizer: PreTrainedTokenizerBase, most: int) -> Columns:
     """The tokens of each text, end of text included, at most `most`."""
-    every, found = list(texts), []
-    for begin in range(0, len(every), ROWS_AT_ONCE):
-        batch = tokenizer(
-            every[begin : begin + ROWS_AT_ONCE],
-            truncation=True,
-            max_length=most,
-            padding=False,
-            return_attention_mask=False,
-        )
-        found += [_array(ids) for ids in batch["input_ids"]]
+    encoded = tokenizer(
+        texts["text"],
+        truncation=True,
+        max_length=most,
+        padding=False,
+        return_attention_mask=False,
+    )
+    return {"input_ids": encoded["input_ids"]}
+
+
+def _corrupted(
+    texts: Columns, tokenizer: PreTrainedTokenizerBase, most: int, most_written: int
+) -> Columns:
+    marks, end = sentinels(tokenizer), int(tokenizer.eos_token_id)
+    found: dict[str, list[list[int]]] = {"input_ids": [], "answer": []}
+    whole = _tokens(texts, tokenizer, most)["input_ids"]
+    for ids, seed in zip(whole, texts["seed"], strict=True):
+        read, written = corrupted(ids[:-1], marks, random.Random(f"span-corruption/{seed}"))
+        found["input_ids"].append([*read, end])
+        found["answer"].append([*written[: most_written - 1], end])
     return found
 
 
-def _array(ids: Sequence[int]) -> Tokens:
-    return np.asarray(ids, dtype=np.int32)
+TEXTS = Tokenisation(_tokens, {"input_ids": ["int32"]}, revision=1)
+CORRUPTED = Tokenisation(_corrupted, {"input_ids": ["int32"], "answer": ["int32"]}, revision=1)

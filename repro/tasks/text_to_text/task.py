@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -199,7 +200,9 @@ def printed(name: WrittenName) -> tuple[Metric, ...]:
     return TEXT_TO_TEXT[name].metrics
 
 
-def load_text_to_text(task: TextToText, tokenizer: PreTrainedTokenizerBase) -> TextToTextData:
+def load_text_to_text(
+    task: TextToText, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None
+) -> TextToTextData:
     """Reads, divides and cuts the rows of every task; raises what the sources raise."""
     training: list[TextExample] = []
     scored: dict[str, list[list[TextExample]]] = {VALIDATION: [], TEST: []}
@@ -210,6 +213,7 @@ def load_text_to_text(task: TextToText, tokenizer: PreTrainedTokenizerBase) -> T
             name,
             task,
             tokenizer,
+            cache,
         )
         training += made.pop("train")
         for split, examples in made.items():

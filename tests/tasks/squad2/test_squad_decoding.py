@@ -37,9 +37,9 @@ def _text(first: int, last: int) -> str:
     return " ".join(f"w{number:02d}" for number in range(first, last + 1))
 
 
-def _window(owner: int, asked: int, begin: int, end: int, words: int) -> Window:
+def _window(owner: int, asked: int, begin: int, end: int) -> Window:
     """[CLS], `asked` question tokens, [SEP], the context words [begin, end), [SEP]."""
-    starts = np.arange(words) * WORD
+    starts = np.arange(begin, end) * WORD
     return Window(
         question=owner,
         input_ids=np.zeros(asked + end - begin + 3, np.int32),
@@ -88,7 +88,7 @@ def _random_case(seed: int, kind: str, count: int = 40) -> Case:
         begin = 0
         while True:
             end = min(begin + size, words)
-            windows.append(_window(owner, asked, begin, end, words))
+            windows.append(_window(owner, asked, begin, end))
             if end == words:
                 break
             begin += min(step, size)
@@ -206,7 +206,7 @@ def test_batches_and_their_order_do_not_change_a_window_s_outcome(kind: str) -> 
 
 def _one(words: int, peaks: dict[str, dict[int, float]], asked: int = 1) -> dict[Decoding, Answers]:
     """One question in one window; logits are 0 but at the given positions."""
-    window = _window(0, asked, 0, words, words)
+    window = _window(0, asked, 0, words)
     start, end = np.zeros((2, len(window.input_ids)), np.float32)
     for position, value in peaks.get("start", {}).items():
         start[position] = value
@@ -265,7 +265,7 @@ def test_the_null_score_must_beat_the_span_to_win() -> None:
 
 
 def test_the_null_score_is_the_lowest_and_the_best_pair_the_highest_over_windows() -> None:
-    windows = [_window(0, 1, 0, 4, 8), _window(0, 1, 4, 8, 8)]
+    windows = [_window(0, 1, 0, 4), _window(0, 1, 4, 8)]
     start, end = (np.zeros((2, 8), np.float32) for _ in range(2))
     start[:, 0] = (6.0, 1.0)  # null scores 6 and 1
     start[1, 4], end[1, 5] = 2.0, 1.5  # the span w05 w06 scores 3.5
@@ -290,7 +290,7 @@ def test_always_null_answers_nothing_and_offers_nothing() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_logits_that_are_not_finite_are_a_failure(value: float) -> None:
-    window = _window(0, 1, 0, 4, 4)
+    window = _window(0, 1, 0, 4)
     good = np.zeros((1, len(window.input_ids)), np.float32)
     bad = good.copy()
     bad[0, 5] = value
