@@ -32,6 +32,16 @@ def strange_name() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _lock_of_made_up_contents() -> Iterator[None]:
+    """What made-up runs read stands in the lock file, so that their numbers can be judged."""
+    from fake_contents import LOCK
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("repro.report.verified.locked", lambda: LOCK)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _refuse_version_dependent_sums() -> Iterator[None]:
     """Fails the test in which the package adds floats with the builtin `sum`.
 

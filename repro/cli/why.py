@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
@@ -21,6 +22,8 @@ from repro.spec.identity import flatten, identity_document
 from repro.store.store import Store
 from repro.words import run_name
 
+BEGINNING = re.compile("[0-9a-f]{1,64}")
+
 
 def command(
     run: Annotated[
@@ -33,14 +36,21 @@ def command(
 
     Example: python -m repro why f75e38
     """
+    if not BEGINNING.fullmatch(run.lower()):
+        raise ReproError(
+            f"'{run}' is no run's key or its beginning: at most 64 digits from 0 to f. `python -m "
+            "repro plan` lists the runs."
+        )
     results = o.open_store(store)
-    stored, requests = results.specs(), saved_requests(results)
-    known = stored | runs_of(requests)
-    barred: list[str] = []
-    if not any(key.startswith(run.lower()) for key in known):
-        defaults, barred = default_runs()
-        known |= defaults
-    key = find_run(run, known, barred)
+    requests = saved_requests(results)
+    asked = runs_of(requests)
+    known = dict(asked)
+    if not any(key.startswith(run.lower()) for key in (*results.keys(), *asked)):
+        known, barred = default_runs()
+        find_run(run, known, barred)  # before the specs of all stored runs are read
+    stored = results.specs()
+    known |= stored
+    key = find_run(run, known)
     document = explain(key, known, requests, results, stored)
     sys.stdout.write(json_text(document) if json else as_text(document))
 

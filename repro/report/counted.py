@@ -16,7 +16,7 @@ from repro.errors import MissingData
 from repro.papers.request import Request
 from repro.papers.tables import Counted, Fact, Table
 from repro.spec import GlueTask, RunSpec, TextToText, canonical_json
-from repro.spec.identity import identity_fields, revisions
+from repro.spec.identity import CODE, REVISIONS, identity_fields, revisions
 from repro.store.atomic import write_json
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
@@ -86,11 +86,16 @@ def _whole(spec: RunSpec) -> GlueTask:
 
 
 def _name(what: Counted, spec: RunSpec) -> str:
-    """By all that the count depends on: the rows; or the method, the encoder's shape, the task's
-    outputs.
+    """By all that the count depends on: the rows and the code that reads or makes them; or the
+    method, the encoder's shape, the task's outputs.
     """
-    document: list[Any] = [identity_fields(_whole(spec))] if what == "rows" else _model(spec)
+    document = _rows(spec) if what == "rows" else _model(spec)
     return hashlib.sha256(canonical_json(document).encode()).hexdigest()[:16] + ".json"
+
+
+def _rows(spec: RunSpec) -> list[Any]:
+    raised = {part: REVISIONS[part] for part in CODE[type(spec.task)] if REVISIONS[part] > 1}
+    return [identity_fields(_whole(spec)), *([raised] if raised else ())]
 
 
 def _model(spec: RunSpec) -> list[Any]:

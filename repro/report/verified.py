@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from repro.spec.contents import Content, Contents, locked, unknown
+from repro.spec.contents import Contents, locked, unknown
 from repro.store.entry import StoredRun
+from repro.tasks.state import folders_of
 
 READ = "read"
 """Where a run's environment.json says what it read."""
@@ -36,7 +37,7 @@ def unverified(runs: Mapping[str, StoredRun | None]) -> str:
 
 
 def _unknown(run: StoredRun) -> dict[str, str]:
-    """What one run read -> why it is not known."""
+    """What one run reads, by its spec and by its own record -> why it is not known."""
     read, lock = _read(run), locked()
     backbone = run.spec.backbone.id
     found = {
@@ -44,9 +45,8 @@ def _unknown(run: StoredRun) -> dict[str, str]:
             read.models.get(backbone), lock.models.get(backbone), whole=True
         )
     }
-    data: Mapping[str, Content | None] = read.data or {run.spec.task.name: None}
-    for name, content in data.items():
-        found[f"{DATA} {name}"] = unknown(content, lock.data.get(name), whole=False)
+    for name in dict.fromkeys([*folders_of(run.spec.task), *read.data]):
+        found[f"{DATA} {name}"] = unknown(read.data.get(name), lock.data.get(name), whole=False)
     return {what: why for what, why in found.items() if why}
 
 

@@ -133,16 +133,17 @@ def rows_digest(rows: Iterable[Sequence[Any]]) -> str:
 def unknown(read: Content | None, known: Content | None, *, whole: bool) -> str:
     """Why what was read is not known to be the published content; "" where it is known.
 
-    It is known if it came from the hub at a commit, which names its content, unless another commit
-    is locked; or if its digests are the locked ones. `whole`: nothing locked may be absent.
+    It is known if all its digests are the locked ones; where the lock has none, if it came from the
+    hub at a commit, which names its content. `whole`: nothing locked may be absent, but for files
+    that were not downloaded of the same commit.
     """
     if read is None or not read.digests:
         return "no digest was stored"
-    if read.revision is not None and (known is None or known.revision in (None, read.revision)):
-        return ""
     if known is None:
-        return "not in the lock file"
-    names = read.digests.keys() | (known.digests.keys() if whole else set())
+        return "" if read.revision is not None else "not in the lock file"
+    same_commit = read.revision is not None and read.revision == known.revision
+    absent_counts = whole and not same_commit
+    names = read.digests.keys() | (known.digests.keys() if absent_counts else set())
     for name in sorted(names):
         if read.digests.get(name) != known.digests.get(name):
             return f"{name} is not the locked one"

@@ -56,11 +56,14 @@ CODE: dict[type[Spec], tuple[str, str]] = {
 PLAIN = (str, int, float, bool, type(None))
 
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
+
+
 def canonical_json(value: Any) -> str:
     """One spelling for one value: sorted keys, no spaces, ASCII; NaN and infinity are refused."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    return _CANONICAL.encode(value)
 
 
 def identity_fields(value: Any) -> Any:

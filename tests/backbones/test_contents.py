@@ -108,14 +108,16 @@ def test_the_files_that_decide_outputs_are_chosen(present: list[str], read: list
     assert files_read(present) == read
 
 
-def test_a_commit_of_the_hub_is_known_unless_another_one_is_locked() -> None:
+def test_locked_digests_decide_and_without_them_a_commit_of_the_hub() -> None:
     read = Content(revision=COMMIT, digests={"train": "1" * 64})
     assert unknown(read, None, whole=False) == ""
-    assert unknown(read, Content(digests={"train": "2" * 64}, source="a copy"), whole=False) == ""
-    moved = Content(revision="d" * 40, digests={"train": "2" * 64})
-    assert unknown(read, moved, whole=False) == "train is not the locked one"
-    same = moved.model_copy(update={"digests": read.digests})
-    assert unknown(read, same, whole=False) == ""
+    local = read.model_copy(update={"revision": None})
+    assert unknown(local, None, whole=False) == "not in the lock file"
+    for revision in (None, COMMIT, "d" * 40):
+        other = Content(revision=revision, digests={"train": "2" * 64})
+        assert unknown(read, other, whole=False) == "train is not the locked one"
+        same = Content(revision=revision, digests=read.digests)
+        assert unknown(read, same, whole=False) == ""
 
 
 def test_a_file_that_a_folder_lacks_is_a_difference_and_a_split_that_was_not_read_is_none() -> None:

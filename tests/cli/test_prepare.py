@@ -10,6 +10,7 @@ import pytest
 from text_samples import text_folder, text_rows, write_texts
 
 from repro.spec.facts import KNOWN
+from repro.spec.tasks import TextName
 from repro.tasks.catalogue import TITLES
 
 Call = Callable[..., Any]
@@ -111,11 +112,15 @@ def test_an_unknown_set_names_the_closest(cli: Call) -> None:
     assert "Did you mean airline" in found.err
 
 
-@pytest.mark.parametrize("name", ["rte", "sms-spam", "sick-r"])
+SHARED: dict[str, TextName] = {"rte": "sick-r", "sms-spam": "sms-spam", "sick-r": "sick-r"}
+"""Set -> one that is in the same folder of real sets."""
+
+
+@pytest.mark.parametrize("name", SHARED)
 def test_a_real_set_is_told_to_have_the_published_rows(
     name: str, cli: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("REPRO_DATA", str(text_folder("sick-r" if name == "rte" else name)))
+    monkeypatch.setenv("REPRO_DATA", str(text_folder(SHARED[name])))
     found = cli("prepare", name)
     assert found.code == 0
     assert "here       published rows" in found.out

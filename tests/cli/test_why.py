@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
+from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.tables import _matrix
 from repro.report.files import save_request
@@ -113,14 +114,38 @@ def test_a_prefix_that_fits_several_runs_is_refused(cli: Call, store: Store) -> 
     assert "repro plan" in answer.err
 
 
+@pytest.mark.parametrize("given", ["Adapter", "", "f75e38…", "0" * 65])
+def test_what_can_be_no_key_is_refused_before_any_run_is_listed(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setattr("repro.cli.why.runs_of", lambda *_: pytest.fail("it lists runs"))
+    answer = cli("why", given)
+    assert answer.code == 2
+    assert f"'{given}' is no run's key or its beginning" in answer.err
+
+
+def test_a_prefix_of_no_run_is_refused_before_any_stored_spec_is_read(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_all(store, request())
+    monkeypatch.setattr(Store, "specs", lambda _: pytest.fail("it reads specs"))
+    monkeypatch.setattr("repro.cli.why.default_runs", lambda: ({}, [" Not looked through: x."]))
+    answer = cli("why", "0" * 64)
+    assert answer.code == 2
+    assert "No run's key begins" in answer.err
+    assert answer.err.rstrip().endswith("Not looked through: x.")
+
+
 def test_a_key_in_capitals_is_found(cli: Call, store: Store) -> None:
     key = store_all(store, request())[0]
     assert cli("why", key[:12].upper()).out.startswith(key)
 
 
 def test_runs_of_the_default_requests_are_known_before_anything_is_stored(
-    cli: Call, store: Store
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    few = {id: ARTEFACTS[id] for id in ("ResAdapters-1", "ResAdapters-2", "Houlsby-1")}
+    monkeypatch.setattr("repro.cli.why.ARTEFACTS", few)  # all of them take seconds
     runs = json.loads(cli("plan", "ResAdapters-1", "--scale", "paper", "--json").out)["runs"]
     answer = cli("why", runs[0]["key"][:12])
     assert answer.code == 0
@@ -138,7 +163,7 @@ def test_damaged_data_of_another_table_hides_no_run(
     monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
     assert cli("why", key[:12]).code == 0
     assert cli("status").code == 0
-    answer = cli("why", "zzz")
+    answer = cli("why", "0" * 64)
     assert answer.code == 2
     assert "Not looked through for lack of data: " in answer.err
     # once for tables on CoLA, once for rows elsewhere that need a run on it

@@ -18,6 +18,7 @@ from repro.report.captions import caption
 from repro.report.counted import count_files, count_missing, read_count, to_count
 from repro.report.notes import notes
 from repro.report.view import TableView, view_table
+from repro.spec.identity import REVISIONS
 from repro.store import Store
 
 COUNTS = ("Training rows", "Development rows", "Test rows")
@@ -146,6 +147,19 @@ def test_other_rows_are_counted_anew(store: Store, tmp_path: Path) -> None:
     write_split(tmp_path / "data", "cola", "train", rows("cola", 20))
     (_, other), *_ = [p for p in to_count(ONE, asked("reduced")) if p[1].task.name == "cola"]
     assert read_count(store, "rows", other) is None
+
+
+@pytest.mark.usefixtures("_folder")
+@pytest.mark.parametrize("part", ["task/glue", "task/generated-glue"])
+def test_rows_are_counted_anew_where_the_code_that_reads_or_makes_them_changed(
+    store: Store, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """Counts of the earlier code stood for those of today's."""
+    request = asked("reduced")
+    (_, spec), *_ = [pair for pair in to_count(ONE, request) if pair[1].task.name == "cola"]
+    folder = view_only(store, request, "cola")
+    monkeypatch.setitem(REVISIONS, part, REVISIONS[part] + 1)
+    assert read_count(folder, "rows", spec) is None
 
 
 def view_only(store: Store, request: Request, task: str) -> Store:

@@ -12,7 +12,7 @@ import fake_glue
 import fake_results
 import fake_written
 import pytest
-from fake_contents import COMMIT
+from fake_contents import COMMIT, FROM_HUB, LOCK, as_locked
 from pydantic import ValidationError
 from request_samples import made
 from run_samples import changed
@@ -395,6 +395,71 @@ def test_other_rows_than_the_locked_ones_are_named(
     assert found.verdict == "NOT COMPARABLE"
     assert found.reason.startswith(
         "unverified: rows of squad_v2 (validation is not the locked one); "
+    )
+
+
+@pytest.mark.parametrize("part", ["models", "data"])
+def test_what_the_lock_lacks_is_known_by_a_commit_of_the_hub(
+    store: Store, lock: Callable[[Contents], None], part: str
+) -> None:
+    read = Contents(models={BERT: FROM_HUB}, data={"squad_v2": FROM_HUB})
+    lock(read.model_copy(update={part: {}}))
+    assert judged(store, read).verdict == "MATCH"
+
+
+@pytest.mark.parametrize("part", ["models", "data"])
+def test_local_files_that_the_lock_lacks_are_not_known(
+    store: Store, lock: Callable[[Contents], None], part: str
+) -> None:
+    read = Contents(models={BERT: FROM_HUB}, data={"squad_v2": FROM_HUB})
+    lock(read.model_copy(update={part: {}}))
+    local = {BERT: FOLDER} if part == "models" else {"squad_v2": ROWS}
+    found = judged(store, read.model_copy(update={part: local}))
+    assert found.verdict == "NOT COMPARABLE"
+    assert "(not in the lock file)" in found.reason
+
+
+def test_an_entry_of_the_lock_without_digests_verifies_nothing(
+    store: Store, lock: Callable[[Contents], None]
+) -> None:
+    named = Content(revision=COMMIT, digests={})
+    lock(Contents(models={BERT: named}, data={"squad_v2": named}))
+    found = judged(store, Contents(models={BERT: FROM_HUB}, data={"squad_v2": FROM_HUB}))
+    assert found.verdict == "NOT COMPARABLE"
+    assert "(what is not the locked one), and 1 more" in found.reason
+
+
+def test_files_that_were_not_downloaded_of_the_locked_commit_may_be_absent(
+    store: Store, lock: Callable[[Contents], None]
+) -> None:
+    whole = Content(revision=COMMIT, digests=FOLDER.digests | {"vocab.txt": "9" * 64})
+    lock(Contents(models={BERT: whole}, data={"squad_v2": ROWS}))
+    part = FOLDER.model_copy(update={"revision": COMMIT})
+    assert judged(store, Contents(models={BERT: part}, data={"squad_v2": ROWS})).verdict == "MATCH"
+
+
+def test_every_set_of_a_mixture_has_to_be_known(
+    store: Store, lock: Callable[[Contents], None]
+) -> None:
+    """A run's own record of what it read named fewer sets, or others, than its task reads."""
+    table = TABLES["Hyperformer-1"]
+    row, column = table.rows[-1], table.scores[0]
+    asked = fake_written.request("Hyperformer-1")
+    one = replace(table, rows=(row,), columns=(column,))
+    specs = [*one.matrix(asked).runs.values()]
+    for spec in specs:
+        read = as_locked(spec)
+        few = {name: content for name, content in read.data.items() if name != "glue_rte"}
+        few["rows-of-others"] = FROM_HUB
+        fake_written.store_run(
+            store, spec, lambda *_: 80.0, read=read.model_copy(update={"data": few})
+        )
+    lock(Contents(models=LOCK.models, data={**LOCK.data, "rows-of-others": FROM_HUB}))
+    assert (
+        view_table(one, asked, store)
+        .rows[0]
+        .cells[0]
+        .reason.startswith("unverified: rows of glue_rte (no digest was stored); ")
     )
 
 

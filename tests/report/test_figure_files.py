@@ -38,6 +38,7 @@ from repro.report.figures.style import (
     LOSS,
     PAPER,
     blank,
+    headed,
     ink_on,
     rendered,
     rounded,
@@ -137,6 +138,17 @@ def test_the_bytes_do_not_depend_on_what_is_set_for_matplotlib(tmp_path: Path) -
     assert [line.split()[0] for line in expected] == ["png", "svg", "pdf"]
     inline = "module://matplotlib_inline.backend_inline"  # a notebook's, not installed here
     assert drawn_in(damaged, MPLBACKEND=inline, MPLCONFIGDIR=str(damaged)) == expected
+
+
+@pytest.mark.parametrize("name", [r"cost$\frac$", "$HOME$x_{1}", "100 $", "a$b$"])
+def test_a_name_with_dollar_signs_is_drawn_as_it_stands(name: str) -> None:
+    """Between two of them a formula was read: it was set as one, or the figure failed."""
+    with styled():
+        title = headed(4.0, 1.0, name).get_suptitle()
+        plain, other = (headed(4.0, 1.0, text) for text in (name, name.replace("$", "S")))
+        widths = [one._suptitle.get_window_extent().width for one in (plain, other)]  # type: ignore[attr-defined]
+    assert title == name
+    assert widths[0] == pytest.approx(widths[1], rel=0.1)
 
 
 def test_no_date_enters_a_picture(small: AblationView) -> None:

@@ -300,7 +300,7 @@ def _into_scorer_from_sectors(
     line(axes, [(scorer - at.width / 2, total), (scorer - at.box / 2, total)], TRAINED)
     axes.text(
         min(starts) + 0.06, total - 0.05, "the sum of all sectors and " + _plain_terms(panel),
-        va="top", fontsize=SMALL, color=QUIET,
+        va="top", fontsize=SMALL, color=QUIET, parse_math=True,
     )  # fmt: skip
 
 
@@ -371,7 +371,9 @@ def words(axes: Axes, lines: Sequence[str], at: Point, width: float, height: flo
     step = 1.2 * size / 72
     for n, line in enumerate(lines):
         y = at[1] + ((len(lines) - 1) / 2 - n) * step
-        axes.text(at[0], y, line, ha="center", va="center", fontsize=size, color=INK)
+        axes.text(
+            at[0], y, line, ha="center", va="center", fontsize=size, color=INK, parse_math=True
+        )
 
 
 def text_ems(text: str) -> float:

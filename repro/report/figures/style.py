@@ -44,6 +44,7 @@ RC: dict[str, Any] = {
     "axes.labelsize": SMALL,
     "xtick.labelsize": SMALL,
     "ytick.labelsize": SMALL,
+    "text.parse_math": False,  # a model's name may hold two dollar signs; formulas ask for it
     "text.color": INK,
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,

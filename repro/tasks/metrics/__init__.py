@@ -1,4 +1,4 @@
 """Metrics as modules of `evaluate`: `evaluate.load("repro/tasks/metrics/glue.py", "mrpc")`.
 
-Workers alone import them: each loads `evaluate` and `datasets`. See docs/metrics.md.
+The functions behind them are in `*_scores.py`, which training calls. See docs/metrics.md.
 """

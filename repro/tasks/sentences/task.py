@@ -157,7 +157,7 @@ class SentenceCollector:
         return classes if self.data.facts.labels else outputs[:, 0].clip(*self.data.facts.bounds)
 
     def _measured(self, split: str, predicted: NDArray[Any]) -> Iterator[tuple[str, float]]:
-        from repro.tasks.metrics.glue import scores
+        from repro.tasks.metrics.glue_scores import scores
 
         facts = self.data.facts
         gold = [example.target for example in self._examples(split)]

@@ -135,7 +135,7 @@ def _scores(
     protocol: str, found: Answers, questions: list[Question]
 ) -> Iterator[tuple[str, str, float, int]]:
     """(group, metric, value, questions) of one protocol on one set."""
-    from repro.tasks.metrics.squad_v2 import score
+    from repro.tasks.metrics.squad_scores import score
 
     answers = {question.id: question.answers for question in questions}
     groups = score(found.texts, answers, found.margins, found.spans)

@@ -133,7 +133,7 @@ def _measured(
     examples: list[TaggedExample], tags: list[list[int]]
 ) -> Iterator[tuple[str, float, int]]:
     """(metric, percent, what it is over) of one split."""
-    from repro.tasks.metrics.conll import scores
+    from repro.tasks.metrics.conll_scores import scores
 
     gold = [example.sentence.tags for example in examples]
     words = sum(map(len, gold))

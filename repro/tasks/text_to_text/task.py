@@ -178,7 +178,7 @@ def measured(name: WrittenName, answers: Sequence[str], gold: Sequence[str]) -> 
     for Matthews' correlation as a class of its own; an answer that is no number counts as -1, and a
     correlation that is undefined as 0.
     """
-    from repro.tasks.metrics.glue import scores
+    from repro.tasks.metrics.glue_scores import scores
 
     majority = {MAJORITY: Counter(map(str.strip, answers)).most_common(1)[0][1] / len(answers)}
     if name == SPANS:

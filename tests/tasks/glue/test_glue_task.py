@@ -15,7 +15,7 @@ from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 from repro.tasks import load_task
 from repro.tasks.data import TaskData
-from repro.tasks.metrics.glue import accuracy, f1, matthews, pearson, spearman
+from repro.tasks.metrics.glue_scores import accuracy, f1, matthews, pearson, spearman
 from repro.tasks.sentences.task import (
     SentenceCollector,
     SentenceData,

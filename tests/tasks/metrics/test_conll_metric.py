@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from repro.spec.tagging import TAGS
-from repro.tasks.metrics.conll import scores
+from repro.tasks.metrics.conll_scores import scores
 
 GOLD = "B-PER I-PER O B-LOC O B-ORG I-ORG I-ORG"
 

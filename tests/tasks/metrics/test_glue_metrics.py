@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.spec.glue import DIAGNOSTIC, GLUE
-from repro.tasks.metrics.glue import (
+from repro.tasks.metrics.glue_scores import (
     CONFIGURATIONS,
     METRICS,
     accuracy,

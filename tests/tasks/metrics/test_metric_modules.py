@@ -225,3 +225,16 @@ def test_a_configuration_that_is_unknown_is_refused_with_those_there_are() -> No
     for name in (None, "squad"):
         with pytest.raises(ValueError, match=r"Name one of accuracy, f1, .* ax"):
             glue.Glue(name)
+
+
+def test_what_training_calls_imports_no_evaluate() -> None:
+    """It brings half of transformers: three seconds of every worker's start."""
+    program = (
+        "import sys\n"
+        "from repro.tasks.metrics import conll_scores, glue_scores, squad_scores\n"
+        "print({'evaluate', 'datasets', 'transformers'} & sys.modules.keys())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "set()\n"

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from squad_examples import dev_questions, question
 
-from repro.tasks.metrics.squad_v2 import (
-    SquadV2,
+from repro.tasks.metrics.squad_scores import (
     best_thresholds,
     exact_and_f1,
     normalise,
     score,
 )
+from repro.tasks.metrics.squad_v2 import SquadV2
 from repro.tasks.squad2.questions import Question
 from repro.tasks.squad2.subsets import in_cs224n
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from squad_examples import data_folder, dev_questions, minilm, row, task, write_split
 
-from repro.tasks.metrics.squad_v2 import score
+from repro.tasks.metrics.squad_scores import score
 from repro.tasks.rows import data_revision
 from repro.tasks.squad2.decoding import Outcomes, always_null, decode_batch, join
 from repro.tasks.squad2.protocols import (
