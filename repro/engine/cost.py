@@ -33,7 +33,7 @@ from repro.spec.tagging import SENTENCES_PUBLISHED
 from repro.spec.text_to_text import probabilities
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
-from repro.tasks.glue.development import training_rows
+from repro.tasks.sentences.development import training_rows
 from repro.tasks.text_to_text.sizes import scored_rows
 from repro.tasks.text_to_text.sizes import training_rows as training_rows_of
 

@@ -1,8 +1,9 @@
 """How a cap's rows are drawn where no paper's code says how.
 
-The papers' own draws stand with their splits: `glue/development.py`, `text_to_text/division.py`. A
-draw here ranks every row by SHA-256 of (subset seed, row id), so whether a row is kept does not
-depend on the rows around it, and a smaller cap keeps a part of what a larger one keeps.
+The papers' own draws stand with their splits: `sentences/development.py` and
+`text_to_text/division.py`. A draw here ranks every row by SHA-256 of (subset seed, row id), so
+whether a row is kept does not depend on the rows around it, and a smaller cap keeps a part of what
+a larger one keeps.
 """
 
 from __future__ import annotations

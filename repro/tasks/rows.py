@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from repro.errors import MissingData, ReproError
+from repro.errors import MissingData, ReproError, UnknownName
 from repro.folders import named_by
 from repro.spec.contents import ALL, Content, is_of_hub, recorded, rows_digest
 from repro.spec.facts import KNOWN, Facts
@@ -256,8 +256,11 @@ def load(
     `revision` is that of a plan: "sha256:..." of the local rows of `splits`, a commit of the hub,
     or None, which are the published rows, here or from the hub. `wanted` are those of the splits
     that are returned (default: all). A set that is joined has one split, "all". Raises MissingData
-    where rows cannot be had, are damaged, or are not those of the revision.
+    where rows cannot be had, are damaged, or are not those of the revision, and UnknownName for a
+    set that is none.
     """
+    if name not in KNOWN:
+        raise UnknownName("data set", name, KNOWN)
     facts = KNOWN[name]
     splits = splits or facts.needed
     paths, wanted = _local(facts, splits), wanted or splits

@@ -13,7 +13,7 @@ import pytest
 from format_samples import WRITERS, lines, save, write_parquet
 from glue_samples import ROOT, rows
 
-from repro.errors import MissingData
+from repro.errors import MissingData, UnknownName
 from repro.spec.facts import KNOWN
 from repro.tasks.rows import data_revision, features, load
 
@@ -97,6 +97,11 @@ def test_a_set_of_features_names_the_published_labels_in_their_order(folder: Pat
     assert {name: found[name].dtype for name in ("sentence1", "sentence2", "idx")} == {
         "sentence1": "string", "sentence2": "string", "idx": "int64",
     }  # fmt: skip
+
+
+def test_a_set_of_another_name_names_the_closest() -> None:
+    with pytest.raises(UnknownName, match=r"no data set called 'rt'\. Did you mean rte"):
+        load("rt")
 
 
 @pytest.mark.parametrize("write", [save, write_parquet])

@@ -15,8 +15,8 @@ from repro.spec.facts import KNOWN, Facts
 from repro.spec.sentences import SentenceTask
 from repro.tasks.checks import bad_row, check_labels
 from repro.tasks.draws import Pool, drawn, ranked
-from repro.tasks.glue.development import divided
 from repro.tasks.rows import place_of
+from repro.tasks.sentences.development import divided
 from repro.tasks.sentences.rows import Row, generated_rows, read_rows
 
 LEAST_JOINED = 15

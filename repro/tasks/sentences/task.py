@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from repro.spec import canonical_json
 from repro.spec.facts import Facts
 from repro.spec.sentences import SentenceTask, facts_of, protocol_of
-from repro.tasks.glue.development import DEVELOPMENT
+from repro.tasks.sentences.development import DEVELOPMENT
 from repro.tasks.sentences.examples import SentenceExample, make_examples
 from repro.tasks.sentences.sources import task_rows
 

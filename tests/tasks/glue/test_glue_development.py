@@ -20,7 +20,7 @@ from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 from repro.tasks import catalogue
 from repro.tasks.catalogue import data_revision, pool, unavailable
-from repro.tasks.glue.development import training_rows
+from repro.tasks.sentences.development import training_rows
 from repro.tasks.sentences.sources import task_rows
 from repro.tasks.sentences.task import SentenceData, load_sentences
 

@@ -1,1 +1,0 @@
-"""GLUE: nine tasks of one or two sentences (Wang et al. 2018)."""
