@@ -161,8 +161,8 @@ def _not_as_published(summary: Summary, root: str) -> list[str]:
         return []
     cells = [
         f"{link(view.request.id, root + page_name(view))}, "
-        f"{prose(f'{row.row.name}, {cell.column.name}')} ({str(cell.verdict).lower()})"
-        for view, row, cell in found[:MOST_NAMED]
+        f"{prose(', '.join([cell['row'], cell['column']]))} ({cell['verdict'].lower()})"
+        for view, cell in found[:MOST_NAMED]
     ]
     more = [f"and {len(found) - len(cells)} more"] * (len(found) > len(cells))
     return [f"- **Not as published:** {'; '.join([*cells, *more])}."]

@@ -16,10 +16,10 @@ from repro.papers.names import PAPERS
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import SHORT_NAMES, as_typed
 from repro.papers.tables import Fact
-from repro.report.cells import Cell, RowView
 from repro.report.figures.view import FigureView
 from repro.report.files import table_name
 from repro.report.protocol import Machine, machines
+from repro.report.render import Cell
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
 from repro.store.entry import StoredRun
@@ -170,27 +170,26 @@ def _stored(summary: Summary) -> list[Point]:
 def verdicts(views: Iterable[View], *, counts: bool) -> Counter[str]:
     """How often each verdict stands on counted numbers, or on trained scores."""
     return Counter(
-        str(cell.verdict)
-        for _, _, cell in cells_of(views)
-        if cell.verdict is not None and isinstance(cell.column, Fact) == counts
+        cell["verdict"]
+        for _, cell in cells_of(views)
+        if cell["verdict"] is not None and (cell["kind"] == "fact") == counts
     )
 
 
-def cells_of(views: Iterable[View]) -> list[tuple[TableView, RowView, Cell]]:
-    """Every cell that was asked for and can be reproduced, with its table and its row."""
+def cells_of(views: Iterable[View]) -> list[tuple[TableView, Cell]]:
+    """Every cell that was asked for and can be reproduced, with its table."""
     return [
-        (view, row, cell)
+        (view, cell)
         for view in views
         if isinstance(view, TableView)
-        for row in view.rows
-        for cell in row.cells
-        if cell.wanted
+        for cell in view.records
+        if cell["wanted"]
     ]
 
 
-def contradictions(summary: Summary) -> list[tuple[TableView, RowView, Cell]]:
+def contradictions(summary: Summary) -> list[tuple[TableView, Cell]]:
     """The cells that were found to differ from the published number."""
-    return [found for found in cells_of(summary.views) if found[2].verdict in OFF]
+    return [found for found in cells_of(summary.views) if found[1]["verdict"] in OFF]
 
 
 def _on_printed(claims: Sequence[JudgedClaim]) -> Point:
@@ -265,7 +264,7 @@ def missing(summary: Summary) -> list[str]:
     absent = [name for name in ARTEFACTS if name not in asked]
     if absent:
         said.append(f"not asked for: {', '.join(absent)}")
-    gaps = Counter(cell.reason for _, _, cell in cells_of(summary.views) if cell.verdict == "GAP")
+    gaps = Counter(c["reason"] for _, c in cells_of(summary.views) if c["verdict"] == "GAP")
     shown = gaps.most_common(MOST_NAMED)
     said += [f"{counted(number, 'cell')}: {shorten(why, LONGEST)}" for why, number in shown]
     if len(gaps) > len(shown):
@@ -348,7 +347,7 @@ def status(view: View) -> str:
     """One word: how complete it is, and where its numbers are judged, what they say."""
     if not view.complete:
         return "incomplete" if view.done else "empty"
-    found = {str(cell.verdict) for _, _, cell in cells_of([view])} & set(JUDGED)
+    found = {cell["verdict"] for _, cell in cells_of([view])} & set(JUDGED)
     if found & set(OFF):
         return "differs"
     if found == {"MATCH"}:

@@ -80,12 +80,12 @@ def index_page(summary: Summary) -> dict[str, Any]:
     places = [
         (
             words.page_of(view.request),
-            words.cell_id(view.rows.index(row), row.cells.index(cell)),
+            words.cell_id(view.table, cell),
             view.request.id,
-            f"{row.row.name}, {cell.column.name}",
-            words.WORDS[str(cell.verdict)],
+            f"{cell['row']}, {cell['column']}",
+            words.WORDS[cell["verdict"]],
         )
-        for view, row, cell in contradictions(summary)
+        for view, cell in contradictions(summary)
     ]
     return {
         "title": "Do the published numbers reproduce?",
