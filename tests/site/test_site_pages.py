@@ -267,6 +267,7 @@ def test_the_first_page_answers_first(store: Store, build: Build) -> None:
     assert "Houlsby-1" in words
     assert "a made-up CPU, 1 threads" in words
     assert "12 s in 1 job" in words
+    assert "Contradicted by the paper's own printed numbers: Of the models with attention" in words
 
 
 def test_the_csv_beside_a_table_is_the_one_of_the_report(store: Store, build: Build) -> None:
