@@ -443,11 +443,10 @@ def test_a_row_is_named_on_the_first_page_as_it_is_asked_for(
 ) -> None:
     """HYPERFORMER_BASE, whose underscore Markdown does not take for emphasis."""
     view = view_table(TABLES["Hyperformer-1"], request("Hyperformer-1"), store)
-    row = next(one for one in view.rows if one.row.name.endswith("_BASE"))
-    cell = replace(row.cells[0], verdict="LOWER")
-    monkeypatch.setattr("repro.report.reproduce.contradictions", lambda _: [(view, row, cell)])
+    cell = next(one for one in view.records if one["row"].endswith("_BASE")) | {"verdict": "LOWER"}
+    monkeypatch.setattr("repro.report.reproduce.contradictions", lambda _: [(view, cell)])
     text = front_page(summarise([view], store))
-    assert f"{row.row.name}, {cell.column.name} (lower)" in text
+    assert f"{cell['row']}, {cell['column']} (lower)" in text
 
 
 def test_a_page_of_runs_shows_its_protocol(store: Store) -> None:
