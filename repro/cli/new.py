@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from repro.errors import ReproError
+from repro.spec.method import methods
 
 TEMPLATE = "method_template.txt"
 
@@ -28,11 +29,14 @@ def command(
         raise ReproError(
             f"'{name}' is no name of a method: use small letters, digits and hyphens (my-scales)."
         )
+    if name in methods():
+        raise ReproError(f"There is a method '{name}' already: choose another name.")
     path, cls = Path(f"{name.replace('-', '_')}.py"), name.title().replace("-", "")
     text = resources.files("repro.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(text.replace("my-scales", name).replace("MyScales", cls))
+            text = text.replace("my-scales", name).replace("MyScales", cls)
+            file.write(text.replace("my scales", name.replace("-", " ")))
     except FileExistsError as error:
         raise ReproError(f"{path} is there already. Choose another name, or move it.") from error
     except OSError as error:

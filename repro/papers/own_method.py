@@ -31,7 +31,10 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
     lenders = {row.section: row for row in reversed(table.rows) if _lends(table, row, request)}
     if not lenders:
         raise ReproError(
-            f"No row of {table.id} trains a model whose recipe could be lent to --method."
+            f"--method takes the recipe from a row of {table.id}, and none of its rows trains "
+            "added modules on a frozen encoder (the tables of HyperFormer train T5; others only "
+            "count parameters or rows). Leave out --method, or choose another table, such as "
+            "3-shared-2."
         )
     shown = {section: _row(lender, request, kind) for section, lender in lenders.items()}
     lent = {row.variant: lenders[section] for section, row in shown.items()}
@@ -53,7 +56,7 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
 
 def _lends(table: Table, row: Row, request: Request) -> bool:
     """Whether it is scored on runs that need no others and keep the weights of the encoder."""
-    if not row.scored:
+    if not row.scored or not table.scores:
         return False
     columns = [column for column in table.scores if not table.gap(column, request)]
     try:
@@ -99,7 +102,15 @@ def _changed(spec: RunSpec, request: Request, kind: str) -> RunSpec:
         name: value for name, value in made.recipe.items()
         if f"recipe.{name}" not in request.settings
     }  # fmt: skip
-    recipe = type(spec.recipe)(**(dict(spec.recipe) | wanted))
+    try:
+        recipe = type(spec.recipe)(**(dict(spec.recipe) | wanted))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        name = ".".join(map(str, problem["loc"]))
+        raise ReproError(
+            f"The method '{kind}' has a field in its `recipe` that no run can have: {name}: "
+            f"{problem['msg']}. The fields are {', '.join(type(spec.recipe).model_fields)}."
+        ) from error
     sources = {
         path: source for path, source in spec.sources.items() if not path.startswith("method.")
     }
