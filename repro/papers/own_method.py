@@ -37,7 +37,6 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
             "3-shared-2."
         )
     shown = {section: _row(lender, request, kind) for section, lender in lenders.items()}
-    lent = {row.variant: lenders[section] for section, row in shown.items()}
     rows: list[Row] = []
     for place, row in enumerate(table.rows):
         rows.append(row)
@@ -48,7 +47,7 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
     def chains(row: Row, column: Column, request: Request) -> Sequence[Chain]:
         if not row.added:
             return table.chains(row, column, request)
-        found = table.chains(lent[row.variant], column, request)
+        found = table.chains(lenders[row.section], column, request)
         return [(*needed, _changed(spec, request, kind)) for *needed, spec in found]
 
     return replace(table, rows=tuple(rows), chains=chains, whole=table.whole or table.rows)

@@ -235,6 +235,11 @@ def test_every_part_of_a_table_gets_the_row(tmp_path: Path) -> None:
         table.id, "smoke", 1, tasks=("rte",), method=kind, sections=table.sections[:2],
         data_revisions={"rte": "made"},
     )  # fmt: skip
-    rows = [row for row in table.matrix(request).artefact.rows if row.added]
+    matrix = table.matrix(request)
+    rows = [row for row in matrix.artefact.rows if row.added]
     assert [row.section for row in rows] == list(table.sections[:2])
-    assert len({row.name for row in rows}) == 2
+    for row in rows:
+        (mine,), (like,) = matrix.of(row.name, "RTE"), matrix.of(f"{row.section} / Baseline", "RTE")
+        assert mine.task == like.task
+    full, few = (matrix.of(row.name, "RTE")[0].task for row in rows)
+    assert full != few  # all rows, and 100

@@ -10,6 +10,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from repro.tasks.rows import data_revision, load
 A = '{"sentence1": "One.", "sentence2": "Two.", "label": 0, "idx": 0}'
 B = '{"sentence1": "Three.", "sentence2": "Four.", "label": 1, "idx": 1}'
 HEAD = "sentence1,sentence2,label,idx\n"
+packed = partial(gzip.compress, mtime=0)  # the same bytes in all processes
 Case = tuple[bytes, list[int] | str]
 """(content, the labels that are read or what is said)"""
 
@@ -81,11 +83,11 @@ LINES: list[Case] = [
     (b"\xef\xbb\xbf" + both(B), ", line 1: a byte-order mark. Save the file as UTF-8"),
     (both(B).decode().encode("utf-16"), ", line 1: not UTF-8 (byte 1 of the line"),
     (both(B.replace("Th", "caf\udce9")).replace(b"\xed\xb3\xa9", b"\xe9"), "line 2: not UTF-8"),
-    (gzip.compress(both(B)), ", line 1: not UTF-8"),
+    (packed(both(B)), ", line 1: not UTF-8"),
 ]  # fmt: skip
 GZIP: list[Case] = [
-    (gzip.compress(both(A)[: len(A) + 1]) + gzip.compress(f"{B}\n".encode()), [0, 1]),
-    (gzip.compress(both(B))[:-9], "train.jsonl.gz cannot be read"),
+    (packed(both(A)[: len(A) + 1]) + packed(f"{B}\n".encode()), [0, 1]),
+    (packed(both(B))[:-9], "train.jsonl.gz cannot be read"),
     (both(B), "train.jsonl.gz cannot be read (Not a gzipped file"),
 ]  # fmt: skip
 JSON: list[Case] = [
