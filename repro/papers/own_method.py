@@ -28,7 +28,7 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
     encoder; the method's settings are its defaults, changed by `--set method.…`. Raises ReproError
     where no row can lend its recipe, or the settings do not fit.
     """
-    lenders = {row.section: row for row in reversed(table.rows) if _lends(table, row, request)}
+    lenders = _lenders(table, request)
     if not lenders:
         raise ReproError(
             f"--method takes the recipe from a row of {table.id}, and none of its rows trains "
@@ -53,6 +53,24 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
     return replace(table, rows=tuple(rows), chains=chains, whole=table.whole or table.rows)
 
 
+def _lenders(table: Table, request: Request) -> dict[str, Row]:
+    """Section -> the row that lends its recipe: one in every part of the table that repeats its
+    rows (AA-2's numbers of training rows); where sections only group the rows, one in all.
+    """
+    found: dict[str, Row] = {}
+    for row in table.rows:
+        asked = request.sections is None or row.section in request.sections
+        new = _part(row) not in {_part(other) for other in found.values()}
+        if asked and new and _lends(table, row, request):
+            found[row.section] = row
+    return found
+
+
+def _part(row: Row) -> str:
+    """The section of a row whose name begins with it; else ""."""
+    return row.section if row.name.startswith(f"{row.section} / ") else ""
+
+
 def _lends(table: Table, row: Row, request: Request) -> bool:
     """Whether it is scored on runs that need no others and keep the weights of the encoder."""
     if not row.scored or not table.scores:
@@ -68,7 +86,7 @@ def _lends(table: Table, row: Row, request: Request) -> bool:
 
 def _row(lender: Row, request: Request, kind: str) -> Row:
     label = _settings(request, kind).label()
-    part = f"{lender.section} / " if lender.name.startswith(f"{lender.section} / ") else ""
+    part = f"{_part(lender)} / " if _part(lender) else ""
     return replace(
         lender,
         name=f"{part}{label} (yours)",

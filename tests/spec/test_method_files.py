@@ -243,3 +243,16 @@ def test_every_part_of_a_table_gets_the_row(tmp_path: Path) -> None:
         assert mine.task == like.task
     full, few = (matrix.of(row.name, "RTE")[0].task for row in rows)
     assert full != few  # all rows, and 100
+
+
+@pytest.mark.parametrize(
+    ("sections", "lender"), [(None, "Adapter"), (("With Attention",), "Attention")]
+)
+def test_a_table_whose_sections_only_group_its_rows_gets_one_row(
+    sections: tuple[str, ...] | None, lender: str
+) -> None:
+    table = find_table("ResAdapters-1")
+    request = Request(table.id, "smoke", 1, method="lora", sections=sections)
+    (row,) = [row for row in table.matrix(request).artefact.rows if row.added]
+    assert row.name == "lora r8 (yours)"
+    assert row.note.endswith(f"the recipe of {lender}")
