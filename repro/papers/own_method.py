@@ -94,6 +94,7 @@ def _row(lender: Row, request: Request, kind: str) -> Row:
         published=None,
         note=f"not of the paper: the method '{kind}', trained with the recipe of {lender.name}",
         added=True,
+        epoch=None,  # the lender may show one epoch of its run
     )
 
 

@@ -256,3 +256,9 @@ def test_a_table_whose_sections_only_group_its_rows_gets_one_row(
     (row,) = [row for row in table.matrix(request).artefact.rows if row.added]
     assert row.name == "lora r8 (yours)"
     assert row.note.endswith(f"the recipe of {lender}")
+
+
+def test_beside_a_table_by_epoch_a_method_is_scored_at_the_epoch_that_it_kept() -> None:
+    table = find_table("ResAdapters-2")
+    matrix = table.matrix(Request(table.id, "smoke", 1, method="lora"))
+    assert [row.epoch for row in matrix.artefact.rows if row.added] == [None]
