@@ -167,9 +167,12 @@ def test_a_stored_table_whose_methods_file_is_gone_is_left_out_with_the_mend(
     assert f"export {VARIABLE}=" in said[0]
 
 
-def test_new_gives_the_label_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_gives_the_label_of_the_name_and_says_how_status_knows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     command_of("new")(what="method", name="two-gates")
+    assert f"export {VARIABLE}={tmp_path / 'two_gates.py'}\n" in capsys.readouterr().out
     assert method_called(load_method("two_gates.py:TwoGates"))().label() == "two gates"
 
 
