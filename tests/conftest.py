@@ -37,7 +37,7 @@ def _lock_of_made_up_contents() -> Iterator[None]:
     from fake_contents import LOCK
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("repro.report.verified.locked", lambda: LOCK)
+        patched.setattr("repro.report.declared.locked", lambda: LOCK)
         yield
 
 

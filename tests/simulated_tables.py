@@ -24,7 +24,7 @@ class Study:
 
     `sds` are the deviations of the rows. Heavy-tailed runs have a t distribution with 3 degrees of
     freedom, scaled to the same deviation. The first run of each cell is lower by `collapse`. The
-    paper does not say how many runs it has if `unknown`.
+    paper does not say how many runs it has if `unknown`, and prints its numbers in steps of `unit`.
     """
 
     sds: tuple[float, ...]
@@ -35,6 +35,7 @@ class Study:
     heavy: bool = False
     collapse: float = 0.0
     unknown: bool = False
+    unit: float = 0.0
 
     def draw(self, tables: int, seed: int) -> tuple[Array, Array]:
         """Our runs (tables, rows, columns, n) and the printed numbers (tables, rows, columns)."""
@@ -50,6 +51,9 @@ class Study:
 
         ours, theirs = self.apart + runs(self.n), runs(self.paper_n).mean(-1)
         ours[..., 0] -= self.collapse
+        if self.unit:
+            expected = random.uniform(0, self.unit, cells)
+            theirs = np.round((expected + theirs) / self.unit) * self.unit - expected
         return ours, theirs
 
 
@@ -117,10 +121,11 @@ def verdicts(study: Study, rule: str, runs: Array, printed: Array) -> tuple[Flag
     scales, cells = RULES[rule](runs), printed.shape[1] * printed.shape[2]
     distance = np.abs(runs.mean(-1) - printed)
     paper_n = 1 if study.unknown else study.paper_n
-    test_error = scales.test * np.sqrt(1 / study.n + 1 / paper_n)
-    error = scales.interval * np.sqrt(1 / study.n + 1 / paper_n)
+    test_error = np.maximum(scales.test, study.unit) * np.sqrt(1 / study.n + 1 / paper_n)
+    deviation = np.maximum(scales.interval, study.unit)
+    error = deviation * np.sqrt(1 / study.n + 1 / paper_n)
     if study.unknown and rule == "old":
-        error = scales.interval / np.sqrt(study.n)
+        error = deviation / np.sqrt(study.n)
     match = distance + special.stdtrit(scales.freedom, 0.95) * error < 1
     beyond = distance - (0 if rule == "old" else 1)
     p = np.minimum(1, 2 * special.stdtr(scales.test_freedom, -beyond / test_error))

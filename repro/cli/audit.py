@@ -15,7 +15,7 @@ import typer
 from repro.audit.finding import Finding
 from repro.audit.run import SEVERITIES, findings
 from repro.cli import options as o
-from repro.papers.names import PAPERS, find_paper
+from repro.papers.names import PAPERS, by_paper, find_paper
 from repro.report.render import json_text
 from repro.words import counted
 
@@ -44,10 +44,8 @@ def command(
 def as_text(found: Sequence[Finding], paper: str | None) -> list[str]:
     """The findings by paper, wrapped to the terminal, and how many there are."""
     width, lines = min(100, shutil.get_terminal_size((100, 24)).columns), []
-    for name, title in PAPERS.items():
-        own = [one for one in found if one.paper == name]
-        if own:
-            lines += [title, "=" * len(title), ""]
+    for title, own in by_paper(found, lambda one: one.paper):
+        lines += [title, "=" * len(title), ""]
         for one in own:
             how = "" if one.computed else ", from text or code"
             lines += _wrapped(f"{one.severity}{how}: {one.says}", width)

@@ -16,7 +16,7 @@ from repro.cli import requests
 from repro.comparison.claims import JudgedClaim, JudgedStatement, judge_all
 from repro.errors import ReproError
 from repro.papers.claims import KINDS
-from repro.papers.names import PAPERS, find_paper
+from repro.papers.names import PAPERS, by_paper, find_paper
 from repro.report.render import json_text
 from repro.words import counted
 
@@ -56,10 +56,8 @@ def check_scale(given: str | None) -> str | None:
 def as_text(judged: Sequence[JudgedClaim]) -> str:
     """By paper: each claim, both verdicts and its source; how many of each at the end."""
     blocks = []
-    for paper, title in PAPERS.items():
-        own = [one for one in judged if one.claim.paper == paper]
-        if own:
-            blocks += [title, "=" * len(title), "", *map(_block, own)]
+    for title, own in by_paper(judged, lambda one: one.claim.paper):
+        blocks += [title, "=" * len(title), "", *map(_block, own)]
     return "\n".join([*blocks, _counts(judged)]) + "\n"
 
 

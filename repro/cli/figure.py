@@ -29,24 +29,20 @@ def command(
     id: Annotated[str, typer.Argument(help="Figure, for example ablation-heatmap.")],
     asked: o.AskedOfWhole,
     how: o.How,
-    no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, draw only.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
-    json: o.JsonOption = False,
-    out: Annotated[Path, typer.Option(help="Where figures/ is written.")] = Path(),
-    store: o.StoreOption = None,
+    made: o.Made,
 ) -> None:
     """Draws published and reproduced numbers side by side; trains the runs that are missing.
 
     Example: python -m repro figure ablation-heatmap --scale smoke
     """
-    results, figure = o.open_store(store), find_figure(id)
+    results, figure = o.open_store(made.store), find_figure(id)
     request, trained = choose_shown(figure, asked, results, device=how.device)
-    check_writable(out / FOLDER)
-    if trained and not no_run:
-        train(request, results, how.execution(asked, request.backbone), retry=retry)
+    check_writable(made.out / FOLDER)
+    if trained and not made.no_run:
+        train(request, results, how.execution(asked, request.backbone), retry=made.retry)
     view = view_figure(figure, request, results)
-    paths = [*write_figure(view, out), write_page(view, results, out)]
-    sys.stdout.write(json_text(as_json(view)) if json else as_text(view, paths))
+    paths = [*write_figure(view, made.out), write_page(view, results, made.out)]
+    sys.stdout.write(json_text(as_json(view)) if made.json else as_text(view, paths))
     raise typer.Exit(exit_code(view, results))
 
 

@@ -123,6 +123,21 @@ class How:
         return Execution(**values, folders=find_folders(asked.get("backbone"), found))
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a table or figure is made from the results, and where it goes."""
+
+    no_run: Annotated[
+        bool, typer.Option("--no-run", help="Render from stored results; do not train.")
+    ] = False
+    retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False
+    json: JsonOption = False
+    out: Annotated[Path, typer.Option(help="Folder in which tables/ and figures/ are written.")] = (
+        Path()
+    )
+    store: StoreOption = None
+
+
 def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     """`verb` for typer: a parameter that stands for several options becomes these, and gets what
     they are given: `Asked` the fields of a request, a dataclass one value for each field.

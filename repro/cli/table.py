@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,8 +44,7 @@ def command(
     id: Annotated[str, typer.Argument(help="Table, for example ResAdapters-1.")],
     asked: o.Asked,
     how: o.How,
-    no_run: Annotated[bool, typer.Option("--no-run", help="Train nothing, lay out only.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
+    made: o.Made,
     format: Annotated[
         str | None,
         typer.Option(
@@ -64,9 +62,6 @@ def command(
     notes: Annotated[
         bool, typer.Option("--notes", help="The notes on the table, too, on a terminal.")
     ] = False,
-    json: o.JsonOption = False,
-    out: Annotated[Path, typer.Option(help="Where tables/ is written.")] = Path(),
-    store: o.StoreOption = None,
 ) -> None:
     """Lays published and reproduced numbers side by side; trains the runs that are missing.
 
@@ -77,36 +72,32 @@ def command(
     chosen = next((one for one in LAYOUTS if one == layout), None)
     if layout is not None and chosen is None:
         raise UnknownName("layout", layout, LAYOUTS)
-    results = o.open_store(store)
+    results = o.open_store(made.store)
     table = find_table(id)
     request, trained = choose_shown(table, asked, results, device=how.device)
-    if not no_run:
-        check_writable(out / "tables")
+    if not made.no_run:
+        check_writable(made.out / "tables")
         if trained:
-            train(
-                request,
-                results,
-                how.execution(asked, request.backbone),
-                retry=retry,
-            )
+            execution = how.execution(asked, request.backbone)
+            train(request, results, execution, retry=made.retry)
         for problem in count_missing(table, request, results):
             print(f"Not counted: {problem}", file=sys.stderr)
     view = view_table(table, request, results)
-    if format is None and not json and sys.stdout.isatty():
+    if format is None and not made.json and sys.stdout.isatty():
         from rich.console import Console
 
         show(view, Console(file=sys.stdout), chosen, with_notes=notes)
     else:
-        sys.stdout.write(FORMATS["json" if json else format or "md"](view, chosen))
-    if no_run and stands_fuller(view, out):
+        sys.stdout.write(FORMATS["json" if made.json else format or "md"](view, chosen))
+    if made.no_run and stands_fuller(view, made.out):
         print(
-            f"{out / 'tables'} keeps this table as it is: it shows more cells than this store and "
-            "this data give. Name another folder with --out, or leave out --no-run.",
+            f"{made.out / 'tables'} keeps this table as it is: it shows more cells than this store "
+            "and this data give. Name another folder with --out, or leave out --no-run.",
             file=sys.stderr,
         )
     else:
-        write_table(view, out, anew=False)
-        write_page(view, results, out)
+        write_table(view, made.out, anew=False)
+        write_page(view, results, made.out)
     raise typer.Exit(exit_code(view, results))
 
 

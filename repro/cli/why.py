@@ -29,10 +29,18 @@ def command(
     run: Annotated[
         str, typer.Argument(help="A run's key or its first digits, as `plan` shows it.")
     ],
+    all_plans: Annotated[
+        bool,
+        typer.Option(
+            "--planned", help="Look in the plans of all tables and figures, too. Takes seconds."
+        ),
+    ] = False,
     json: o.JsonOption = False,
     store: o.StoreOption = None,
 ) -> None:
     """Explains a run's state: stored, failed, or how it differs from the nearest stored run.
+
+    It looks among the runs that are stored or were asked for in this store.
 
     Example: python -m repro why f75e38
     """
@@ -43,11 +51,15 @@ def command(
         )
     results = o.open_store(store)
     requests = saved_requests(results)
-    asked = runs_of(requests)
-    known = dict(asked)
-    if not any(key.startswith(run.lower()) for key in (*results.keys(), *asked)):
-        known, barred = default_runs()
-        find_run(run, known, barred)  # before the specs of all stored runs are read
+    known = runs_of(requests)
+    unseen = [
+        " Only runs that are stored or were asked for here were looked at; "
+        f"`python -m repro why {run} --planned` looks at those of all plans, too."
+    ]
+    if all_plans:
+        default, unseen = default_runs()
+        known |= default
+    find_run(run, {*results.keys(), *known}, unseen)  # before the specs of stored runs are read
     stored = results.specs()
     known |= stored
     key = find_run(run, known)
@@ -77,14 +89,16 @@ def default_runs() -> tuple[dict[str, RunSpec], list[str]]:
     return found, list(barred)
 
 
-def find_run(given: str, known: Iterable[str], barred: Iterable[str] = ()) -> str:
-    """The one key that begins with `given`. Raises ReproError, which tells what was `barred`."""
+def find_run(given: str, known: Iterable[str], unseen: Iterable[str] = ()) -> str:
+    """The one key that begins with `given`. Raises ReproError; if there is none, the message ends
+    with `unseen`, which says where else there are runs.
+    """
     found = [key for key in known if key.startswith(given.lower())]
     if len(found) != 1:
         problem = "No run's key begins" if not found else f"{len(found)} runs' keys begin"
-        unseen = "" if found else "".join(barred)
+        elsewhere = "" if found else "".join(unseen)
         raise ReproError(
-            f"{problem} with '{given}'. `python -m repro plan` lists the runs.{unseen}"
+            f"{problem} with '{given}'. `python -m repro plan` lists the runs.{elsewhere}"
         )
     return found[0]
 

@@ -71,7 +71,7 @@ def keep_evaluation(
 
 
 def _read(read: Contents) -> dict[str, Any]:
-    """The lines of environment.json that say what a run read; `report.verified` reads them."""
+    """The lines of environment.json that say what a run read; `report.declared` reads them."""
     return {"read": read.model_dump(mode="json", exclude_defaults=True)}
 
 

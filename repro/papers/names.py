@@ -6,8 +6,10 @@ import os
 import pkgutil
 import sys
 import traceback
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 from repro import papers
 from repro.errors import ReproError, UnknownName, told
@@ -94,3 +96,14 @@ def find_paper(given: str | None) -> str | None:
     if wanted not in PAPERS:
         raise UnknownName("paper", given, PAPERS)
     return wanted
+
+
+T = TypeVar("T")
+
+
+def by_paper(found: Iterable[T], paper: Callable[[T], str]) -> list[tuple[str, list[T]]]:
+    """The name of each paper, and what is of it; a paper of which nothing is, is left out."""
+    of_paper: dict[str, list[T]] = {one: [] for one in PAPERS}
+    for one in found:
+        of_paper[paper(one)].append(one)
+    return [(PAPERS[name], own) for name, own in of_paper.items() if own]

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from repro.methods.fine_tuning import TopLayers
 from repro.papers.tables import SERVER, Fact, Row, Score, Select
+from repro.report.declared import not_comparable
 from repro.report.view import TableView
-from repro.spec import Backbone, GlueTask, RunSpec, Scale, SquadTask, TextToText, run_key
+from repro.spec import Backbone, GlueTask, RunSpec, SquadTask, TextToText, run_key
 from repro.tasks.catalogue import TITLES
 from repro.words import counted, training_length
 
@@ -44,14 +45,6 @@ def _scale(view: TableView) -> str:
     differs = [cell.differs for cell in cells if cell.differs]
     far = not_comparable(scale, differs[0] if len(differs) == len(cells) and differs else "")
     return f"Scale: {scale}{''.join(f' ({said})' for said in far)}."
-
-
-def not_comparable(scale: Scale, differs: str, what: str = "numbers") -> list[str]:
-    """What a caption says of runs that are not the paper's; nothing where they are."""
-    said = f"not comparable with the published {what}"
-    if scale != "paper":
-        return [said]
-    return [f"{said}: {differs}"] if differs else []
 
 
 def _of_facts(view: TableView) -> list[str]:

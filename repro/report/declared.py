@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from repro.papers.matrix import Artefact, Behind, Matrix, Where
 from repro.report.runs_found import Lookup
-from repro.report.verified import unverified
-from repro.spec import RunSpec, canonical_json, run_key
+from repro.spec import RunSpec, Scale, canonical_json, run_key
+from repro.spec.contents import Contents, locked, unknown
 from repro.spec.identity import flatten, identity_fields
 from repro.store.entry import StoredRun
+from repro.tasks.state import folders_of
 
 MOST_NAMED = 3
 """Differing fields that a reason names; the others are counted."""
@@ -26,6 +27,9 @@ MOST_VALUES = 4
 """Values of one field that a reason names."""
 NAMES = {"backbone": "id", "method": "kind", "task": "name"}
 """Part of a spec -> the field that says what it is; where that differs, the rest of it does."""
+READ = "read"
+"""Where a run's environment.json says what it read."""
+MODEL, DATA = "weights and tokenizer of", "rows of"
 OF_A_COUNT = ("backbone", "method", "task.name", "task.tasks")
 """What a number of parameters, or a word about a model, depends on."""
 
@@ -38,17 +42,62 @@ def runs_differ(matrix: Matrix[Artefact], lookup: Lookup, *cells: Where) -> str:
     return settings_differ(ours, declared) or _unverified(ours, lookup)
 
 
+def not_comparable(scale: Scale, differs: str, what: str = "numbers") -> list[str]:
+    """What a caption says of runs that are not the paper's; nothing where they are."""
+    said = f"not comparable with the published {what}"
+    if scale != "paper":
+        return [said]
+    return [f"{said}: {differs}"] if differs else []
+
+
 def _unverified(ours: Behind, lookup: Lookup) -> str:
-    """What the stored runs, and those that they were made from, read that is not known."""
-    found = {one.key: one.run for one in lookup.find(ours.runs) if one.run is not None}
-    known: dict[str, StoredRun | None] = dict(found)
-    todo = [key for run in found.values() for key in run.spec.parents.values()]
+    """What the stored runs, and those that they were made from, read that is not known by digest,
+    and what to do; "" where all is known.
+    """
+    stored = [one.run for one in lookup.find(ours.runs) if one.run is not None]
+    known: dict[str, StoredRun | None] = {run.key: run for run in stored}
+    todo = [key for run in stored for key in run.spec.parents.values()]
     while todo:
         key = todo.pop()
         if key not in known:
             known[key] = parent = lookup.store.read(key)
             todo += parent.spec.parents.values() if parent is not None else ()
-    return unverified(known)
+    found: dict[str, str] = {}
+    for key, run in known.items():
+        if run is None:
+            return f"unverified: the run {key[:12]}, which it was made from, is not stored here"
+        found |= _unknown(run)
+    if not found:
+        return ""
+    (what, why), *others = found.items()
+    more = f", and {len(others)} more" if others else ""
+    name = what.rpartition(" ")[2]
+    return (
+        f"unverified: {what} ({why}){more}; run `python -m repro prepare --lock {name}` on a "
+        "machine with the hub"
+    )
+
+
+def _unknown(run: StoredRun) -> dict[str, str]:
+    """What one run reads, by its spec and by its own record -> why it is not known."""
+    read, lock = _read(run), locked()
+    backbone = run.spec.backbone.id
+    found = {
+        f"{MODEL} {backbone}": unknown(
+            read.models.get(backbone), lock.models.get(backbone), whole=True
+        )
+    }
+    for name in dict.fromkeys([*folders_of(run.spec.task), *read.data]):
+        found[f"{DATA} {name}"] = unknown(read.data.get(name), lock.data.get(name), whole=False)
+    return {what: why for what, why in found.items() if why}
+
+
+def _read(run: StoredRun) -> Contents:
+    """What the run stored of it; nothing where it is of an earlier version."""
+    try:
+        return Contents.model_validate(run.environment().get(READ, {}))
+    except ValidationError:
+        return Contents()
 
 
 def settings_differ(ours: Behind, declared: Behind, only: Sequence[str] = ()) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from repro.papers.published import Published
 from repro.papers.tables import NOT_ASKED, Column, Fact, Mean, Score
 from repro.report.captions import many_tasks
 from repro.report.cells import Cell, RowView
@@ -182,42 +183,40 @@ def _row_gaps(row: RowView, view: TableView) -> list[str]:
     return lines
 
 
-def _odd_means(view: TableView) -> list[str]:
-    """Printed means that the row's printed scores do not give, rounded or cut."""
-    said = []
+def _printed_means(view: TableView) -> Iterator[tuple[str, Cell, float, Published, float]]:
+    """Row, cell and value of each printed mean, and what the row's printed scores give: as it is
+    printed, and exactly.
+    """
     for row in view.asked:
         mean = view.table.printed_mean(row.row) if row.row.published else None
         for cell in row.cells:
-            if not isinstance(cell.column, Mean) or not cell.column.published_column:
-                continue
+            named = isinstance(cell.column, Mean) and cell.column.published_column
             printed = cell.published.value if cell.published else None
-            if mean is None or mean.value is None or printed is None:
-                continue
-            if not follows(printed, mean.value, _decimals(cell)):
-                said.append(
-                    f"{row.row.name}: {printed:g} is printed as {cell.column.name}, and the mean "
-                    f"of the row's printed scores is {mean.text}."
-                )
-    return said
+            if named and printed is not None and mean is not None and mean.value is not None:
+                yield row.row.name, cell, printed, mean, mean.value
+
+
+def _odd_means(view: TableView) -> list[str]:
+    """Printed means that the row's printed scores do not give, rounded or cut."""
+    return [
+        f"{row}: {printed:g} is printed as {cell.column.name}, and the mean of the row's printed "
+        f"scores is {mean.text}."
+        for row, cell, printed, mean, exact in _printed_means(view)
+        if not follows(printed, exact, _decimals(cell))
+    ]
 
 
 def _cut_means(view: TableView) -> list[str]:
     """Printed means that are cut where rounding gives another number."""
     said = []
-    for row in view.asked:
-        mean = view.table.printed_mean(row.row) if row.row.published else None
-        for cell in row.cells:
-            printed = cell.published.value if cell.published else None
-            told = isinstance(cell.column, Mean) and cell.column.published_column
-            if not told or mean is None or mean.value is None or printed is None:
-                continue
-            places = _decimals(cell)
-            cut = not math.isclose(printed, round(mean.value, places))
-            if follows(printed, mean.value, places) and cut:
-                said.append(
-                    f"{row.row.name}: the mean of the printed scores is {mean.text}, printed as "
-                    f"{printed:.{places}f}, so it is cut; rounded it is {mean.value:.{places}f}."
-                )
+    for row, cell, printed, mean, exact in _printed_means(view):
+        places = _decimals(cell)
+        cut = not math.isclose(printed, round(exact, places))
+        if follows(printed, exact, places) and cut:
+            said.append(
+                f"{row}: the mean of the printed scores is {mean.text}, printed as "
+                f"{printed:.{places}f}, so it is cut; rounded it is {exact:.{places}f}."
+            )
     return said
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from repro.comparison.comparison import COLUMNS
-from repro.papers.tables import Column, Fact, Mean
 from repro.report.captions import caption
 from repro.report.layout import markdown_table, prose
 from repro.report.notes import notes
@@ -37,23 +36,19 @@ def number(value: float | None, digits: int = 1) -> str:
     return GAP if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
-def with_spread(summary: Summary | None, digits: int = 1, kind: str = "sd") -> str:
-    """mean, or mean ± sd (or s.e.m.) where there is more than one run."""
-    if summary is None:
+def with_spread(cell: Cell) -> str:
+    """mean, or mean ± sd (or s.e.m.) of several runs; a gap where there is none."""
+    if cell["mean"] is None:
         return GAP
-    found = summary.sem if kind == "sem" else summary.sd
-    spread = f" ± {found:.{digits}f}" if found is not None else ""
-    return number(summary.mean, digits) + spread
+    summary = Summary(cell["mean"], cell["sd"], tuple(cell["values"]))
+    found = summary.sem if cell["spread"] == "sem" else summary.sd
+    spread = f" ± {found:.{cell['digits']}f}" if found is not None else ""
+    return number(cell["mean"], cell["digits"]) + spread
 
 
 def signed(value: float | None, digits: int = 1) -> str:
     """A difference with its sign; none of zero."""
     return GAP if value is None else f"{round(value, digits) + 0.0:+,.{digits}f}"
-
-
-def digits(column: Column) -> int:
-    """Decimals of a column's numbers."""
-    return column.digits if isinstance(column, (Mean, Fact)) else 1
 
 
 def count(value: int) -> str:
@@ -215,11 +210,7 @@ def _reproduced(cell: Cell, marked: bool) -> str:
         return str(cell["words"])
     if cell["verdict"] == "GAP" and cell["kind"] == "mean":
         return f"{GAP} ({cell['reason'].split()[0]})"
-    if cell["mean"] is None:
-        return GAP
-    summary = Summary(cell["mean"], cell["sd"], tuple(cell["values"]))
-    mark = " †" if cell["collapsed"] and marked else ""
-    return with_spread(summary, cell["digits"], cell["spread"]) + mark
+    return with_spread(cell) + " †" * bool(cell["collapsed"] and marked)
 
 
 def verdict(cell: Cell) -> str:

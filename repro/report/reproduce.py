@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from repro.backbones.describe import LOCAL
@@ -31,30 +30,22 @@ from repro.report.render import markdown
 from repro.report.summary import (
     SCALES,
     STATUSES,
+    Based,
     Summary,
     View,
     answer,
     collapsed,
     contradictions,
     decided,
-    encoder,
     heading,
-    judged_on,
     missing,
-    runs_a_side,
     status,
-    title,
-    training_rows,
-    verdicts,
-    where,
+    tally,
 )
 from repro.report.view import TableView, view_table
 from repro.stats.verdicts import MEANINGS
 from repro.store.store import Store
 from repro.words import counted
-
-if TYPE_CHECKING:
-    from repro.comparison.claims import JudgedClaim
 
 MOST_NAMED = 6
 """Claims of one kind, or cells, that the first page names."""
@@ -140,14 +131,10 @@ def index(summary: Summary, scales: Sequence[str], root: str) -> list[str]:
     """One line a table or figure at these scales; `root` leads to the folder of the pages."""
     rows = [
         [
-            link(view.request.id, root + page_name(view)),
-            title(view),
-            view.request.scale,
-            encoder(view) or "—",
-            training_rows(view, summary.read) or "—",
-            status(view),
+            link(one.view.request.id, root + page_name(one.view)),
+            *(one.title, one.view.request.scale, one.encoder, one.rows, one.status),
         ]
-        for view in summary.at(*scales)
+        for one in summary.index(*scales)
     ]
     if not rows:
         return ["None yet."]
@@ -161,32 +148,22 @@ def _not_as_published(summary: Summary, root: str) -> list[str]:
         return []
     cells = [
         f"{link(view.request.id, root + page_name(view))}, "
-        f"{prose(f'{row.row.name}, {cell.column.name}')} ({str(cell.verdict).lower()})"
-        for view, row, cell in found[:MOST_NAMED]
+        f"{prose(', '.join([cell['row'], cell['column']]))} ({cell['verdict'].lower()})"
+        for view, cell in found[:MOST_NAMED]
     ]
     more = [f"and {len(found) - len(cells)} more"] * (len(found) > len(cells))
     return [f"- **Not as published:** {'; '.join([*cells, *more])}."]
 
 
 def _decided(summary: Summary, root: str) -> list[str]:
-    """The claims that our runs decide, and those that the papers' own numbers contradict."""
-    groups = [
-        (what, [(claim, _judged_on(claim, summary, root)) for claim in claims])
-        for what, claims in decided(summary)
-    ]
-    false = [claim for claim in summary.claims if claim.published == "does not hold"]
-    groups += [
-        (
-            "Contradicted by the paper's own printed numbers",
-            [(claim, Markdown(prose(claim.claim.source))) for claim in false],
-        )
-    ] * bool(false)
+    """The claims that are decided; of many of a kind the first."""
     lines = []
-    for what, claims in groups:
+    for what, claims in decided(summary):
         lines.append(f"- **{what}:**")
         lines += [
-            f"  - {prose(PAPERS[claim.claim.paper])}: {prose(claim.claim.says)} ({reason})"
-            for claim, reason in claims[:MOST_NAMED]
+            f"  - {prose(PAPERS[one.judged.claim.paper])}: {prose(one.judged.claim.says)} "
+            f"({_judged_on(one, root)})"
+            for one in claims[:MOST_NAMED]
         ]
         if len(claims) > MOST_NAMED:
             lines.append(
@@ -195,15 +172,13 @@ def _decided(summary: Summary, root: str) -> list[str]:
     return lines or ["None yet."]
 
 
-def _judged_on(claim: JudgedClaim, summary: Summary, root: str = "") -> Markdown:
-    """Links to what a claim was judged on, each with its scale, seeds and training rows, and how
-    many runs were compared.
-    """
-    said = [
-        f"{link(view.request.id, root + page_name(view))}, {prose(where(view, summary))}"
-        for view in judged_on(claim.artefacts, summary)
+def _judged_on(claim: Based, root: str = "") -> Markdown:
+    """Links to what a claim was judged on, with the conditions of its runs."""
+    links = [
+        f"{link(view.request.id, root + page_name(view))}, {prose(conditions)}"
+        for view, conditions in claim.views
     ]
-    return Markdown("; ".join([*said, *runs_a_side(claim)]) or "—")
+    return Markdown("; ".join([*links, *map(prose, claim.said)]) or "—")
 
 
 def smoke_page(summary: Summary) -> str:
@@ -234,18 +209,18 @@ def claims_page(summary: Summary) -> str:
         "",
     ]
     head = ["Claim", "On the printed numbers", "On the runs here", "Judged on"]
-    for paper, name in PAPERS.items():
+    for name, claims in summary.claims_by_paper():
         rows = [
             [
-                f"{claim.claim.says} ({KINDS[claim.claim.kind]}: {claim.claim.source})",
-                f"{claim.published}: {claim.published_detail}",
-                f"{claim.ours}: {claim.ours_detail}",
-                _judged_on(claim, summary),
+                f"{judged.claim.says} ({KINDS[judged.claim.kind]}: {judged.claim.source})",
+                f"{judged.published}: {judged.published_detail}",
+                f"{judged.ours}: {judged.ours_detail}",
+                _judged_on(based),
             ]
-            for claim in summary.claims
-            if claim.claim.paper == paper
+            for based in claims
+            for judged in [based.judged]
         ]
-        lines += [f"## {name}", "", *prose_table(head, rows), ""] if rows else []
+        lines += [f"## {name}", "", *prose_table(head, rows), ""]
     return "\n".join(lines)
 
 
@@ -259,14 +234,10 @@ def audit_page(summary: Summary) -> str:
         "What the published numbers say against themselves. `docs/audit.md` lists what is checked.",
         "",
     ]
-    for paper, name in PAPERS.items():
-        rows = [
-            [found.severity, found.says, found.arithmetic, found.source]
-            for found in summary.findings
-            if found.paper == paper
-        ]
-        head = ["Severity", "Finding", "Arithmetic", "Source"]
-        lines += [f"## {name}", "", *prose_table(head, rows), ""] if rows else []
+    head = ["Severity", "Finding", "Arithmetic", "Source"]
+    for name, findings in summary.findings_by_paper():
+        rows = [[one.severity, one.says, one.arithmetic, one.source] for one in findings]
+        lines += [f"## {name}", "", *prose_table(head, rows), ""]
     return "\n".join(lines)
 
 
@@ -303,8 +274,7 @@ def _files(view: View) -> str:
 
 def _status(view: View) -> str:
     """Complete, 36 of 36 cells: 30 not comparable. Collapsed: ..."""
-    found = verdicts([view], counts=True) + verdicts([view], counts=False)
-    said = [f"{found[word]} {word.lower()}" for word in MEANINGS if found[word]]
+    said = [f"{number} {word.lower()}" for word, number in tally(view).items()]
     text = f"{status(view)}, {view.done} of {counted(view.cells, 'cell')}"
     text += f": {', '.join(said)}." if said else "."
     rows = collapsed(view)

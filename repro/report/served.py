@@ -6,7 +6,7 @@ from repro.papers.tables import Score
 from repro.server.layout import of_column
 from repro.store.store import Store
 
-NOT_IMPORTED = "no score of the GLUE test server was imported (see python -m repro export glue)"
+NOT_IMPORTED = "no score of the GLUE test server was imported (see python -m repro export --help)"
 
 
 def server_score(store: Store, key: str, column: Score) -> float | None:

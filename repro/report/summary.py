@@ -12,14 +12,14 @@ from functools import cache
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from repro.papers.names import PAPERS
+from repro.papers.names import PAPERS, by_paper
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import SHORT_NAMES, as_typed
 from repro.papers.tables import Fact
-from repro.report.cells import Cell, RowView
 from repro.report.figures.view import FigureView
 from repro.report.files import table_name
 from repro.report.protocol import Machine, machines
+from repro.report.render import Cell
 from repro.report.view import TableView
 from repro.stats.verdicts import MEANINGS
 from repro.store.entry import StoredRun
@@ -68,6 +68,29 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the index: a table or figure, and how often each verdict stands in it."""
+
+    view: View
+    title: str
+    encoder: str
+    rows: str
+    status: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Based:
+    """A claim and what it was judged on: tables and figures, each with the conditions of its runs,
+    and what else is to be said (runs a side, or the source).
+    """
+
+    judged: JudgedClaim
+    views: tuple[tuple[View, str], ...]
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Everything that was asked for, the claims and the audit; `read` reads a run once."""
 
@@ -81,6 +104,31 @@ class Summary:
     def at(self, *scales: str) -> list[View]:
         """What was asked for at these scales, in their order."""
         return [v for scale in scales for v in self.views if v.request.scale == scale]
+
+    def index(self, *scales: str) -> list[Entry]:
+        """A line for each table and figure at these scales."""
+        return [
+            Entry(
+                view,
+                title(view),
+                encoder(view) or "—",
+                training_rows(view, self.read) or "—",
+                status(view),
+                tally(view),
+            )
+            for view in self.at(*scales)
+        ]
+
+    def claims_by_paper(self) -> list[tuple[str, list[Based]]]:
+        """Every claim, by the name of its paper."""
+        return [
+            (paper, [_based(claim, self) for claim in own])
+            for paper, own in by_paper(self.claims, lambda one: one.claim.paper)
+        ]
+
+    def findings_by_paper(self) -> list[tuple[str, list[Finding]]]:
+        """Every finding of the audit, by the name of its paper."""
+        return by_paper(self.findings, lambda one: one.paper)
 
 
 def summarise(views: Sequence[View], store: Store) -> Summary:
@@ -170,27 +218,32 @@ def _stored(summary: Summary) -> list[Point]:
 def verdicts(views: Iterable[View], *, counts: bool) -> Counter[str]:
     """How often each verdict stands on counted numbers, or on trained scores."""
     return Counter(
-        str(cell.verdict)
-        for _, _, cell in cells_of(views)
-        if cell.verdict is not None and isinstance(cell.column, Fact) == counts
+        cell["verdict"]
+        for _, cell in cells_of(views)
+        if cell["verdict"] is not None and (cell["kind"] == "fact") == counts
     )
 
 
-def cells_of(views: Iterable[View]) -> list[tuple[TableView, RowView, Cell]]:
-    """Every cell that was asked for and can be reproduced, with its table and its row."""
+def tally(view: View) -> dict[str, int]:
+    """How often each verdict stands in a table, in the order of their meanings."""
+    found = Counter(cell["verdict"] for _, cell in cells_of([view]))
+    return {word: found[word] for word in MEANINGS if found[word]}
+
+
+def cells_of(views: Iterable[View]) -> list[tuple[TableView, Cell]]:
+    """Every cell that was asked for and can be reproduced, with its table."""
     return [
-        (view, row, cell)
+        (view, cell)
         for view in views
         if isinstance(view, TableView)
-        for row in view.rows
-        for cell in row.cells
-        if cell.wanted
+        for cell in view.records
+        if cell["wanted"]
     ]
 
 
-def contradictions(summary: Summary) -> list[tuple[TableView, RowView, Cell]]:
+def contradictions(summary: Summary) -> list[tuple[TableView, Cell]]:
     """The cells that were found to differ from the published number."""
-    return [found for found in cells_of(summary.views) if found[2].verdict in OFF]
+    return [found for found in cells_of(summary.views) if found[1]["verdict"] in OFF]
 
 
 def _on_printed(claims: Sequence[JudgedClaim]) -> Point:
@@ -223,16 +276,31 @@ def _audited(findings: Sequence[Finding]) -> Point:
     return Point("Audit of the printed numbers", counted(found["error"], "error"), says)
 
 
-def decided(summary: Summary) -> list[tuple[str, list[JudgedClaim]]]:
-    """The claims that our runs decide, by what they say."""
+def decided(summary: Summary) -> list[tuple[str, list[Based]]]:
+    """The claims that our runs decide, by what they say, and those that the papers' own numbers
+    contradict.
+    """
     found = {
-        title: [claim for claim in summary.claims if claim.ours in words]
+        title: [_based(claim, summary) for claim in summary.claims if claim.ours in words]
         for title, words in DECIDED.items()
     }
+    found["Contradicted by the paper's own printed numbers"] = [
+        Based(claim, (), (claim.claim.source,))
+        for claim in summary.claims
+        if claim.published == "does not hold"
+    ]
     return [(title, claims) for title, claims in found.items() if claims]
 
 
-def runs_a_side(claim: JudgedClaim) -> list[str]:
+def _based(claim: JudgedClaim, summary: Summary) -> Based:
+    """With the tables and figures that are shown of those that a claim was judged on."""
+    named = {table_name(view.request): view for view in summary.views}
+    views = [named[name] for name in claim.artefacts if name in named]
+    on = tuple((view, where(view, summary)) for view in views)
+    return Based(claim, on, tuple(_runs_a_side(claim)))
+
+
+def _runs_a_side(claim: JudgedClaim) -> list[str]:
     """On how many runs a claim's statements were judged: "2 runs a side", "1 to 3 runs a side";
     nothing where runs have no part in it.
     """
@@ -242,12 +310,6 @@ def runs_a_side(claim: JudgedClaim) -> list[str]:
         return []
     least = f"{every[0]} to " if len(every) > 1 else ""
     return [f"{least}{counted(every[-1], 'run')} a side"]
-
-
-def judged_on(names: Sequence[str], summary: Summary) -> list[View]:
-    """The tables and figures that are called so: those that a claim was judged on."""
-    named = {table_name(view.request): view for view in summary.views}
-    return [named[name] for name in names if name in named]
 
 
 def missing(summary: Summary) -> list[str]:
@@ -265,7 +327,7 @@ def missing(summary: Summary) -> list[str]:
     absent = [name for name in ARTEFACTS if name not in asked]
     if absent:
         said.append(f"not asked for: {', '.join(absent)}")
-    gaps = Counter(cell.reason for _, _, cell in cells_of(summary.views) if cell.verdict == "GAP")
+    gaps = Counter(c["reason"] for _, c in cells_of(summary.views) if c["verdict"] == "GAP")
     shown = gaps.most_common(MOST_NAMED)
     said += [f"{counted(number, 'cell')}: {shorten(why, LONGEST)}" for why, number in shown]
     if len(gaps) > len(shown):
@@ -348,7 +410,7 @@ def status(view: View) -> str:
     """One word: how complete it is, and where its numbers are judged, what they say."""
     if not view.complete:
         return "incomplete" if view.done else "empty"
-    found = {str(cell.verdict) for _, _, cell in cells_of([view])} & set(JUDGED)
+    found = {cell["verdict"] for _, cell in cells_of([view])} & set(JUDGED)
     if found & set(OFF):
         return "differs"
     if found == {"MATCH"}:

@@ -9,7 +9,6 @@ import io
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from repro.papers.names import PAPERS
@@ -26,41 +25,27 @@ from repro.site.runs import Runs, Use
 from repro.words import run_name
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of the table as the paper lays it out: its name, cells, trained parameters."""
-
-    name: str
-    section: str
-    cells: tuple[Shown, ...]
-    size: int | None
-
-
 def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
     """What the page shows."""
-    lines_of = {(line["row"], line["column"]): line for line in view.records}
-    cells = [
-        [
-            show(view, row, column, runs, lines_of.get((of.row.name, cell.column.name), {}))
-            for column, cell in enumerate(of.cells)
-        ]
-        for row, of in enumerate(view.rows)
-    ]
-    flat = [cell for row in cells for cell in row]
-    compared = [cell.compared for cell in flat if cell.compared]
-    heads, lines = _transposed(view, cells) if view.table.transposed else _upright(view, cells)
+    cells = [show(view, cell, runs) for cell in view.records]
+    down, across = ("column", "row") if view.table.transposed else ("row", "column")
+    lines: dict[str, list[Shown]] = {}
+    for cell in cells:
+        lines.setdefault(cell.record[down], []).append(cell)
+    compared = [cell.compared for cell in cells if cell.compared]
+    sizes = any(cell.record["trained_parameters"] is not None for cell in cells)
     return {
         "title": heading(view),
         "view": view,
         "paper": PAPERS.get(view.table.paper, view.table.paper),
         "caption": caption(view),
         "command_line": command_line(view.request),
-        "heads": heads,
+        "heads": list(dict.fromkeys(cell.record[across] for cell in cells)),
         "lines": lines,
-        "sizes": any(line.size is not None for line in lines),
-        "cells": flat,
-        "legend": legend(flat),
-        "compared": [cell for cell in flat if cell.compared],
+        "sizes": sizes and not view.table.transposed,
+        "cells": cells,
+        "legend": legend(cells),
+        "compared": [cell for cell in cells if cell.compared],
         "forest": plots.forest(compared),
         "delta": plots.delta(compared),
         "mean": mean_difference(compared),
@@ -68,22 +53,6 @@ def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
         "protocol": choices(view.request),
         "machines": machines(view.runs, runs.read),
     }
-
-
-def _upright(view: TableView, cells: Sequence[Sequence[Shown]]) -> tuple[list[str], list[Line]]:
-    lines = [
-        Line(of.row.name, of.row.section, tuple(row), of.parameters[0] if of.parameters else None)
-        for of, row in zip(view.rows, cells, strict=True)
-    ]
-    return [column.name for column in view.table.columns], lines
-
-
-def _transposed(view: TableView, cells: Sequence[Sequence[Shown]]) -> tuple[list[str], list[Line]]:
-    lines = [
-        Line(column.name, "", tuple(row[place] for row in cells), None)
-        for place, column in enumerate(view.table.columns)
-    ]
-    return [of.row.name for of in view.rows], lines
 
 
 def mean_difference(compared: Sequence[plots.Compared]) -> str:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from repro.papers.tables import Fact, Mean, Score
-from repro.report.cells import Cell, Place, RowView
 from repro.report.layout import plain_label
-from repro.report.render import GAP, digits, with_spread
-from repro.report.runs_found import Lookup, kept_epoch
+from repro.report.render import GAP, Cell, with_spread
+from repro.report.runs_found import kept_epoch
 from repro.report.view import TableView
 from repro.site import words
 from repro.site.plots import Compared, spark
 from repro.site.runs import Runs, Use, by_epoch, plain
 from repro.spec import RunSpec, run_key
-from repro.store.entry import StoredRun
 from repro.words import counted, run_name
 
 MOST_NAMED = 40
@@ -45,13 +41,13 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A cell. `order` is what its column is sorted by; `facts`, `evidence`: (term, words)."""
+    """A cell: its row of the comparison frame, and that in words. `facts`, `evidence`: (term,
+    words).
+    """
 
     id: str
-    row: str
-    column: str
+    record: Cell
     value: str
-    order: float | None
     published: str
     difference: str
     word: words.Word | None
@@ -62,7 +58,6 @@ class Shown:
     others: tuple[Behind, ...]
     missing: tuple[Missing, ...]
     compared: Compared | None
-    wanted: bool
 
     @property
     def opens(self) -> bool:
@@ -70,180 +65,160 @@ class Shown:
         return bool(self.facts or self.runs or self.missing)
 
 
-def show(view: TableView, row: int, column: int, runs: Runs, line: Mapping[str, Any]) -> Shown:
-    """The cell at these places of the table as data; `line`: its row of the table's frame, {} where
-    it was not asked for.
-    """
-    of, cell = view.rows[row], view.rows[row].cells[column]
-    places = digits(cell.column)
-    word = words.WORDS[cell.verdict] if cell.verdict else None
+def show(view: TableView, cell: Cell, runs: Runs) -> Shown:
+    """A cell of the table, which is a row of its comparison frame."""
     use = Use(
         words.page_of(view.request),
-        words.cell_id(row, column),
+        words.cell_id(view.table, cell),
         view.table.id,
-        f"{of.row.name}, {cell.column.name}",
+        f"{cell['row']}, {cell['column']}",
     )
-    shown, others = _behind(view, of, cell, runs, use)
-    value = _value(view, cell)
-    difference = line.get("difference")
-    alone = cell.difference is not None and difference is None
+    specs = {run_key(spec): spec for spec in _specs(view, cell)}
+    behind = _behind(view, cell, [*specs], runs, use)
+    numbers = cell["mean"], cell["published"]
+    alone = cell["difference"] is None and None not in numbers
     return Shown(
         id=use.anchor,
-        row=of.row.name,
-        column=cell.column.name,
-        value=value,
-        order=cell.reproduced.mean if cell.reproduced else None,
-        published="" if alone else _published(cell),
-        difference=words.difference(difference, places),
-        word=word,
+        record=cell,
+        value=_value(cell),
+        published="" if alone else words.printed(cell),
+        difference=words.difference(cell["difference"], cell["digits"]),
+        word=words.WORDS[cell["verdict"]] if cell["verdict"] else None,
         reason=_reason(cell),
-        facts=tuple(_facts(view, cell, line)),
-        evidence=tuple(_evidence(cell, line)),
-        runs=shown,
-        others=others,
-        missing=_missing(view, of, cell, runs, use),
-        compared=_compared(of, cell, word, line),
-        wanted=cell.wanted,
+        facts=tuple(_facts(view, cell)),
+        evidence=tuple(_evidence(cell)),
+        runs=tuple(one for key, one in behind.items() if key in cell["runs"]),
+        others=tuple(one for key, one in behind.items() if key not in cell["runs"]),
+        missing=_missing(specs, runs, use),
+        compared=_compared(cell),
     )
 
 
-def _value(view: TableView, cell: Cell) -> str:
-    if cell.text is not None:
-        return cell.text
-    if cell.reproduced is None:
-        return GAP if cell.wanted or cell.verdict else ""
-    mark = " †" if cell.collapsed else ""
-    return words.minus(with_spread(cell.reproduced, digits(cell.column), view.table.spread)) + mark
-
-
-def _published(cell: Cell) -> str:
-    return words.printed(cell.published, _places(cell)) if cell.published else ""
-
-
-def _places(cell: Cell) -> int:
-    """The least digits of the printed number: a score has one, a count as many as are printed."""
-    return 0 if isinstance(cell.column, Fact) else digits(cell.column)
+def _value(cell: Cell) -> str:
+    if cell["words"] is not None:
+        return str(cell["words"])
+    if cell["mean"] is None:
+        return GAP if cell["wanted"] or cell["verdict"] else ""
+    return words.minus(with_spread(cell)) + " †" * bool(cell["collapsed"])
 
 
 def _reason(cell: Cell) -> str:
-    if cell.verdict == "GAP" and isinstance(cell.column, Mean):
-        return f"a mean needs every column, here stand {cell.reason}"
-    return cell.reason
+    if cell["verdict"] == "GAP" and cell["kind"] == "mean":
+        return f"a mean needs every column, here stand {cell['reason']}"
+    return cell["reason"] or ""
 
 
-def _compared(
-    of: RowView, cell: Cell, word: words.Word | None, line: Mapping[str, Any]
-) -> Compared | None:
+def _compared(cell: Cell) -> Compared | None:
     """What the plots need; None where no measured number of a model of the paper's stands beside a
     printed one.
     """
-    if not of.row.trained or of.row.reference or line.get("margin") is None or word is None:
+    if cell["measure"] == "difference" or cell["reference"] or cell["margin"] is None:
         return None
-    places, difference = digits(cell.column), line["difference"]
-    ends = _interval(line, 95)
+    places, word = cell["digits"], words.WORDS[cell["verdict"]]
+    ends = _interval(cell, 95)
     told = f" [{words.interval(ends, places)}]" if ends else " (one run)"
-    text = f"{words.difference(difference, places)}{told} {word.sign} {word.text}"
-    name = plain_label(f"{of.row.name}, {cell.column.name}")
     return Compared(
-        name, line["published"], difference, line["margin"], ends, word.css, word.mark, text
+        name=plain_label(f"{cell['row']}, {cell['column']}"),
+        published=cell["published"],
+        difference=cell["difference"],
+        margin=cell["margin"],
+        interval=ends,
+        verdict=word.css,
+        mark=word.mark,
+        text=f"{words.difference(cell['difference'], places)}{told} {word.sign} {word.text}",
     )
 
 
-def _interval(line: Mapping[str, Any], width: int) -> tuple[float, float] | None:
-    low, high = line[f"low_{width}"], line[f"high_{width}"]
+def _interval(cell: Cell, width: int) -> tuple[float, float] | None:
+    low, high = cell[f"low_{width}"], cell[f"high_{width}"]
     return None if low is None else (low, high)
 
 
-def _facts(view: TableView, cell: Cell, line: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
     facts = []
-    if cell.published:
-        of = f", {counted(cell.published.n, 'run')}" if cell.published.n else ""
-        source = cell.published.source
-        facts.append(("Published", f"{_published(cell)}{of} ({source})"))
-    if cell.reproduced is not None:
-        runs = counted(cell.reproduced.n, "run") if isinstance(cell.column, Score) else ""
-        kind = "standard error" if view.table.spread == "sem" else "standard deviation"
-        how = f" (mean ± {kind} of {runs})" if cell.reproduced.n > 1 else f" ({runs})" * bool(runs)
-        facts.append(("Reproduced", _value(view, cell) + how))
-    if line.get("difference") is not None:
-        facts.append(("Difference", words.difference(line["difference"], digits(cell.column))))
-    if cell.verdict:
-        word = words.WORDS[cell.verdict]
+    if cell["source"] is not None:
+        of = f", {counted(cell['published_n'], 'run')}" if cell["published_n"] else ""
+        facts.append(("Published", f"{words.printed(cell)}{of} ({cell['source']})"))
+    if cell["mean"] is not None:
+        runs = counted(cell["n"], "run") if cell["kind"] == "score" else ""
+        kind = "standard error" if cell["spread"] == "sem" else "standard deviation"
+        how = f" (mean ± {kind} of {runs})" if cell["n"] > 1 else f" ({runs})" * bool(runs)
+        facts.append(("Reproduced", _value(cell) + how))
+    if cell["difference"] is not None:
+        facts.append(("Difference", words.difference(cell["difference"], cell["digits"])))
+    if cell["verdict"]:
+        word = words.WORDS[cell["verdict"]]
         facts.append(("Verdict", f"{word.sign} {word.text}: {word.meaning}"))
-    if cell.reason:
+    if cell["reason"]:
         facts.append(("Why", _reason(cell)))
-    if cell.chosen:
-        chosen = ", ".join(f"{name} {plain(value)}" for name, value in cell.chosen.items())
+    if cell["chosen"]:
+        chosen = ", ".join(f"{name} {plain(value)}" for name, value in cell["chosen"].items())
         facts.append(("Chosen on validation", chosen))
-    if cell.partial:
-        facts.append(("Missing", cell.partial))
-    if cell.collapsed:
-        facts.append(
-            ("Collapsed", f"{counted(len(cell.collapsed), 'run')} †, {view.table.collapse}")
-        )
+    if cell["partial"]:
+        facts.append(("Missing", cell["partial"]))
+    if cell["collapsed"]:
+        facts.append(("Collapsed", f"{counted(cell['collapsed'], 'run')} †, {view.table.collapse}"))
     return facts
 
 
-def _evidence(cell: Cell, line: Mapping[str, Any]) -> list[tuple[str, str]]:
-    if line.get("margin") is None:
+def _evidence(cell: Cell) -> list[tuple[str, str]]:
+    if cell["margin"] is None:
         return []
-    places = digits(cell.column) + 1
-    facts = [("Margin", f"±{line['margin']:.{places}f}, declared before any result")]
+    places = cell["digits"] + 1
+    facts = [("Margin", f"±{cell['margin']:.{places}f}, declared before any result")]
     for width, term in ((95, "95 % interval"), (90, "90 % interval, for equivalence")):
-        ends = _interval(line, width)
+        ends = _interval(cell, width)
         facts += [(term, words.interval(ends, places))] if ends else []
     others = (
         ("basis", "Compared", "{}"),
         ("p_adjusted", "p, adjusted over the table", "{:.3g}"),
         ("cv_star", "CV*, published and reproduced together", "{:.2f} %"),
     )
-    told = ((term, line[name], how) for name, term, how in others)
+    told = ((term, cell[name], how) for name, term, how in others)
     return facts + [(term, how.format(value)) for term, value, how in told if value is not None]
 
 
+def _specs(view: TableView, cell: Cell) -> list[RunSpec]:
+    """The runs that a score is of, or is chosen from; none where it cannot be reproduced."""
+    row = next(one for one in view.table.rows if one.name == cell["row"])
+    scores = (one for one in view.table.scores if one.name == cell["column"])
+    asked = any(not view.table.gap(column, view.request) for column in scores)
+    return view.matrix.of(row.name, cell["column"]) if asked and row.trained else []
+
+
 def _behind(
-    view: TableView, of: RowView, cell: Cell, runs: Runs, use: Use
-) -> tuple[tuple[Behind, ...], tuple[Behind, ...]]:
-    """The runs behind the number, and the others that were read to choose them."""
-    values = cell.reproduced.values if cell.reproduced else ()
-    own = isinstance(cell.column, Score) and of.row.delta is None and len(values) == len(cell.runs)
-    told = dict(zip(cell.runs, values, strict=True)) if own else {}
-    place = Place(view.matrix, of.row, Lookup(runs.store))
+    view: TableView, cell: Cell, asked: Sequence[str], runs: Runs, use: Use
+) -> dict[str, Behind]:
+    """The runs behind the number, and the others that were read to choose them, by key."""
+    score = cell["kind"] == "score" and cell["measure"] != "difference"
+    values = (cell["values"] or []) if score else []
+    own = len(values) == len(cell["runs"])
+    told = dict(zip(cell["runs"], values, strict=True)) if own else {}
+    epoch = next(row.epoch for row in view.table.rows if row.name == cell["row"])
     found: dict[str, Behind] = {}
-    for key in dict.fromkeys((*cell.runs, *cell.behind)):
+    for key in dict.fromkeys((*cell["runs"], *asked)):
         run = runs.read(key)
-        if run is not None:
-            runs.shown_in(key, use)
-            found[key] = _run(run, cell, place, told.get(key))
-    others = tuple(one for key, one in found.items() if key not in cell.runs)
-    return tuple(one for key, one in found.items() if key in cell.runs), others
+        if run is None:
+            continue
+        runs.shown_in(key, use)
+        scored = (cell["split"], cell["protocol"], cell["metric"], cell["group"])
+        kept = kept_epoch(run) if epoch is None else epoch
+        said = [f"epoch {kept} of {run.spec.recipe.epochs}"]
+        said += ["collapsed †"] * bool(run.result.collapsed)
+        found[key] = Behind(
+            name=run_name(run.spec),
+            page=words.run_page(key),
+            value=words.minus(f"{told[key]:.2f}") if key in told else "",
+            spark=spark(by_epoch(run, scored) if cell["kind"] == "score" else []),
+            told=", ".join(said),
+        )
+    return found
 
 
-def _run(run: StoredRun, cell: Cell, place: Place, value: float | None) -> Behind:
-    line: list[float] = []
-    if isinstance(cell.column, Score):
-        where = place.split(cell.column), place.protocol(cell.column)
-        line = by_epoch(run, (*where, cell.column.metric, cell.column.group))
-    kept = kept_epoch(run) if place.row.epoch is None else place.row.epoch
-    said = [f"epoch {kept} of {run.spec.recipe.epochs}"]
-    said += ["collapsed †"] * bool(run.result.collapsed)
-    return Behind(
-        name=run_name(run.spec),
-        page=words.run_page(run.key),
-        value="" if value is None else words.minus(f"{value:.2f}"),
-        spark=spark(line),
-        told=", ".join(said),
-    )
-
-
-def _missing(view: TableView, of: RowView, cell: Cell, runs: Runs, use: Use) -> tuple[Missing, ...]:
+def _missing(specs: Mapping[str, RunSpec], runs: Runs, use: Use) -> tuple[Missing, ...]:
     """The runs that the cell lacks, by reason."""
-    column = cell.column
-    if not isinstance(column, Score) or not of.row.trained or view.table.gap(column, view.request):
-        return ()
     reasons: dict[str, list[tuple[str, RunSpec]]] = {}
-    for spec in view.matrix.of(of.row.name, column.name):
-        key = run_key(spec)
+    for key, spec in specs.items():
         if runs.read(key) is None:
             reasons.setdefault(runs.why(spec), []).append((key, spec))
     return tuple(

@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from repro.papers.claims import KINDS
-from repro.papers.names import PAPERS
 from repro.report.protocol import machines
-from repro.report.summary import (
-    Summary,
-    View,
-    answer,
-    contradictions,
-    decided,
-    encoder,
-    judged_on,
-    missing,
-    runs_a_side,
-    status,
-    title,
-    training_rows,
-    verdicts,
-    where,
-)
+from repro.report.summary import Summary, answer, contradictions, decided, missing
 from repro.site import words
-
-if TYPE_CHECKING:
-    from repro.comparison.claims import JudgedClaim
 
 SEVERITIES = {
     "error": ("✗", "a number that cannot be right"),
@@ -48,71 +28,29 @@ LOOKS = {
 """Verdict on a claim -> its name in the style sheet, its sign; "(one seed)" changes neither."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of the index: a table or figure, and how often each verdict stands in it."""
-
-    view: View
-    page: str
-    title: str
-    encoder: str
-    rows: str
-    status: str
-    counts: tuple[tuple[words.Word, int], ...]
-
-
-def _entry(view: View, summary: Summary) -> Entry:
-    found = verdicts([view], counts=True) + verdicts([view], counts=False)
-    return Entry(
-        view=view,
-        page=words.page_of(view.request),
-        title=title(view),
-        encoder=encoder(view) or "—",
-        rows=training_rows(view, summary.read) or "—",
-        status=status(view),
-        counts=tuple((word, found[name]) for name, word in words.WORDS.items() if found[name]),
-    )
-
-
 def index_page(summary: Summary) -> dict[str, Any]:
     """What the first page shows: the answer, the index, what is missing, what is decided."""
     keys = sorted({key for view in summary.views for key in view.runs})
     places = [
         (
             words.page_of(view.request),
-            words.cell_id(view.rows.index(row), row.cells.index(cell)),
+            words.cell_id(view.table, cell),
             view.request.id,
-            f"{row.row.name}, {cell.column.name}",
-            words.WORDS[str(cell.verdict)],
+            f"{cell['row']}, {cell['column']}",
+            words.WORDS[cell["verdict"]],
         )
-        for view, row, cell in contradictions(summary)
+        for view, cell in contradictions(summary)
     ]
     return {
         "title": "Do the published numbers reproduce?",
         "answer": answer(summary),
         "against": places,
-        "entries": [_entry(view, summary) for view in summary.at("paper", "reduced")],
-        "smoke": [_entry(view, summary) for view in summary.at("smoke")],
+        "entries": summary.index("paper", "reduced"),
+        "smoke": summary.index("smoke"),
         "missing": missing(summary),
-        "decided": [
-            (title, [(claim, _judged_on(claim, summary)) for claim in claims])
-            for title, claims in decided(summary)
-        ],
-        "false": [claim for claim in summary.claims if claim.published == "does not hold"],
+        "decided": decided(summary),
         "machines": machines(keys, summary.read),
     }
-
-
-def _judged_on(claim: JudgedClaim, summary: Summary) -> list[tuple[str, str, str]]:
-    """Id, page and conditions of what a claim was judged on, with the number of runs compared."""
-    return [
-        (
-            view.request.id,
-            words.page_of(view.request),
-            ", ".join([where(view, summary), *runs_a_side(claim)]),
-        )
-        for view in judged_on(claim.artefacts, summary)
-    ]
 
 
 def audit_page(summary: Summary) -> dict[str, Any]:
@@ -120,11 +58,7 @@ def audit_page(summary: Summary) -> dict[str, Any]:
     counts = Counter(str(one.severity) for one in summary.findings)
     return {
         "title": "Audit of the printed numbers",
-        "papers": [
-            (name, own)
-            for paper, name in PAPERS.items()
-            if (own := [one for one in summary.findings if one.paper == paper])
-        ],
+        "papers": summary.findings_by_paper(),
         "severities": SEVERITIES,
         "counts": [(name, counts[name]) for name in SEVERITIES],
         "total": len(summary.findings),
@@ -136,11 +70,7 @@ def claims_page(summary: Summary) -> dict[str, Any]:
     judged = summary.claims
     return {
         "title": "What the papers claim",
-        "papers": [
-            (name, [(one, _judged_on(one, summary)) for one in own])
-            for paper, name in PAPERS.items()
-            if (own := [one for one in judged if one.claim.paper == paper])
-        ],
+        "papers": summary.claims_by_paper(),
         "look": look,
         "published": Counter(str(one.published) for one in judged).most_common(),
         "ours": Counter(str(one.ours) for one in judged).most_common(),

@@ -17,7 +17,7 @@ from repro.report.view import TableView
 from repro.site.artefacts import figure_page, table_page
 from repro.site.overview import audit_page, claims_page, index_page
 from repro.site.runs import Runs, plain
-from repro.site.words import interval, label, page_of
+from repro.site.words import WORDS, interval, label, page_of
 from repro.store.store import Store
 
 Track = Callable[[Sequence[View]], Iterable[View]]
@@ -78,6 +78,8 @@ def _templates() -> Environment:
         "interval": interval,
         "count": count,
         "plain": plain,
+        "page_of": page_of,
+        "verdicts": WORDS,
     }
     return environment
 

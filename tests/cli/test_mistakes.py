@@ -240,11 +240,6 @@ def test_a_disk_that_is_too_small_is_refused_before_any_training(
     )  # fmt: skip
 
 
-def test_a_run_that_is_not_known(says: Call) -> None:
-    says("why", "zzz", code=2, contains=["'zzz' is no run's key or its beginning", "repro plan"])
-    says("why", "0" * 12, code=2, contains=["No run's key begins with '0000", "repro plan"])
-
-
 def test_a_folder_for_the_tables_that_is_a_file(cli: Call, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("not a folder")
     answer = cli("table", "ResAdapters-1", "--scale", "smoke", "--no-run", "--out", "out")

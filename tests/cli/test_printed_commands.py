@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from committed import committed
 
-from repro.cli import options as o
 from repro.cli.requests import make_request
-from repro.engine.plan import make_plan
+from repro.engine.process import Worker
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import OPTIONS, Request
 from repro.report.files import command_line, saved_requests
@@ -21,6 +20,7 @@ from repro.store import Store
 
 Call = Callable[..., Any]
 PROJECT = Path(__file__).parents[2]
+COMMAND = re.compile(r"^    (python -m repro .+)$|`(python -m repro [^`]+)`", re.MULTILINE)
 RUN = re.compile(r"python -m repro (?:why|freeze) ([0-9a-f]{6,64})\b")
 
 
@@ -80,17 +80,48 @@ def test_a_printed_command_asks_for_the_same_again(
     assert asked == [request]
 
 
-def test_the_commands_of_a_report_ask_for_what_is_stored(
-    cli: Call, asked: list[Request], tmp_path: Path
+def printed_commands() -> list[str]:
+    """The commands of REPRODUCE.md and its pages, as committed."""
+    pages = [PROJECT / "REPRODUCE.md", *(PROJECT / "tables").glob("*.md")]
+    found = {
+        one for path in pages for pair in COMMAND.findall(path.read_text("utf-8")) for one in pair
+    }
+    return sorted(found - {""})
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """The committed runs, read once."""
+    return committed(tmp_path_factory.mktemp("clone"))
+
+
+@pytest.fixture
+def clone(unpacked: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The store of every command: the committed runs. A job that starts fails the test."""
+    monkeypatch.setattr("repro.cli.options.open_store", lambda _: unpacked)
+    monkeypatch.setattr(Worker, "_started", lambda *_: pytest.fail("a job starts"))
+    return unpacked
+
+
+def test_the_commands_of_the_report_ask_for_what_is_stored(
+    cli: Call, asked: list[Request], clone: Store
 ) -> None:
-    """On a machine without data and model folders, where nothing could be trained."""
-    store = committed(tmp_path)
-    for request in saved_requests(store):
-        words = shlex.split(command_line(request))
-        assert words[:3] == ["python", "-m", "repro"]
-        with pytest.raises(Reached):
-            cli(*words[3:], "--no-run", "--store", tmp_path)
-        wanted, found = (make_plan([r], store, o.any_speed()) for r in (request, asked[-1]))
-        if not wanted.missing:
-            assert asked[-1] == request
-            assert not found.jobs
+    """As printed and with --no-run, on a machine without data and model folders; none trains."""
+    commands = [command for command in printed_commands() if command != "python -m repro report"]
+    stored = saved_requests(clone)
+    assert commands == sorted(map(command_line, stored))
+    for command in commands:
+        for more in ([], ["--no-run"]):
+            with pytest.raises(Reached):
+                cli(*shlex.split(command)[3:], *more)
+    assert asked[::2] == asked[1::2] == sorted(stored, key=command_line)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_report_end_well_without_training(cli: Call, clone: Store) -> None:
+    """All of them with --no-run, every third table and figure also as printed."""
+    commands = [shlex.split(command)[3:] for command in printed_commands()]
+    laid_out = [words for words in commands if words != ["report"]]
+    for words in [["report"], *([*words, "--no-run"] for words in laid_out), *laid_out[::3]]:
+        answer = cli(*words)
+        assert answer.code == 0, (words, answer.err)

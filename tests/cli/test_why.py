@@ -130,10 +130,21 @@ def test_a_prefix_of_no_run_is_refused_before_any_stored_spec_is_read(
     store_all(store, request())
     monkeypatch.setattr(Store, "specs", lambda _: pytest.fail("it reads specs"))
     monkeypatch.setattr("repro.cli.why.default_runs", lambda: ({}, [" Not looked through: x."]))
-    answer = cli("why", "0" * 64)
+    answer = cli("why", "0" * 64, "--planned")
     assert answer.code == 2
     assert "No run's key begins" in answer.err
     assert answer.err.rstrip().endswith("Not looked through: x.")
+
+
+def test_an_unknown_prefix_is_refused_without_making_all_plans(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("repro.cli.why.make_request", lambda *_: pytest.fail("it makes plans"))
+    asked_for(store)
+    answer = cli("why", "3fa94cdead")
+    assert answer.code == 2
+    assert "No run's key begins with '3fa94cdead'" in answer.err
+    assert "`python -m repro why 3fa94cdead --planned` looks at those of all plans" in answer.err
 
 
 def test_a_key_in_capitals_is_found(cli: Call, store: Store) -> None:
@@ -141,13 +152,15 @@ def test_a_key_in_capitals_is_found(cli: Call, store: Store) -> None:
     assert cli("why", key[:12].upper()).out.startswith(key)
 
 
-def test_runs_of_the_default_requests_are_known_before_anything_is_stored(
+def test_runs_of_the_default_plans_are_found_before_anything_is_stored(
     cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = {id: ARTEFACTS[id] for id in ("ResAdapters-1", "ResAdapters-2", "Houlsby-1")}
     monkeypatch.setattr("repro.cli.why.ARTEFACTS", few)  # all of them take seconds
     runs = json.loads(cli("plan", "ResAdapters-1", "--scale", "paper", "--json").out)["runs"]
-    answer = cli("why", runs[0]["key"][:12])
+    key = runs[0]["key"][:12]
+    assert "No run's key begins" in cli("why", key).err
+    answer = cli("why", key, "--planned")
     assert answer.code == 0
     assert "missing" in answer.out
 
@@ -163,7 +176,7 @@ def test_damaged_data_of_another_table_hides_no_run(
     monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
     assert cli("why", key[:12]).code == 0
     assert cli("status").code == 0
-    answer = cli("why", "0" * 64)
+    answer = cli("why", "0" * 64, "--planned")
     assert answer.code == 2
     assert "Not looked through for lack of data: " in answer.err
     # once for tables on CoLA, once for rows elsewhere that need a run on it

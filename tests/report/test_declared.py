@@ -341,7 +341,7 @@ def lock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Contents], None]:
     """Puts another lock file in place of the committed one."""
 
     def put(contents: Contents) -> None:
-        monkeypatch.setattr("repro.report.verified.locked", lambda: contents)
+        monkeypatch.setattr("repro.report.declared.locked", lambda: contents)
 
     put(Contents())
     return put

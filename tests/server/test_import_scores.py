@@ -106,7 +106,7 @@ def test_imported_scores_stand_in_the_cells(
         "RTE": 66.4,
     }  # fmt: skip
     assert found["QQP"].reason == NOT_IMPORTED
-    assert "python -m repro export glue" in NOT_IMPORTED
+    assert "python -m repro export --help" in NOT_IMPORTED
     assert found["Mean of 9"].reason == "7/9 columns"
     served = store.served(run_key(runs_of(request(), ROW, "MNLI(m)")[0]))
     assert served is not None

@@ -249,6 +249,14 @@ def test_two_variants_of_a_table_have_headings_of_their_own(store: Store, build:
     ]
 
 
+def test_a_page_shows_the_columns_that_are_asked_for(store: Store, build: Build) -> None:
+    asked = request("Peters-1", tasks=("mrpc",))
+    save_request(store, asked)
+    page = read(build(store)[f"tables/{table_name(asked)}.html"])
+    heads = [head.text for head in page.all("th") if head.attributes["scope"] == "col"]
+    assert heads[:3] == ["Model", "MRPC", "Trained parameters"]
+
+
 def test_the_first_page_answers_first(store: Store, build: Build) -> None:
     save_request(store, request())
     store_all(store, request())
@@ -259,6 +267,7 @@ def test_the_first_page_answers_first(store: Store, build: Build) -> None:
     assert "Houlsby-1" in words
     assert "a made-up CPU, 1 threads" in words
     assert "12 s in 1 job" in words
+    assert "Contradicted by the paper's own printed numbers: Of the models with attention" in words
 
 
 def test_the_csv_beside_a_table_is_the_one_of_the_report(store: Store, build: Build) -> None:

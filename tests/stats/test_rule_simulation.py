@@ -26,7 +26,7 @@ def judged(study: Study, runs: Array, printed: Array) -> list[list[str]]:
     typical = [typical_sd(column) for column in zip(*cells, strict=True)]
     known = None if study.unknown else study.paper_n
     found = [
-        weigh(cell, Target(value, TINY, known), 1.0, column_sd)
+        weigh(cell, Target(value, study.unit or TINY, known), 1.0, column_sd)
         for row, values in zip(cells, printed.tolist(), strict=True)
         for cell, value, column_sd in zip(row, values, typical, strict=True)
     ]
@@ -39,11 +39,12 @@ def judged(study: Study, runs: Array, printed: Array) -> list[list[str]]:
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 @pytest.mark.parametrize("unknown", [False, True])
-@pytest.mark.parametrize("apart", [0.0, 4.0])
+@pytest.mark.parametrize(("apart", "unit"), [(0.0, 0.0), (4.0, 0.0), (0.0, 0.1), (40.0, 0.1)])
 def test_the_simulated_rule_gives_the_verdicts_of_the_package(
-    n: int, unknown: bool, apart: float
+    n: int, unknown: bool, apart: float, unit: float
 ) -> None:
-    study = Study((0.02, 0.1, 0.1, 0.4), 3, n, 1 if unknown else n, apart, unknown=unknown)
+    paper_n = 1 if unknown else n
+    study = Study((0.02, 0.1, 0.1, 0.4), 3, n, paper_n, apart, unknown=unknown, unit=unit)
     runs, printed = study.draw(20, seed=n)
     match, contradicted = verdicts(study, "new", runs, printed)
     for i in range(len(runs)):
@@ -80,6 +81,30 @@ def test_a_collapsed_seed_decides_nothing_wrongly(n: int, collapse: float, apart
     found = rates(study, "new", 400)
     assert found.match.max() <= 0.06
     assert found.tables <= 0.06
+
+
+ROUNDED = 0.1 / 1.05
+"""A step of the last printed digit, in margins, where one decimal is printed."""
+
+
+def rounded(n: int, paper_n: int, unknown: bool) -> float:
+    """The largest share of MATCH in a row a margin apart, printed with one decimal."""
+    sds = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+    study = Study(sds, 2, n, paper_n, 1.0, unknown=unknown, unit=ROUNDED)
+    return float(rates(study, "new", 10_000).match.max())
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_a_printed_number_of_unknown_runs_is_rarely_a_match_a_margin_apart(n: int) -> None:
+    """In every row; one printed run is the worst case, more make a MATCH rarer."""
+    single, several = rounded(n, 1, unknown=True), rounded(n, n, unknown=True)
+    assert several < single <= 0.055
+
+
+@pytest.mark.parametrize(("n", "most"), [(5, 0.055), (10, 0.06), (20, 0.11)])
+def test_rounding_makes_false_matches_only_between_many_runs(n: int, most: float) -> None:
+    """As docs/verdicts.md says: the standard error falls below half a printed digit."""
+    assert most - 0.02 < rounded(n, n, unknown=False) <= most
 
 
 def test_a_printed_deviation_of_two_runs_gives_few_false_matches() -> None:

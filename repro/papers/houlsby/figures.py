@@ -67,7 +67,7 @@ DEVIATIONS: dict[Scale, tuple[float, ...]] = {
 SMALLER = "Smaller scales have fewer points, chosen to take minutes."
 ONE_SETTING = (
     "The paper chooses rate and epochs on validation for every point; here a series has one "
-    "setting (python -m repro show prints it), so a point may be lower than with a sweep."
+    "setting, so a point may be lower than with a sweep."
 )
 OUTPUT_LAYER = (
     "Trained parameters leave the output layer out, whose size is the task's. The modules of the "

@@ -27,8 +27,7 @@ from repro.papers.three_shared.figures import (
     published_drops,
     published_intact,
 )
-from repro.report.captions import not_comparable
-from repro.report.declared import runs_differ
+from repro.report.declared import not_comparable, runs_differ
 from repro.report.figures.style import (
     GAIN,
     LOSS,

@@ -19,8 +19,7 @@ from repro.methods.adaptable_adapters.curve import evaluate
 from repro.papers.activations import Activations, Curve, Digitised, Panel
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
-from repro.report.captions import not_comparable
-from repro.report.declared import runs_differ
+from repro.report.declared import not_comparable, runs_differ
 from repro.report.figures.style import BASE, INK, QUIET, SMALL, WIDTH, headed
 from repro.report.figures.view import csv_of, lacking
 from repro.report.runs_found import Found, Lookup

@@ -18,8 +18,8 @@ from repro.methods.inside import InsideEncoder
 from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Said, Scored
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
-from repro.report.captions import not_comparable, setting
-from repro.report.declared import runs_differ
+from repro.report.captions import setting
+from repro.report.declared import not_comparable, runs_differ
 from repro.report.figures.style import rounded
 from repro.report.figures.view import csv_of
 from repro.report.files import command_line
