@@ -265,3 +265,14 @@ def test_beside_a_table_by_epoch_a_method_is_scored_at_the_epoch_that_it_kept() 
     table = find_table("ResAdapters-2")
     matrix = table.matrix(Request(table.id, "smoke", 1, method="lora"))
     assert [row.epoch for row in matrix.artefact.rows if row.added] == [None]
+
+
+def test_an_edited_file_gives_other_runs_in_a_process_that_goes_on(tmp_path: Path) -> None:
+    table, keys = find_table("3-shared-2"), set()
+    for text in (OWN, OWN + "# edited\n"):
+        kind = load_method(str(written(tmp_path, text)))
+        request = Request(
+            table.id, "smoke", 1, tasks=("rte",), method=kind, data_revisions={"rte": "made"}
+        )
+        keys.update(map(run_key, table.matrix(request).of("own bias (yours)", "RTE")))
+    assert len(keys) == 2
