@@ -50,7 +50,7 @@ def carry(needs: Sequence[Need], root: Path, requests: Sequence[Request]) -> lis
             raise
         except ReproError as problem:
             problems.append(str(problem))
-    write_text(root / README, readme(requests), ELSEWHERE)
+    write_text(root / README, readme(requests, root), ELSEWHERE)
     return problems
 
 
@@ -93,17 +93,17 @@ def _carry_record(target: Portable, source: Path | None, kind: Kind, name: str) 
         target.record(kind, name, known)
 
 
-def readme(requests: Sequence[Request]) -> str:
-    """What stands beside the carried folders."""
+def readme(requests: Sequence[Request], root: Path) -> str:
+    """What stands beside the carried folders: how the other machine takes and checks them."""
+    folders = [name for name in ("data", "models") if (root / name).is_dir()]
+    exports = "".join(f'    export REPRO_{name.upper()}="$PWD/{name}"\n' for name in folders)
+    sums = "".join(f"    (cd {name} && sha256sum -c SHA256SUMS)\n" for name in folders)
     checks = "".join(f"    {command_line(one, 'doctor')}\n" for one in requests)
     return f"""\
 Data sets and models, as `python -m repro prepare` found them. On the machine without network, in
 this folder:
 
-    export REPRO_DATA="$PWD/data"
-    export REPRO_MODELS="$PWD/models"
+{exports}
+These commands check that it was copied whole:
 
-Was it copied whole? These commands tell:
-
-    (cd data && sha256sum -c SHA256SUMS); (cd models && sha256sum -c SHA256SUMS)
-{checks}"""
+{sums}{checks}"""

@@ -12,8 +12,9 @@ from typer.core import TyperCommand
 
 import repro
 from repro.cli import streams
-from repro.errors import ReproError
+from repro.errors import WRONG_USAGE, ReproError
 from repro.spec.backbones import KNOWN
+from repro.spec.method import place_in_file
 
 VERBS = {
     "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
@@ -52,6 +53,7 @@ def application(asked: str = "") -> typer.Typer:
     app = typer.Typer(
         name="repro",
         no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
         add_completion=False,
         pretty_exceptions_enable=False,
         help="Reproduces the tables of the adapter papers: published and reproduced, side by "
@@ -76,7 +78,8 @@ def version(
 
 
 def main() -> None:
-    """Runs a verb; a ReproError is printed without a traceback and gives the exit code.
+    """Runs a verb; a ReproError is printed without a traceback and gives the exit code, and an
+    error in the file of a user's method is printed with its file and line.
 
     typer itself ends quietly where the user presses Ctrl-C.
     """
@@ -93,3 +96,9 @@ def main() -> None:
     except ReproError as problem:
         print(f"repro: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
+    except Exception as problem:
+        place = place_in_file(problem)
+        if not place:
+            raise
+        print(f"repro: {place}{type(problem).__name__}: {problem}", file=sys.stderr)
+        sys.exit(WRONG_USAGE)

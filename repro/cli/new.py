@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from repro.errors import ReproError
+from repro.spec.method import VARIABLE, methods
 
 TEMPLATE = "method_template.txt"
 
@@ -28,14 +30,19 @@ def command(
         raise ReproError(
             f"'{name}' is no name of a method: use small letters, digits and hyphens (my-scales)."
         )
+    if name in methods():
+        raise ReproError(f"There is a method '{name}' already: choose another name.")
     path, cls = Path(f"{name.replace('-', '_')}.py"), name.title().replace("-", "")
     text = resources.files("repro.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(text.replace("my-scales", name).replace("MyScales", cls))
+            text = text.replace("my-scales", name).replace("MyScales", cls)
+            file.write(text.replace("my scales", name.replace("-", " ")))
     except FileExistsError as error:
         raise ReproError(f"{path} is there already. Choose another name, or move it.") from error
     except OSError as error:
         raise ReproError(f"{path} cannot be written: {error.strerror}.") from error
     print(f"Wrote {path}. Train it beside a published table's rows:")
     print(f"  python -m repro table 3-shared-2 --scale smoke --tasks rte --method {path}:{cls}")
+    print("So that status and report know it, too:")
+    print(f"  export {VARIABLE}={shlex.quote(str(path.resolve()))}")

@@ -47,6 +47,8 @@ def parsed(**typed: Any) -> Asked:
         if value not in (None, []) and value is not False
     }
     short = {name: given.pop(name) for name in SHORT_NAMES if name in given}
+    if ".py" in given.get("method", ""):
+        load_method(given["method"])  # so that --set knows its fields
     settings = settings_of(given.pop("settings", ()), **short)
     scale = check_scale(given.pop("scale", "auto"))
     found: Asked = {"settings": settings} if settings else {}

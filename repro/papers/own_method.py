@@ -28,10 +28,13 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
     encoder; the method's settings are its defaults, changed by `--set method.…`. Raises ReproError
     where no row can lend its recipe, or the settings do not fit.
     """
-    lenders = {row.section: row for row in reversed(table.rows) if _lends(table, row, request)}
+    lenders = _lenders(table, request)
     if not lenders:
         raise ReproError(
-            f"No row of {table.id} trains a model whose recipe could be lent to --method."
+            f"--method takes the recipe from a row of {table.id}, and none of its rows trains "
+            "added modules on a frozen encoder (the tables of HyperFormer train T5; others only "
+            "count parameters or rows). Leave out --method, or choose another table, such as "
+            "3-shared-2."
         )
     shown = {section: _row(lender, request, kind) for section, lender in lenders.items()}
     rows: list[Row] = []
@@ -50,9 +53,27 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
     return replace(table, rows=tuple(rows), chains=chains, whole=table.whole or table.rows)
 
 
+def _lenders(table: Table, request: Request) -> dict[str, Row]:
+    """Section -> the row that lends its recipe: one in every part of the table that repeats its
+    rows (AA-2's numbers of training rows); where sections only group the rows, one in all.
+    """
+    found: dict[str, Row] = {}
+    for row in table.rows:
+        asked = request.sections is None or row.section in request.sections
+        new = _part(row) not in {_part(other) for other in found.values()}
+        if asked and new and _lends(table, row, request):
+            found[row.section] = row
+    return found
+
+
+def _part(row: Row) -> str:
+    """The section of a row whose name begins with it; else ""."""
+    return row.section if row.name.startswith(f"{row.section} / ") else ""
+
+
 def _lends(table: Table, row: Row, request: Request) -> bool:
     """Whether it is scored on runs that need no others and keep the weights of the encoder."""
-    if not row.scored:
+    if not row.scored or not table.scores:
         return False
     columns = [column for column in table.scores if not table.gap(column, request)]
     try:
@@ -65,7 +86,7 @@ def _lends(table: Table, row: Row, request: Request) -> bool:
 
 def _row(lender: Row, request: Request, kind: str) -> Row:
     label = _settings(request, kind).label()
-    part = f"{lender.section} / " if lender.name.startswith(f"{lender.section} / ") else ""
+    part = f"{_part(lender)} / " if _part(lender) else ""
     return replace(
         lender,
         name=f"{part}{label} (yours)",
@@ -73,6 +94,7 @@ def _row(lender: Row, request: Request, kind: str) -> Row:
         published=None,
         note=f"not of the paper: the method '{kind}', trained with the recipe of {lender.name}",
         added=True,
+        epoch=None,  # the lender may show one epoch of its run
     )
 
 
@@ -98,7 +120,15 @@ def _changed(spec: RunSpec, request: Request, kind: str) -> RunSpec:
         name: value for name, value in made.recipe.items()
         if f"recipe.{name}" not in request.settings
     }  # fmt: skip
-    recipe = type(spec.recipe)(**(dict(spec.recipe) | wanted))
+    try:
+        recipe = type(spec.recipe)(**(dict(spec.recipe) | wanted))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        name = ".".join(map(str, problem["loc"]))
+        raise ReproError(
+            f"The method '{kind}' has a field in its `recipe` that no run can have: {name}: "
+            f"{problem['msg']}. The fields are {', '.join(type(spec.recipe).model_fields)}."
+        ) from error
     sources = {
         path: source for path, source in spec.sources.items() if not path.startswith("method.")
     }

@@ -259,13 +259,17 @@ OPTIONS = _options()
 """Field of a request, or short name of `--set` -> how a user gives it."""
 
 
-@cache
 def run_fields() -> dict[str, list[FieldInfo]]:
     """Path of every field of a run that can be set by hand -> the field in each kind of task or
     method that has it.
     """
+    return _run_fields(tuple(methods().values()))
+
+
+@cache
+def _run_fields(known: tuple[Any, ...]) -> dict[str, list[FieldInfo]]:
     kinds: list[tuple[str, Any]] = [("recipe", Recipe)]
-    kinds += [("method", kind) for kind in methods().values()]
+    kinds += [("method", kind) for kind in known]
     kinds += [("task", kind) for kind in get_args(get_args(Task)[0])]
     found: dict[str, list[FieldInfo]] = {}
     for part, kind in kinds:
@@ -348,7 +352,8 @@ def _checked(said: str, path: str, value: Any) -> Any:
             problems.append(error.errors(include_url=False)[0]["msg"])
     else:
         raise ReproError(
-            f"{said}: {problems[0]}. See `python -m repro show` for the fields of a table's runs."
+            f"{said}: {'; or: '.join(dict.fromkeys(problems))}. See `python -m repro show` for the "
+            "fields of a table's runs."
         )
     if option is not None and option.most is not None and fitting > option.most:
         raise ReproError(f"{said}: choose a number up to {option.most}.")

@@ -15,6 +15,7 @@ from repro.papers.own_method import with_method
 from repro.papers.published import Published, load_published
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
+from repro.spec.method import Method, methods
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,8 @@ class Table:
 
         Raises ReproError where no row but the references can be trained.
         """
-        return _matrix(self, request)
+        own = methods().get(request.method) if request.method is not None else None
+        return _matrix(self, request, own)
 
     @property
     def trained(self) -> list[Row]:
@@ -301,7 +303,8 @@ class Table:
 
 
 @lru_cache(maxsize=32)
-def _matrix(table: Table, request: Request) -> Matrix[Table]:
+def _matrix(table: Table, request: Request, method: type[Method] | None) -> Matrix[Table]:
+    """`method` is the class of the further row: an edited file gives another one of its name."""
     source = table
     if request.method is not None:
         table = with_method(table, request, request.method)

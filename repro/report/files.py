@@ -30,6 +30,7 @@ from repro.report.view import TableView
 from repro.spec import Backbone, canonical_json
 from repro.spec.backbones import KNOWN
 from repro.spec.identity import identity_fields
+from repro.spec.method import VARIABLE, methods
 from repro.store.atomic import write_bytes, write_text
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
@@ -249,13 +250,25 @@ def _read_request(store: Store, name: str, document: Any) -> Request | None:
     else:
         unknown = sorted(set(document) - known)
         if not unknown and request.id in ARTEFACTS:
-            return request
+            return request if _has_method(store, name, request) else None
         problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.id}"
     store.say(
         f"{store.request_path(name)} was written by another version of this project ({problem}) "
         "and is left out. Give its command again with this version, or delete the file."
     )
     return None
+
+
+def _has_method(store: Store, name: str, request: Request) -> bool:
+    """Whether the method of a further row is known; says where it is not."""
+    if request.id in FIGURES or request.method is None or request.method in methods():
+        return True
+    store.say(
+        f"{name} is left out: it has a row of the method '{request.method}', which is in no file "
+        f"that is named here. Name the file: export {VARIABLE}=/path/to/FILE.py. Or delete "
+        f"{store.request_path(name)}."
+    )
+    return False
 
 
 def command_line(request: Request, verb: str = "") -> str:

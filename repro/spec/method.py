@@ -127,6 +127,7 @@ M = TypeVar("M", bound=type[Method])
 _FOUND: dict[str, type[Method]] = {}
 VARIABLE = "REPRO_METHODS"
 """Files with methods, joined as in PATH."""
+FROM_A_FILE = f"A method of your own comes from its file: --method FILE.py:CLASS, or {VARIABLE}."
 ENTRY_POINTS = "repro.methods"
 OF_A_FILE = "repro_method_of_"
 """Begins the name of a module that was loaded from a file."""
@@ -141,10 +142,10 @@ def method(kind: str) -> Callable[[M], M]:
     def register(cls: M) -> M:
         other = _FOUND.get(kind, cls)
         same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
-        if not same and not (is_of_a_file(other) and is_of_a_file(cls)):
+        if not same and not _is_edited(other, cls):
             raise ReproError(
-                f"Two methods are called '{kind}': {other.__qualname__} in {other.__module__} and "
-                f"{cls.__qualname__} in {cls.__module__}. Rename one."
+                f"Two methods are called '{kind}': {other.__qualname__} in {_place(other)} and "
+                f"{cls.__qualname__} in {_place(cls)}. Rename one."
             )
         _FOUND[kind] = cls
         field: Any = cls.__pydantic_fields__["kind"]
@@ -169,8 +170,7 @@ def method_called(kind: str) -> type[Method]:
     """The class of a method; raises ValueError for an unknown name."""
     if kind not in methods():
         raise ValueError(
-            f"there is no method '{kind}'; known are {', '.join(methods())}. One of your own comes "
-            f"from its file: --method FILE.py:CLASS, or {VARIABLE}"
+            f"there is no method '{kind}'; known are {', '.join(methods())}. {FROM_A_FILE}"
         )
     return methods()[kind]
 
@@ -191,21 +191,30 @@ def load_method(given: str) -> str:
     """The name of a method that is given by name, or as FILE.py or FILE.py:CLASS.
 
     A file is remembered in $REPRO_METHODS, so that the processes that train find it. Raises
-    UnknownName for an unknown name; ReproError, with file and line, for a file that cannot be
-    loaded, that loads torch, or that defines no such method.
+    ReproError for an unknown name and, with file and line, for a file that cannot be loaded, that
+    loads torch, or that defines no such method.
     """
     text, extension, name = given.partition(".py")
     if not extension:
         known = {name.lower(): name for name in methods()}
         if given.lower() not in known:
-            raise UnknownName("method", given, methods())
+            problem = UnknownName("method", given, methods())
+            raise ReproError(f"{problem} {FROM_A_FILE}") from problem
         return known[given.lower()]
     methods()
     path = Path(f"{text}.py").expanduser().resolve()
     found, wanted = _load_file(path), name.removeprefix(":")
     if wanted not in found and (wanted or len(found) != 1):
-        has = f"it has {', '.join(found)}" if found else 'decorate a class with @method("name")'
-        raise ReproError(f"{path} has no method {wanted or 'that is its only one'}: {has}.")
+        if not found:
+            lacks = f"no method {wanted}" if wanted else "no method"
+            raise ReproError(f'{path} has {lacks}: decorate a class with @method("name").')
+        has = ", ".join(found)
+        raise ReproError(
+            f"{path} has no method {wanted}: it has {has}."
+            if wanted
+            else f"{path} has several methods: name one, as {path.name}:{next(iter(found))} "
+            f"(it has {has})."
+        )
     kept = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
     os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys([*kept, str(path)]))
     cls = found[wanted] if wanted else next(iter(found.values()))
@@ -217,7 +226,10 @@ def _load_file(path: Path) -> dict[str, type[Method]]:
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
-        raise ReproError(f"{path} cannot be read ({error.strerror}). See --method.") from error
+        raise ReproError(
+            f"{path} cannot be read ({error.strerror}). Correct --method or {VARIABLE}: write the "
+            "path from this folder, or a full one."
+        ) from error
     module = sys.modules.get(f"{OF_A_FILE}{digest[:16]}") or _run_file(path, digest)
     found = {
         name: value
@@ -233,6 +245,19 @@ def _load_file(path: Path) -> dict[str, type[Method]]:
 def is_of_a_file(cls: type[Method]) -> bool:
     """Whether it comes from a file of the user's."""
     return cls.__module__.startswith(OF_A_FILE)
+
+
+def _place(cls: type[Method]) -> str:
+    """The file of a method of the user's, else its module."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return str(file) if is_of_a_file(cls) and file else cls.__module__
+
+
+def _is_edited(old: type[Method], new: type[Method]) -> bool:
+    """Whether a file of the user's was loaded before it was edited, or before it was moved."""
+    if not is_of_a_file(old) or not is_of_a_file(new):
+        return False
+    return _place(old) == _place(new) or not Path(_place(old)).exists()
 
 
 def place_in_file(problem: BaseException) -> str:

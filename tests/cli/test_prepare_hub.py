@@ -174,6 +174,15 @@ def test_a_carried_folder_has_checksums_and_says_where_it_is_from(
     assert 'export REPRO_MODELS="$PWD/models"\n' in text
 
 
+def test_the_note_in_a_folder_of_data_alone_names_no_models(
+    cli: Call, tmp_path: Path, hub: Hub
+) -> None:
+    assert cli("prepare", "rte", "--to", "carried").code == 0
+    text = (tmp_path / "carried" / "README-repro.txt").read_text()
+    assert "(cd data && sha256sum -c SHA256SUMS)" in text
+    assert "models" not in text.partition("folder:")[2]
+
+
 def names_of(split: str) -> str:
     return f"glue_rte/{split}.parquet"
 

@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 from run_samples import run_spec
 
+from repro.cli.main import command_of, main
+from repro.cli.requests import parsed
 from repro.errors import ReproError, UnknownName
 from repro.papers.registry import find_table
 from repro.papers.request import Request
+from repro.report.files import save_request, saved_requests
 from repro.spec import GlueTask, run_key
 from repro.spec import method as registry
 from repro.spec.method import VARIABLE, load_method, method_called, methods
+from repro.store.store import Store
 
 COLA = GlueTask(name="cola", source="generated", revision="by hand")
 HEAD = """\
@@ -73,7 +77,7 @@ def test_an_edited_file_makes_other_runs(tmp_path: Path) -> None:
     load_method(str(written(tmp_path, OWN)))
     before = run_key(run_spec(method_called("own-bias")(), task=COLA))
     assert run_key(run_spec(method_called("own-bias")(), task=COLA)) == before
-    load_method(str(written(tmp_path, OWN + "\n# changed\n", "other.py")))
+    load_method(str(written(tmp_path, OWN + "\n# changed\n")))
     assert run_key(run_spec(method_called("own-bias")(), task=COLA)) != before
 
 
@@ -85,7 +89,10 @@ def test_an_edited_file_makes_other_runs(tmp_path: Path) -> None:
         ("import absent_package\n", "own.py, line 1: ModuleNotFoundError"),
         (HEAD, 'decorate a class with @method("name")'),
         (OWN.replace("own-bias", "hyperformer"), "Two methods are called 'hyperformer'"),
-        (OWN + OWN.replace("own-bias", "b").replace("OwnBias", "B"), "it has OwnBias, B"),
+        (
+            OWN + OWN.replace("own-bias", "b").replace("OwnBias", "B"),
+            "several methods: name one, as own.py:OwnBias (it has OwnBias, B)",
+        ),
     ],
 )
 def test_a_file_that_gives_no_method_is_refused_with_its_place(
@@ -97,6 +104,85 @@ def test_a_file_that_gives_no_method_is_refused_with_its_place(
     assert os.environ[VARIABLE] == ""
 
 
+def test_two_files_with_one_method_are_refused_and_a_moved_file_is_not(tmp_path: Path) -> None:
+    first = written(tmp_path, OWN)
+    load_method(str(first))
+    with pytest.raises(ReproError, match=r"own-bias.*own\.py and OwnBias in .*copy\.py"):
+        load_method(str(written(tmp_path, OWN + "# a copy\n", "copy.py")))
+    first.unlink()
+    assert load_method(str(tmp_path / "copy.py")) == "own-bias"
+
+
+def test_set_knows_the_fields_of_the_file_that_method_names(tmp_path: Path) -> None:
+    path = written(tmp_path, OWN.replace("start", "slope"))
+    with pytest.raises(UnknownName):
+        parsed(settings=["method.slope=0.25"])
+    asked = parsed(settings=["method.slope=0.25"], method=str(path))
+    assert asked["settings"] == {"method.slope": 0.25}
+
+
+@pytest.mark.parametrize("id", ["Hyperformer-1", "3-shared-1", "AA-1"])
+def test_a_table_without_a_row_to_take_the_recipe_from_says_so(id: str) -> None:
+    with pytest.raises(ReproError, match=f"recipe from a row of {id}.*another table"):
+        find_table(id).matrix(Request(find_table(id).id, "smoke", 1, method="lora"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ('"learning_rat": 1', "learning_rat: Extra"),
+        ('"learning_rate": "x"', "learning_rate: .*num"),
+    ],
+)
+def test_a_recipe_that_no_run_can_have_is_named(tmp_path: Path, given: str, said: str) -> None:
+    kind = load_method(str(written(tmp_path, OWN.replace('"learning_rate": 0.25', given))))
+    request = Request(
+        "3-shared-2", "smoke", 1, tasks=("rte",), method=kind, data_revisions={"rte": "made"}
+    )
+    with pytest.raises(ReproError, match=f"'own-bias' has a field in its `recipe`.*{said}"):
+        find_table("3-shared-2").matrix(request)
+
+
+def test_an_error_in_a_users_file_is_one_line_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, OWN + "\n    def label(self):\n        return 1 / 0\n")
+    words = "plan 3-shared-2 --scale smoke --tasks rte --method"
+    monkeypatch.setattr(sys, "argv", ["repro", *words.split(), str(path), "--store", str(tmp_path)])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    line = len(path.read_text().splitlines())
+    assert f"repro: own.py, line {line}: ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_stored_table_whose_methods_file_is_gone_is_left_out_with_the_mend(
+    tmp_path: Path,
+) -> None:
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    for method in (None, "gone-method"):
+        save_request(store, Request("3-shared-2", "smoke", 1, method=method))
+    assert [one.method for one in saved_requests(store)] == [None]
+    assert "'gone-method'" in said[0]
+    assert f"export {VARIABLE}=" in said[0]
+
+
+def test_new_gives_the_label_of_the_name_and_says_how_status_knows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command_of("new")(what="method", name="two-gates")
+    assert f"export {VARIABLE}={tmp_path / 'two_gates.py'}\n" in capsys.readouterr().out
+    assert method_called(load_method("two_gates.py:TwoGates"))().label() == "two gates"
+
+
+def test_new_refuses_the_name_of_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ReproError, match="a method 'lora' already"):
+        command_of("new")(what="method", name="lora")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_that_is_not_there_a_class_that_it_lacks_and_an_unknown_name(
     tmp_path: Path,
 ) -> None:
@@ -104,7 +190,7 @@ def test_a_file_that_is_not_there_a_class_that_it_lacks_and_an_unknown_name(
         load_method(str(tmp_path / "none.py"))
     with pytest.raises(ReproError, match="has no method Other: it has OwnBias"):
         load_method(f"{written(tmp_path, OWN)}:Other")
-    with pytest.raises(UnknownName, match="bitfit"):
+    with pytest.raises(ReproError, match=r"bitfit.*--method FILE\.py:CLASS"):
         load_method("bitfti")
 
 
@@ -160,3 +246,33 @@ def test_every_part_of_a_table_gets_the_row(tmp_path: Path) -> None:
         assert mine.task == like.task
     full, few = (matrix.of(row.name, "RTE")[0].task for row in rows)
     assert full != few  # all rows, and 100
+
+
+@pytest.mark.parametrize(
+    ("sections", "lender"), [(None, "Adapter"), (("With Attention",), "Attention")]
+)
+def test_a_table_whose_sections_only_group_its_rows_gets_one_row(
+    sections: tuple[str, ...] | None, lender: str
+) -> None:
+    table = find_table("ResAdapters-1")
+    request = Request(table.id, "smoke", 1, method="lora", sections=sections)
+    (row,) = [row for row in table.matrix(request).artefact.rows if row.added]
+    assert row.name == "lora r8 (yours)"
+    assert row.note.endswith(f"the recipe of {lender}")
+
+
+def test_beside_a_table_by_epoch_a_method_is_scored_at_the_epoch_that_it_kept() -> None:
+    table = find_table("ResAdapters-2")
+    matrix = table.matrix(Request(table.id, "smoke", 1, method="lora"))
+    assert [row.epoch for row in matrix.artefact.rows if row.added] == [None]
+
+
+def test_an_edited_file_gives_other_runs_in_a_process_that_goes_on(tmp_path: Path) -> None:
+    table, keys = find_table("3-shared-2"), set()
+    for text in (OWN, OWN + "# edited\n"):
+        kind = load_method(str(written(tmp_path, text)))
+        request = Request(
+            table.id, "smoke", 1, tasks=("rte",), method=kind, data_revisions={"rte": "made"}
+        )
+        keys.update(map(run_key, table.matrix(request).of("own bias (yours)", "RTE")))
+    assert len(keys) == 2
