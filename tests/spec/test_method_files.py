@@ -268,7 +268,7 @@ def test_beside_a_table_by_epoch_a_method_is_scored_at_the_epoch_that_it_kept() 
 
 
 def test_an_edited_file_gives_other_runs_in_a_process_that_goes_on(tmp_path: Path) -> None:
-    table, keys = find_table("3-shared-2"), set()
+    table, keys = find_table("3-shared-2"), set[str]()
     for text in (OWN, OWN + "# edited\n"):
         kind = load_method(str(written(tmp_path, text)))
         request = Request(
