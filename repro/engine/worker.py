@@ -13,6 +13,7 @@ import ctypes
 import errno
 import hashlib
 import json
+import math
 import os
 import signal
 import sys
@@ -233,7 +234,8 @@ def weights_sum(model: Any, file: JobFile) -> float | None:
     if not any(is_of_a_file(type(spec.method)) for spec in file.specs):
         return None
     with torch.no_grad():
-        return sum(float(weights.double().abs().sum()) for weights in model.parameters())
+        sums = (float(weights.double().abs().sum()) for weights in model.parameters())
+        return math.fsum(sums)
 
 
 def set_aside(store: Store, folder: Path) -> Path:

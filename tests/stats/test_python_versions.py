@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 STATISTICS = """
 import random
 from repro.stats.claims import superiority
-from repro.stats.ranking import ranking
 from repro.stats.summary import expected_maximum, summarise, variation
 
 draw = random.Random(1)
@@ -21,10 +20,9 @@ for n in range(2, 40):
     left, right = ([draw.uniform(0, 100) for _ in range(n)] for _ in range(2))
     print(summarise(left), variation(left), expected_maximum(left, 1 + n // 3))
     print(superiority(left, right))
-runs = {name: [draw.uniform(0, 100) for _ in range(5)] for name in "ABCD"}
-print(ranking({"A": 60.0, "B": 50.0, "C": 40.0, "D": 30.0}, runs, "seed"))
 """
-"""Needs the standard library alone, which is all that another interpreter may have."""
+"""Needs the standard library alone, which is all that another interpreter may have. Ranks need
+numpy; they are of means by `fmean`, which is exact on every version."""
 
 
 def _statistics(interpreter: str) -> str:
