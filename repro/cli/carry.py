@@ -94,7 +94,7 @@ def _carry_record(target: Portable, source: Path | None, kind: Kind, name: str) 
 
 
 def readme(requests: Sequence[Request], root: Path) -> str:
-    """What stands beside the carried folders: how the other machine takes and checks them."""
+    """The text of README-repro.txt: how the other machine uses and checks the carried folders."""
     folders = [name for name in ("data", "models") if (root / name).is_dir()]
     exports = "".join(f'    export REPRO_{name.upper()}="$PWD/{name}"\n' for name in folders)
     sums = "".join(f"    (cd {name} && sha256sum -c SHA256SUMS)\n" for name in folders)

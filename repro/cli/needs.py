@@ -168,7 +168,7 @@ def _data_set(name: str, splits: tuple[str, ...], *, any_rows: bool) -> Need:
 def _local_files(
     base: Need, found: state.Found, paths: Mapping[str, Path], *, any_rows: bool
 ) -> Need:
-    """A data set of which there are files below $REPRO_DATA."""
+    """A data set that has files below $REPRO_DATA."""
     facts, files = KNOWN[base.name], dict[str, Path]()
     for path in paths.values():  # a split may be a folder that `datasets` saved
         own = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]

@@ -8,7 +8,7 @@ A run holds what is added to each bias, which is 0 at the start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from repro.methods.inside import InsideEncoder, trained_pooler
 from repro.spec.fields import identity
@@ -26,7 +26,7 @@ PLACES = ("query", "key", "value", "joined", "first_norm", "up", "down", "norm")
 class BitFit(InsideEncoder):
     """All biases in the layers of the encoder, and a classifier."""
 
-    pooler: str = identity("frozen", doc="BERT's pooler: frozen or trained")
+    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
 
     def parts(self, run: RunSpec) -> dict[str, Any]:
         """The pooler, as set."""

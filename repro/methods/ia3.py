@@ -7,7 +7,7 @@ The vectors l are 1 at the start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from repro.methods.inside import InsideEncoder, trained_pooler
 from repro.spec.fields import identity
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class IA3(InsideEncoder):
     """Vectors for keys, values and the middle of the feed-forward in every layer."""
 
-    pooler: str = identity("frozen", doc="BERT's pooler: frozen or trained")
+    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
 
     def parts(self, run: RunSpec) -> dict[str, Any]:
         """The pooler, as set."""

@@ -8,7 +8,7 @@ A starts as torch's Linear does (uniform on +-1/sqrt(d)), B at zero, as the rele
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from repro.methods.inside import InsideEncoder, adapter_flops, trained_pooler
 from repro.spec.fields import identity
@@ -29,9 +29,11 @@ class LoRA(InsideEncoder):
 
     rank: int = identity(8, doc="r", ge=1)
     alpha: float = identity(16.0, doc="the change is scaled by alpha / r", gt=0)
-    maps: tuple[str, ...] = identity(("query", "value"), doc="of each layer: query, key, value")
-    pooler: str = identity("frozen", doc="BERT's pooler: frozen or trained")
-    head: str = identity("linear", doc="linear, or two-layer")
+    maps: tuple[Literal["query", "key", "value"], ...] = identity(
+        ("query", "value"), doc="the maps of each layer that are changed", min_length=1
+    )
+    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
+    head: Literal["linear", "two-layer"] = identity("linear", doc="after the pooler")
 
     def label(self) -> str:
         """lora r8."""

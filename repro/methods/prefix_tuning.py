@@ -8,7 +8,7 @@ MLP, P itself is trained. The paper writes with GPT-2 and BART; here an encoder 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from repro.methods.inside import InsideEncoder, trained_pooler
 from repro.spec.fields import identity
@@ -28,7 +28,7 @@ class PrefixTuning(InsideEncoder):
         512, doc="hidden width m of the MLP; None: the prefix itself is trained", ge=1
     )
     init_std: float = identity(0.02, doc="standard deviation of the initial P', or P", gt=0)
-    pooler: str = identity("frozen", doc="BERT's pooler: frozen or trained")
+    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
 
     def label(self) -> str:
         """prefix tuning p10."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from inside_samples import batch_of, encoder_of, inside_spec, learner_of, library_states, no_dropout
+from pydantic import ValidationError
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -46,6 +47,19 @@ def test_counts_are_those_of_the_papers_and_of_the_modules(
     assert spec.trained_parameters() == added + classifier
     counted = count_modules(spec)
     assert (counted["adapters"], counted["classifier"]) == (added, classifier)
+
+
+@pytest.mark.parametrize("method", [LoRA, BitFit, IA3, PrefixTuning])
+def test_a_misspelt_choice_is_refused(method: Any) -> None:
+    with pytest.raises(ValidationError, match="'frozen' or 'trained'"):
+        method(pooler="traned")
+
+
+def test_lora_changes_at_least_one_map_that_there_is() -> None:
+    wrong: Any
+    for wrong in ((), ("querry",)):
+        with pytest.raises(ValidationError, match="maps"):
+            LoRA(maps=wrong)
 
 
 def drawn(method: Method, encoder: Encoder) -> Inside:
