@@ -19,10 +19,12 @@ from repro.spec.method import place_in_file
 VERBS = {
     "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
     "table": "table", "figure": "figure", "report": "report", "claims": "claims", "audit": "audit",
-    "pack": "pack", "export": "export", "import-scores": "import_scores", "freeze": "freeze",
+    "export": "export", "import-scores": "import_scores", "freeze": "freeze",
     "status": "status", "why": "why", "doctor": "doctor", "new": "new",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""
+GROUPS = {"store": "store"}
+"""Verb with verbs of its own -> its module here, whose COMMANDS these are."""
 BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
 """Below the options, whose column is too narrow for an id of the hub."""
 
@@ -48,6 +50,15 @@ def command_of(verb: str) -> Callable[..., None]:
     return command
 
 
+def group_of(verb: str) -> typer.Typer:
+    """A verb with verbs of its own."""
+    module = import_module(f"repro.cli.{GROUPS[verb]}")
+    group = typer.Typer(help=module.__doc__, no_args_is_help=True)
+    for name, command in module.COMMANDS.items():
+        group.command(name, cls=Once)(command)
+    return group
+
+
 def application(asked: str = "") -> typer.Typer:
     """The command line: with the verb that is asked for, or with all where that is none of them."""
     app = typer.Typer(
@@ -60,7 +71,11 @@ def application(asked: str = "") -> typer.Typer:
         "side.\n\nBegin with: python -m repro table ResAdapters-1 --scale smoke",
     )
     app.callback(invoke_without_command=True)(version)
-    for name in [asked] if asked in VERBS else VERBS:
+    every = [*VERBS, *GROUPS]
+    for name in [asked] if asked in every else every:
+        if name in GROUPS:
+            app.add_typer(group_of(name), name=name)
+            continue
         verb = command_of(name)
         app.command(
             name, cls=Once, epilog=BACKBONES if "backbone" in verb.__annotations__ else None

@@ -235,12 +235,13 @@ def saved_requests(store: Store) -> list[Request]:
     """All remembered requests, by name. One that this version cannot read is left out with a
     warning.
     """
-    read = (_read_request(store, name, document) for name, document in store.requests().items())
+    read = (read_request(store, name, document) for name, document in store.requests().items())
     found = {table_name(request): request for request in read if request is not None}
     return [found[name] for name in sorted(found)]
 
 
-def _read_request(store: Store, name: str, document: Any) -> Request | None:
+def read_request(store: Store, name: str, document: Any) -> Request | None:
+    """The request in a saved document; None, with a warning, if this version cannot read it."""
     known = {field.name for field in fields(Request)}
     try:
         request = REQUEST.validate_python(document)

@@ -214,7 +214,7 @@ def remove_tree(path: Path) -> None:
         os.rename(path, mine)
     except FileNotFoundError:
         return
-    if mine.is_dir():
+    if mine.is_dir() and not mine.is_symlink():
         shutil.rmtree(mine)
     else:
         mine.unlink()

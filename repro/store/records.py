@@ -29,12 +29,12 @@ def failure_of(key: str, spec: RunSpec, kind: FailureKind, message: str) -> Fail
 def record_failure(root: Path, failure: Failure, log_text: str) -> None:
     """Writes the log, then `failures/<key>.json` that names it. Raises StoreError."""
     write_text(root / failure.log, log_text)
-    write_json(_failure_path(root, failure.key), failure.model_dump(mode="json"))
+    write_json(failure_path(root, failure.key), failure.model_dump(mode="json"))
 
 
 def read_failure(root: Path, key: str, say: Say) -> Failure | None:
     """The record of `key`; see `read_record`."""
-    return read_record(Failure, _failure_path(root, key), root, say)
+    return read_record(Failure, failure_path(root, key), root, say)
 
 
 def read_record(kind: type[Found], path: Path, root: Path, say: Say) -> Found | None:
@@ -74,7 +74,7 @@ def checked_record(
 
 def clear_failure(root: Path, key: str) -> None:
     """Removes the record, then the log that it names. Raises StoreError."""
-    path = _failure_path(root, key)
+    path = failure_path(root, key)
     with store_errors(path):
         path.unlink(missing_ok=True)
         path.with_suffix(".log").unlink(missing_ok=True)
@@ -99,7 +99,13 @@ def read_requests(root: Path, say: Say) -> dict[str, Any]:
     return found
 
 
-def _failure_path(root: Path, key: str) -> Path:
+def failed(root: Path) -> set[str]:
+    """The keys of all records of failures."""
+    return {path.stem for path in (root / "failures").glob("[!.]*.json")}
+
+
+def failure_path(root: Path, key: str) -> Path:
+    """Where the record of `key` lies, if there is one."""
     return root / "failures" / f"{key}.json"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,12 +17,16 @@ from repro.store.atomic import (
     remove_tree,
     rename_folder,
     store_errors,
+    sync_directory,
 )
 from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, FolderFiles, StoredRun
 from repro.store.reading import Corrupt, Entries, Foreign, Newer, read_entry
 from repro.store.staging import Staged, discard
+from repro.store.temporary import unfinished_name
 
 KEY = re.compile(r"[0-9a-f]{64}")
+SHARD = re.compile(r"[0-9a-f]{2}")
+"""Names of the folders that hold entries."""
 LOCK_SECONDS = 30.0
 """How long to wait for another process that moves an entry; it needs some milliseconds."""
 
@@ -111,6 +117,22 @@ class Shelf(Entries):
                     self.say(f"Run {key[:12]} counts as missing: {why}; moved to {place}.")
         except StoreError as refusal:
             self.say(f"Run {key[:12]} counts as missing: {why}. {refusal}")
+
+    def remove(self, key: str) -> bool:
+        """Removes an entry, whatever its state; False where there is none. Raises StoreError.
+
+        It first gets a name that a sweep knows, so a kill leaves it whole or gone.
+        """
+        path, unfinished = entry_path(self.place, key), self.place / unfinished_name(".staging")
+        with self._moving(), store_errors(path):
+            try:
+                os.rename(path, unfinished)
+            except FileNotFoundError:
+                return False
+            sync_directory(path.parent)
+        with store_errors(unfinished):
+            shutil.rmtree(unfinished)
+        return True
 
     def _moving(self) -> AbstractContextManager[None]:
         """Held while an entry is moved away, so that nobody moves away its good successor."""

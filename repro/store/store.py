@@ -13,7 +13,7 @@ from typing import Any, Literal
 from repro.errors import StoreError
 from repro.spec import RunSpec, run_key
 from repro.store import claims, records
-from repro.store.atomic import make_directory, remove_tree, store_errors
+from repro.store.atomic import make_directory, remove_tree, store_errors, sync_directory
 from repro.store.bundle import SUFFIX, Bundle, pack
 from repro.store.entry import (
     ADAPTER,
@@ -28,10 +28,11 @@ from repro.store.entry import (
     manifest_bytes,
     spec_bytes,
 )
+from repro.store.reading import Entries
 from repro.store.result import Failure, FailureKind, parse
 from repro.store.served import FOLDER as SERVED
 from repro.store.served import ServedRun, read_served, write_served
-from repro.store.shelf import Shelf, entry_path
+from repro.store.shelf import KEY, SHARD, Shelf, entry_path
 from repro.store.staging import stage
 from repro.store.strict_json import json_bytes, parse_json
 from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
@@ -132,6 +133,20 @@ class Store:
     def keys(self) -> list[str]:
         """The keys of all finished runs, those in bundles included, unchecked and sorted."""
         return sorted(self._shelf.keys().union(*(bundle.keys() for bundle in self._bundles)))
+
+    def peek(self, key: str) -> StoredRun | None:
+        """The finished run as `read` finds it; moves nothing and does not look at its parents."""
+        places: list[Entries] = [self._shelf, *self._bundles]
+        return next((run for one in places if (run := one.peek(key)) is not None), None)
+
+    def folder(self, key: str) -> Path | None:
+        """The folder of the run's own entry, whatever its state; None where it has none."""
+        path = entry_path(self.root, key)
+        return path if path.is_dir() else None
+
+    def bundle_of(self, key: str) -> Path | None:
+        """The first bundle that holds the run."""
+        return next((one.place for one in self._bundles if one.files(key).exists()), None)
 
     def specs(self) -> dict[str, RunSpec]:
         """Key -> spec of every finished run whose spec reads well; results are not read."""
@@ -238,15 +253,27 @@ class Store:
 
         Returns the number of files and folders removed. Raises StoreError.
         """
-        names = ("failures", REQUESTS, "quarantine", SERVED)
-        places = [self.root, self.cache, *(self.root / name for name in names)]
-        places += (self.root / "work").glob("*")
-        found = [item for place in places if place.is_dir() for item in place.iterdir()]
-        leftovers = [item for item in found if is_unfinished(item.name) and is_leftover(item)]
-        for item in leftovers:
+        found = self.leftovers()
+        for item in found:
             with store_errors(item):
                 remove_tree(item)
-        return len(leftovers)
+        return len(found)
+
+    def leftovers(self) -> list[Path]:
+        """What dead processes left unfinished."""
+        own = [place for place in self.root.glob("[!.]*") if not SHARD.fullmatch(place.name)]
+        places = [self.root, *own, *(self.root / "work").glob("[!.]*")]
+        found = (item for place in places if place.is_dir() for item in place.glob(".*"))
+        return [item for item in found if is_unfinished(item.name) and is_leftover(item)]
+
+    def remove(self, key: str) -> bool:
+        """Removes the run's own entry, then its failure; False where there was neither. A bundle's
+        copy stays. Raises StoreError.
+        """
+        failed = self.failure_path(key).exists()
+        removed = self._shelf.remove(key)
+        self.clear_failure(key)
+        return removed or failed
 
     def work_dir(self, job: str) -> Path:
         """Where the training of job `job` keeps its scratch; not made here."""
@@ -269,6 +296,23 @@ class Store:
         """
         return claims.claim(self.root / "claims", [plain(key) for key in keys])
 
+    def claimed(self) -> set[str]:
+        """The keys that some process holds now, this one included."""
+        folder = self.root / "claims"
+        names = filter(KEY.fullmatch, claims.names(folder))
+        return {key for key in names if claims.is_claimed(folder, key, self._say)}
+
+    def idle_claims(self) -> list[Path]:
+        """The lock files of claims that nobody holds."""
+        folder, held = self.root / "claims", self.claimed()
+        return [claims.lock_path(folder, key) for key in claims.names(folder) if key not in held]
+
+    def remove_claim(self, key: str) -> bool:
+        """Removes the lock file of a claim that nobody holds; False where somebody does. Raises
+        StoreError.
+        """
+        return claims.remove_idle(self.root / "claims", key)
+
     def record_failure(
         self, key: str, spec: RunSpec, kind: FailureKind, message: str, log_text: str
     ) -> Failure:
@@ -280,6 +324,14 @@ class Store:
     def failure(self, key: str) -> Failure | None:
         """Why the run failed; None where it did not, or where the record is damaged."""
         return records.read_failure(self.root, plain(key), self._say)
+
+    def failed(self) -> set[str]:
+        """The keys of all records of failures, unchecked; some may have a result since."""
+        return {key for key in records.failed(self.root) if KEY.fullmatch(key)}
+
+    def failure_path(self, key: str) -> Path:
+        """Where the record of a failure lies, if there is one."""
+        return records.failure_path(self.root, plain(key))
 
     def clear_failure(self, key: str) -> None:
         """Forgets that the run failed. Raises StoreError."""
@@ -318,6 +370,17 @@ class Store:
                 except (ValueError, RecursionError):
                     self._ignore(bundle.place / name, "it is not JSON")
         return found | records.read_requests(self.root, self._say)
+
+    def remove_request(self, name: str) -> bool:
+        """Forgets what was asked for; False where that stands in a bundle or nowhere."""
+        path = self.root / REQUESTS / f"{plain(name)}.json"
+        with store_errors(path):
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                return False
+            sync_directory(path.parent)
+        return True
 
     def request_path(self, name: str) -> Path:
         """Where the request `name` lies, in a bundle perhaps, for a message about it."""
