@@ -9,19 +9,21 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from repro.cli import options as o
-from repro.cli.report import asked_views
+from repro.cli.report import asked_views, tracked
 from repro.cli.why import BEGINNING, find_run, runs_of
 from repro.engine import housekeeping
 from repro.engine.housekeeping import Listed, Needs, RunState
-from repro.errors import ReproError, UnknownName
+from repro.errors import DIFFERS, RUN_FAILED, ReproError, UnknownName
 from repro.folders import expanded
 from repro.report.counted import count_files
 from repro.report.files import read_request, request_file, table_name
@@ -29,12 +31,21 @@ from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.report.view import TableView
 from repro.store.bundle import SUFFIX
+from repro.store.merge import Merged, Outcome, check_sources
+from repro.store.merge import merge as merge_store
 from repro.store.store import Store
 from repro.words import age, counted, size
 
 DAYS = 30
 AGE = re.compile(r"(\d{1,5})(d|h|min)?")
 SECONDS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0}
+MOST_SHOWN = 5
+"""Differing scores of a run that are printed."""
+SAID: dict[Outcome, str] = {
+    "new": "new", "completed": "completed with files that were only there",
+    "same": "equal to those here", "differs": "different from those here",
+    "damaged": "damaged and left out",
+}  # fmt: skip
 STATES = ("done", "outdated", "running", "failed", "unreadable")
 
 WhereOption = Annotated[
@@ -378,7 +389,7 @@ def _removed(run: Listed, store: Store) -> bool:
         return bool(held) and store.remove(run.key)
 
 
-# -- a bundle --------------------------------------------------------------------------------
+# -- copies --------------------------------------------------------------------------------
 
 
 def pack(
@@ -404,6 +415,85 @@ def pack(
     print(f"Packed {counted(packed, 'run')} and {counted(len(views), 'request')} into {file}.")
 
 
+def merge(
+    sources: Annotated[
+        list[Path], typer.Argument(help="Folders of other stores, and bundles (NAME.jsonl.xz).")
+    ],
+    dry_run: DryRunOption = False,
+    json: o.JsonOption = False,
+    store: o.StoreOption = None,
+) -> None:
+    """Copies the results, failures, saved requests, counts, server scores and external numbers of
+    other stores and bundles into this one. Sources are only read.
+
+    Nothing stored here is replaced. Equal results are counted; of different ones both are kept, the
+    other's in quarantine, and shown. Interrupted, it goes on when it is given again. Exit code 1
+    where a run or record is damaged, 4 where results differ.
+
+    Example: python -m repro store merge /mnt/other/runs results.jsonl.xz --dry-run
+    """
+    results, places = o.open_store(store), [expanded(source) for source in sources]
+    check_sources(results, places)
+    found = [
+        merge_store(
+            results, place, dry_run=dry_run, track=partial(tracked, title=f"Merging {place}")
+        )
+        for place in places
+    ]
+    if json:
+        document = {"dry_run": dry_run, "sources": [_merged_json(one) for one in found]}
+        sys.stdout.write(json_text(document))
+    else:
+        print("\n".join(line for one in found for line in _merged_lines(one, dry_run)))
+    if any(one.problems for one in found):
+        raise typer.Exit(RUN_FAILED)
+    raise typer.Exit(DIFFERS if any(one.conflicts for one in found) else 0)
+
+
+def _merged_lines(one: Merged, dry_run: bool) -> Iterator[str]:
+    said = [
+        f"{one.count(outcome):,} {word}" for outcome, word in SAID.items() if one.count(outcome)
+    ]
+    said += [f"{counted(one.records, 'record')} copied"] * bool(one.records)
+    said += [f"{counted(one.failures, 'failure')} copied"] * bool(one.failures)
+    runs = sum(map(len, one.runs.values()))
+    yield f"{one.source}: {counted(runs, 'run')}{', nothing changed' * dry_run}: {', '.join(said)}."
+    for conflict in one.conflicts:
+        yield f"  {conflict.what}: {conflict.why}"
+        for line in conflict.differences[:MOST_SHOWN]:
+            yield f"    {line.score}: {_plain(line.here)} here, {_plain(line.there)} there"
+        more = len(conflict.differences) - MOST_SHOWN
+        if more > 0:
+            yield f"    and {more} more"
+        if conflict.kept is not None:
+            yield f"    the other one is kept in {conflict.kept}"
+    for problem in one.problems:
+        yield f"  {problem}"
+
+
+def _plain(value: float | None) -> str:
+    return "none" if value is None else f"{value:.10g}"
+
+
+def _merged_json(one: Merged) -> dict[str, Any]:
+    return {
+        "source": str(one.source),
+        "runs": {outcome: one.runs.get(outcome, []) for outcome in SAID},
+        "records": one.records,
+        "failures": one.failures,
+        "conflicts": [
+            {
+                "what": conflict.what,
+                "why": conflict.why,
+                "differences": [asdict(line) for line in conflict.differences],
+                "kept": None if conflict.kept is None else str(conflict.kept),
+            }
+            for conflict in one.conflicts
+        ],
+        "problems": one.problems,
+    }
+
+
 COMMANDS: dict[str, Callable[..., None]] = {
-    "ls": ls, "du": du, "gc": gc, "rm": rm, "pack": pack,
+    "ls": ls, "du": du, "gc": gc, "rm": rm, "pack": pack, "merge": merge,
 }  # fmt: skip

@@ -23,7 +23,7 @@ def failure_of(key: str, spec: RunSpec, kind: FailureKind, message: str) -> Fail
     """The record of a run that failed."""
     readable = message.encode(errors="backslashreplace").decode()  # a lone surrogate is not UTF-8
     plain = spec.model_dump(mode="json")
-    return Failure(key=key, kind=kind, message=readable, log=f"failures/{key}.log", spec=plain)
+    return Failure(key=key, kind=kind, message=readable, log=log_of(key), spec=plain)
 
 
 def record_failure(root: Path, failure: Failure, log_text: str) -> None:
@@ -97,6 +97,11 @@ def read_requests(root: Path, say: Say) -> dict[str, Any]:
         except (ValueError, RecursionError):
             move_damaged(path, root, "it is not JSON", say)
     return found
+
+
+def log_of(key: str) -> str:
+    """Where the log of a failure lies, relative to the store's root."""
+    return f"failures/{key}.log"
 
 
 def failed(root: Path) -> set[str]:

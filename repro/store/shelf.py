@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from repro.errors import StoreError
+from repro.spec.contents import file_digest
 from repro.store import claims
 from repro.store.atomic import (
     move_aside,
@@ -17,6 +18,7 @@ from repro.store.atomic import (
     remove_tree,
     rename_folder,
     store_errors,
+    sync,
     sync_directory,
 )
 from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, FolderFiles, StoredRun
@@ -106,6 +108,25 @@ class Shelf(Entries):
         if less is not None:
             self._retire(key, less, target)
         return target
+
+    def keep_aside(self, key: str, staged: Staged) -> Path:
+        """Puts a staged entry into quarantine; returns where it lies. Raises StoreError."""
+        try:
+            with store_errors(self.quarantine):
+                for item in (*sorted(staged.folder.iterdir()), staged.folder):
+                    sync(item)
+            return move_aside(staged.folder, self.quarantine, key)
+        except BaseException:
+            discard(staged.folder)
+            raise
+
+    def kept_aside(self, key: str, digest: str) -> Path | None:
+        """Where a result of the run with this digest lies in quarantine, if it does."""
+        for place in sorted(self.quarantine.glob(f"{key}-*")):
+            result = place / RESULT
+            if result.is_file() and file_digest(result) == digest:
+                return place
+        return None
 
     def set_aside(self, key: str, why: str) -> None:
         """Moves an entry that holds no longer to quarantine; where it cannot be moved, says so."""

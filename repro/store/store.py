@@ -21,6 +21,7 @@ from repro.store.entry import (
     MANIFEST,
     RESULT,
     SPEC,
+    FolderFiles,
     Manifest,
     StoredRun,
     file_stamp,
@@ -33,7 +34,7 @@ from repro.store.result import Failure, FailureKind, parse
 from repro.store.served import FOLDER as SERVED
 from repro.store.served import ServedRun, read_served, write_served
 from repro.store.shelf import KEY, SHARD, Shelf, entry_path
-from repro.store.staging import stage
+from repro.store.staging import discard, stage
 from repro.store.strict_json import json_bytes, parse_json
 from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
 from repro.words import counted
@@ -43,6 +44,10 @@ PACKED = (SPEC, RESULT, ENVIRONMENT)
 REQUESTS = "requests"
 
 State = Literal["done", "failed", "running", "missing"]
+Adopted = Literal["new", "completed", "same", "differs"]
+"""What becomes of a run of another store: stored; files added to the same result; nothing; kept
+aside, because the results differ.
+"""
 
 
 def to_stderr(line: str) -> None:
@@ -212,6 +217,56 @@ class Store:
         path = self._shelf.publish(key, staged)
         self.clear_failure(key)
         return path
+
+    def compare(self, run: StoredRun, pending: Mapping[str, str] | None = None) -> Adopted:
+        """What `adopt` would do with a run of another store; changes nothing.
+
+        `pending`: key -> digest of results that will be stored before it.
+        """
+        mine, pending = self.peek(run.key), pending or {}
+        if mine is None:
+            for role, key in run.spec.parents.items():
+                parent = self.peek(key)
+                digest = pending.get(key) if parent is None else parent.digest
+                if digest not in (None, run.result.parents.get(role)):
+                    return "differs"
+            return "new"
+        if mine.digest != run.digest:
+            return "differs"
+        return "same" if set(run.files) <= set(mine.files) else "completed"
+
+    def adopt(self, run: StoredRun) -> tuple[Adopted, Path | None]:
+        """Stores a verified run of another store or bundle, file by file as it is there.
+
+        Of a run that is stored here with the same result, files that are only there are added. A
+        different result, and one of another result of its parent, is kept in quarantine; the
+        second value says where. Raises StoreError.
+        """
+        outcome, key = self.compare(run), run.key
+        if outcome == "same":
+            return outcome, None
+        known = self._shelf.kept_aside(key, run.digest) if outcome == "differs" else None
+        if known is not None:
+            return outcome, known
+        files = {name: _content(run, name) for name in run.files}
+        mine = self._shelf.peek(key) if outcome == "completed" else None
+        if mine is not None:
+            files |= {name: _content(mine, name) for name in mine.files}
+        partial = run.partial and (mine is None or mine.partial)
+        staged = stage(self.root, key, files, partial=partial)
+        expected = {**run.files, **(mine.files if mine is not None else {})}
+        if staged.manifest.files != expected:
+            discard(staged.folder)
+            raise StoreError(f"The run {key[:12]} changed while it was copied: give it again.")
+        if outcome == "differs":
+            return outcome, self._shelf.keep_aside(key, staged)
+        self._shelf.publish(key, staged)
+        self.clear_failure(key)
+        return outcome, None
+
+    def is_newer(self, key: str) -> bool:
+        """Whether only a newer version of repro can read the run's own entry."""
+        return self._shelf.is_newer(key)
 
     def pack(self, keys: Iterable[str], path: Path, files: Mapping[str, bytes]) -> int:
         """Writes the bundle `path`: spec, result, environment and server scores of the runs `keys`
@@ -397,6 +452,17 @@ class Store:
 
     def _ignore(self, path: Path, problem: str) -> None:
         self._say(f"{path} is ignored: it is damaged ({problem}).")
+
+
+def holds_store(root: Path) -> bool:
+    """Whether a folder is a store that something was stored in, or holds a bundle."""
+    files = ("??/*/" + MANIFEST, f"[!.]*{SUFFIX}", "requests/*.json", "failures/*.json",
+             "counts/*.json", "claims/gate.lock")  # fmt: skip
+    return root.is_dir() and any(True for name in files for _ in root.glob(name))
+
+
+def _content(run: StoredRun, name: str) -> bytes | Path:
+    return run.path / name if isinstance(run.source, FolderFiles) else run.source.read(name)
 
 
 def plain(name: str) -> str:

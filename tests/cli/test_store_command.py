@@ -21,7 +21,8 @@ from store_samples import tree
 
 from repro.cli.main import main
 from repro.engine.jobs import Execution, make_job, write_job
-from repro.report.files import save_request, table_name
+from repro.report.files import save_request, saved_requests, table_name
+from repro.report.reproduce import view_of
 from repro.spec import run_key
 from repro.store import Store
 from repro.store.temporary import machine
@@ -310,3 +311,41 @@ def test_a_store_that_is_a_link_is_cleaned_and_what_lies_outside_it_stays(
     assert (outside / "precious").read_text() == "x"
     assert not (store.cache / "link").is_symlink()
     assert set(store.keys()) == set(asked)
+
+
+def test_two_halves_of_a_table_merge_to_the_cells_of_the_whole(
+    cli: Call, store: Store, tmp_path: Path
+) -> None:
+    asked = request(epochs=1)
+    whole, specs = Store(tmp_path / "whole"), runs_of(asked)
+    store_all(whole, asked)
+    save_request(whole, asked)
+    for name, part in (("one", specs[:4]), ("two", specs[3:])):
+        half = Store(tmp_path / name)
+        save_request(half, asked)
+        for spec in part:
+            store_result(half, spec)
+    answer = cli("store", "merge", "one", "two")
+    assert answer.code == 0, answer.err
+    assert answer.out.splitlines()[-1].startswith("two: ")
+    assert "1 equal to those here" in answer.out
+    (merged,) = saved_requests(store)
+    assert view_of(merged, store) == view_of(asked, whole)
+
+
+def test_a_merge_says_how_results_differ_and_ends_with_another_exit_code(
+    cli: Call, store: Store, tmp_path: Path
+) -> None:
+    spec = runs_of(request(epochs=1))[0]
+    other = Store(tmp_path / "other")
+    key = store_result(store, spec)
+    store_result(other, spec, lambda *_: 12.345)
+    answer = cli("store", "merge", "other")
+    assert answer.code == 4
+    assert (
+        "squad2 generated legacy/argmax-pair em ALL, epoch 1: 10 here, 12.345 there" in answer.out
+    )
+    assert f"kept in runs/quarantine/{key}-1" in answer.out
+    found = json.loads(cli("store", "merge", "other", "--json").out)["sources"][0]
+    assert found["runs"]["differs"] == [key]
+    assert found["conflicts"][0]["differences"][0]["here"] == 10.0
