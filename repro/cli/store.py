@@ -23,6 +23,7 @@ from repro.cli.report import asked_views, tracked
 from repro.cli.why import BEGINNING, find_run, runs_of
 from repro.engine import housekeeping
 from repro.engine.housekeeping import Listed, Needs, RunState
+from repro.engine.verify import Checked, other_results, runs_to_verify, verify_files, verify_run
 from repro.errors import DIFFERS, RUN_FAILED, ReproError, UnknownName
 from repro.folders import expanded
 from repro.report.counted import count_files
@@ -494,6 +495,73 @@ def _merged_json(one: Merged) -> dict[str, Any]:
     }
 
 
+# -- whether it is sound ---------------------------------------------------------------------
+
+
+def verify(
+    rescore: Annotated[
+        bool,
+        typer.Option(
+            "--rescore/--no-rescore",
+            help="Make scores anew from the predictions where these and the data are here.",
+        ),
+    ] = True,
+    json: o.JsonOption = False,
+    store: o.StoreOption = None,
+) -> None:
+    """Checks everything that is stored; changes nothing and needs no GPU.
+
+    Every file of every run has the content that was stored, and every score of the kept epoch is
+    the one that the stored predictions give. What is damaged is named with its mend. Exit code 1
+    where something is damaged.
+
+    Example: python -m repro store verify
+    """
+    results = o.open_store(store)
+    checks = list(verify_files(results))
+    for place, key in tracked(runs_to_verify(results), "Verifying"):
+        checks.append(verify_run(place, key, rescore=rescore))
+    others = other_results(results)
+    if json:
+        sys.stdout.write(json_text(_checks_json(checks, others)))
+    else:
+        print("\n".join(_check_lines(checks, others)))
+    raise typer.Exit(RUN_FAILED if any(one.problem for one in checks) else 0)
+
+
+def _check_lines(checks: Sequence[Checked], others: Sequence[Path]) -> Iterator[str]:
+    damaged = [one for one in checks if one.problem is not None]
+    for one in damaged:
+        yield f"{one.place}: {one.problem}.\n  Mend: {one.mend}."
+    for reason, count in Counter(one.unread for one in checks if one.unread).items():
+        yield f"Not checked: {counted(count, 'run')}: {reason}."
+    for reason, count in Counter(one.unscored for one in checks if one.unscored).items():
+        yield f"Scores not made anew: {counted(count, 'run')}: {reason}."
+    for path in others:
+        yield f"Another result of a stored run is kept in {path}."
+    runs = [one for one in checks if "/" not in one.what]
+    scores = counted(sum(one.scores for one in checks), "score")
+    yield (
+        f"{counted(len(runs), 'run')} and {counted(len(checks) - len(runs), 'record')}: "
+        f"{len(damaged)} damaged; {scores} equal those made anew from predictions."
+    )
+
+
+def _checks_json(checks: Sequence[Checked], others: Sequence[Path]) -> dict[str, Any]:
+    named = [{"what": one.what, "place": str(one.place)} for one in checks]
+    pairs = list(zip(named, checks, strict=True))
+    return {
+        "checked": len(checks),
+        "scores": sum(one.scores for one in checks),
+        "damaged": [
+            {**name, "problem": one.problem, "mend": one.mend} for name, one in pairs if one.problem
+        ],
+        "unread": [{**name, "reason": one.unread} for name, one in pairs if one.unread],
+        "unscored": [{**name, "reason": one.unscored} for name, one in pairs if one.unscored],
+        "other_results": [str(path) for path in others],
+    }
+
+
 COMMANDS: dict[str, Callable[..., None]] = {
-    "ls": ls, "du": du, "gc": gc, "rm": rm, "pack": pack, "merge": merge,
+    "ls": ls, "du": du, "gc": gc, "rm": rm, "pack": pack, "merge": merge, "verify": verify,
 }  # fmt: skip

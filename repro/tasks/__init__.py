@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from repro.spec import SquadTask, TaggingTask, TextToText
 
@@ -39,3 +40,28 @@ def load_task(
     from repro.tasks.sentences.task import load_sentences
 
     return load_sentences(task, tokenizer, cache)
+
+
+def rescored(task: Task, document: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """The scores of stored predictions, but for their epoch, as `result.json` holds them: made from
+    the rows' right answers, without a model. A score that does not follow from predictions alone
+    is left out.
+
+    Raises MissingData where the rows cannot be had; ValueError, KeyError or TypeError where
+    `document` (`predictions.json`) does not hold predictions of these rows.
+    """
+    if isinstance(task, SquadTask):
+        from repro.tasks.squad2 import protocols
+
+        return protocols.rescored(task, document)
+    if isinstance(task, TaggingTask):
+        from repro.tasks.tagging.task import rescored as of_tags
+
+        return of_tags(task, document)
+    if isinstance(task, TextToText):
+        from repro.tasks.text_to_text.task import rescored as of_texts
+
+        return of_texts(task, document)
+    from repro.tasks.sentences.task import rescored as of_sentences
+
+    return of_sentences(task, document)

@@ -349,3 +349,23 @@ def test_a_merge_says_how_results_differ_and_ends_with_another_exit_code(
     found = json.loads(cli("store", "merge", "other", "--json").out)["sources"][0]
     assert found["runs"]["differs"] == [key]
     assert found["conflicts"][0]["differences"][0]["here"] == 10.0
+
+
+def test_verify_names_what_is_damaged_with_a_mend_that_works(
+    cli: Call, store: Store, asked: list[str]
+) -> None:
+    whole = cli("store", "verify", "--no-rescore")
+    assert whole.code == 0
+    assert whole.out.splitlines()[-1].startswith(f"{len(asked)} runs and 1 record: 0 damaged")
+    path = store.root / asked[0][:2] / asked[0] / "history.jsonl"
+    path.write_bytes(b"x" * path.stat().st_size)
+    assert Store(store.root).read(asked[0]) is not None  # an ordinary read looks at its size only
+    answer = cli("store", "verify", "--no-rescore")
+    assert answer.code == 1
+    assert "history.jsonl has another checksum" in answer.out
+    found = json.loads(cli("store", "verify", "--json", "--no-rescore").out)["damaged"]
+    assert [one["what"] for one in found] == [asked[0]]
+    words = re.findall("`python -m repro ([^`]+)`", found[0]["mend"])[0].split()
+    assert cli(*words).code == 0
+    store_result(store, runs_of(request(epochs=1))[0], members=asked)
+    assert cli("store", "verify", "--no-rescore").code == 0
