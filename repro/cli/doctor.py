@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.execute import disk_needed
 from repro.cli.needs import Need, check_no_option, wanted_by
@@ -51,7 +52,10 @@ BUSY = 0.75
 def command(
     asked: o.AskedOfNeeds,
     ids: Annotated[
-        list[str] | None, typer.Argument(help="Tables and figures (default: this machine alone).")
+        list[str] | None,
+        typer.Argument(
+            help="Tables and figures (default: this machine alone).", autocompletion=completion.ids
+        ),
     ] = None,
     json: o.JsonOption = False,
     store: o.StoreOption = None,

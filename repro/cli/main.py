@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 import repro
-from repro.cli import streams
+from repro.cli import completion, streams
 from repro.errors import WRONG_USAGE, ReproError
 from repro.spec.backbones import KNOWN
 from repro.spec.method import place_in_file
@@ -35,7 +35,9 @@ class Once(TyperCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """See click. Raises ReproError."""
+        """See click. Raises ReproError; what is typed only in part is not judged."""
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
         words = [word.partition("=")[0] for word in args if word.startswith("--")]
         for option in self.params:
             given = [word for word in words if word in option.opts]
@@ -65,13 +67,16 @@ def application(asked: str = "") -> typer.Typer:
         name="repro",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
-        add_completion=False,
         pretty_exceptions_enable=False,
         help="Reproduces the tables of the adapter papers: published and reproduced, side by "
         "side.\n\nBegin with: python -m repro table ResAdapters-1 --scale smoke",
     )
     app.callback(invoke_without_command=True)(version)
     every = [*VERBS, *GROUPS]
+    if completion.is_asked() and asked not in every:
+        for name in every:  # their names suffice
+            app.command(name)(lambda: None)
+        return app
     for name in [asked] if asked in every else every:
         if name in GROUPS:
             app.add_typer(group_of(name), name=name)
@@ -92,6 +97,17 @@ def version(
         raise typer.Exit
 
 
+INSTALL = ("--install-completion", "--show-completion")
+
+
+def asked_verb() -> tuple[str, str | None]:
+    """The verb that is asked for, and the program's name where completion needs the script's."""
+    if completion.is_asked():
+        return completion.verb_typed(), completion.PROGRAM
+    typed = sys.argv[1:2]
+    return "".join(typed), completion.PROGRAM if typed and typed[0] in INSTALL else None
+
+
 def main() -> None:
     """Runs a verb; a ReproError is printed without a traceback and gives the exit code, and an
     error in the file of a user's method is printed with its file and line.
@@ -101,7 +117,8 @@ def main() -> None:
     streams.prepare()
     try:
         try:
-            application("".join(sys.argv[1:2]))(standalone_mode=True)
+            asked, program = asked_verb()
+            application(asked)(standalone_mode=True, prog_name=program)
         finally:
             sys.stdout.flush()
     except streams.OutputLost as problem:
@@ -109,7 +126,8 @@ def main() -> None:
             print(f"repro: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except ReproError as problem:
-        print(f"repro: {problem}", file=sys.stderr)
+        if not completion.is_asked():  # a message in the middle of a line helps nobody
+            print(f"repro: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except Exception as problem:
         place = place_in_file(problem)

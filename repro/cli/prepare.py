@@ -13,6 +13,7 @@ import typer
 from repro import hub
 from repro.backbones import contents
 from repro.backbones.contents import NAMED_OTHERWISE
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.carry import carry
 from repro.cli.needs import Need, Wanted, check_no_option, files_of, sized, sizes, wanted_by
@@ -44,7 +45,10 @@ def command(
     asked: o.AskedOfNeeds,
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Tables, figures, models, data sets (default: list the data sets)."),
+        typer.Argument(
+            help="Tables, figures, models, data sets (default: list the data sets).",
+            autocompletion=completion.needed,
+        ),
     ] = None,
     to: Annotated[
         Path | None,

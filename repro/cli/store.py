@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.report import asked_views, tracked
 from repro.cli.why import BEGINNING, find_run, runs_of
@@ -68,7 +69,12 @@ DryRunOption = Annotated[
 def ls(
     where: WhereOption = None,
     state: Annotated[
-        list[str] | None, typer.Option(metavar="<state>", help=f"{', '.join(STATES)}.")
+        list[str] | None,
+        typer.Option(
+            metavar="<state>",
+            help=f"{', '.join(STATES)}.",
+            autocompletion=completion.one_of(STATES),
+        ),
     ] = None,
     json: o.JsonOption = False,
     store: o.StoreOption = None,
@@ -273,7 +279,11 @@ def rm(
     where: WhereOption = None,
     request: Annotated[
         list[str] | None,
-        typer.Option(metavar="<name>", help="A saved request, named as `status` names it."),
+        typer.Option(
+            metavar="<name>",
+            help="A saved request, named as `status` names it.",
+            autocompletion=completion.requests,
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Also runs that a saved request needs.")
