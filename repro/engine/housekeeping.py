@@ -149,7 +149,7 @@ def _fields(run: Listed) -> dict[str, set[str]]:
     if run.spec is not None:
         spec = run.spec
         found |= {name: {as_typed(value)} for name, value in flatten(spec.model_dump(mode="json"))}
-        found["task"] = {spec.task.name, *getattr(spec.task, "tasks", ())}
+        found["task"] = {spec.task.name, *spec.task.names}
         found["method"] = {spec.method.kind, spec.method.label()}
         found["backbone"] = {spec.backbone.id, spec.backbone.name}
         found |= {"seed": {spec.seed}, "scale": {spec.scale}}

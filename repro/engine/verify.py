@@ -25,7 +25,6 @@ from repro.store.served import ServedRun
 from repro.store.shelf import KEY, Shelf
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
-from repro.tasks import rescored
 
 PREDICTIONS = "predictions.json"
 isclose = partial(math.isclose, rel_tol=1e-9, abs_tol=1e-9)
@@ -112,7 +111,7 @@ def _compared(run: StoredRun) -> int:
     document = parse_json(run.source.read(PREDICTIONS))
     if not isinstance(document, dict) or not document:
         raise ValueError("it holds no predictions")
-    made = [Score(**score, epoch=epoch) for score in rescored(run.spec.task, document)]
+    made = [Score(**score, epoch=epoch) for score in run.spec.task.rescored(document)]
     for score in made:
         known = stored.get(score.coordinates)
         if known is None or known.n != score.n or not isclose(known.value, score.value):

@@ -130,6 +130,8 @@ def merge(
         _take_records(place, store, found, dry_run=dry_run)
     if source.is_dir():
         _take_failures(source, store, found, dry_run=dry_run)
+        if not dry_run:
+            _take_methods(Store(source, found.problems.append), store)
     return found
 
 
@@ -267,3 +269,11 @@ def _take_failures(source: Path, store: Store, found: Merged, *, dry_run: bool) 
             log = read_small(path.with_suffix(".log"), say) or b""
             own = failure.model_copy(update={"log": log_of(key)})  # theirs may name any path
             record_failure(store.root, own, log.decode(errors="replace"))
+
+
+def _take_methods(source: Store, store: Store) -> None:
+    """Where the files of the user's methods are, for the requests that name these."""
+    known = store.method_files()
+    for kind, file in source.method_files().items():
+        if kind not in known:
+            store.save_method(kind, file)

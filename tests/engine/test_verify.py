@@ -13,7 +13,6 @@ from repro.engine.verify import Checked, other_results, runs_to_verify, verify_f
 from repro.spec import RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render
 from repro.store.entry import FileEntry, Manifest, digest_of, manifest_bytes
-from repro.tasks import rescored
 from repro.tasks.squad2.sources import evaluation_questions
 
 
@@ -118,7 +117,7 @@ def write_scored(store: Store) -> str:
     texts[next(q.id for q in questions if q.answers)] = "quite another thing"
     one = {"text": texts, "margin": dict.fromkeys(texts, 0.5), "span_text": texts}
     document = {"legacy/argmax-pair": one}
-    made = [Score(**score, epoch=1) for score in rescored(spec.task, document)]
+    made = [Score(**score, epoch=1) for score in spec.task.rescored(document)]
     key = run_key(spec)
     result = Result(key=key, parameters_trained=1, parameters_total=2, scores=made)
     (exact,) = (s for s in made if (s.metric, s.group) == ("em", "ALL"))

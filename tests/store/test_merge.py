@@ -54,6 +54,7 @@ def test_what_is_only_there_is_copied_byte_by_byte_and_the_source_stays(
     for name in ("external/a.json", "counts/b.json"):
         (other.root / name).parent.mkdir()
         (other.root / name).write_text('{"x": 1}')
+    other.save_method("mine", Path("/somewhere/mine.py"))
     failing = spec_of(7)
     other.record_failure(run_key(failing), failing, "diverged", "It diverged.", "the log")
     before = tree(other.root)
@@ -300,6 +301,7 @@ def test_a_merge_killed_at_any_step_leaves_a_sound_store_that_the_next_one_compl
     write_scores(start, 1)
     write_run(start, 2)
     start.save_request("T-1", {"seeds": 1})
+    other.save_method("mine", Path("/somewhere/mine.py"))
     whole = tmp_path / "whole"
     shutil.copytree(start.root, whole)
     names = steps_of(lambda store: merge(store, other.root), whole)

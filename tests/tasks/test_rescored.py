@@ -15,7 +15,6 @@ from repro.backbones.tiny_t5 import tiny_tokenizer
 from repro.spec import GlueTask, SquadTask, Task, TextToText
 from repro.spec.text_to_text import MIXTURE
 from repro.store.strict_json import json_bytes
-from repro.tasks import load_task, rescored
 
 SIZES = "seed=0,train=30,validation=12"
 TASKS: dict[str, Task] = {
@@ -39,7 +38,7 @@ def scored(task: Task) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     chance = np.random.default_rng(0)
     written = isinstance(task, TextToText)
     tokenizer = tiny_tokenizer() if written else minilm_tokenizer()
-    data = load_task(task, tokenizer)
+    data = task.load(tokenizer)
     collector = data.collector()
     for index, example in enumerate(data.evaluation):
         length = len(example.input_ids)
@@ -60,7 +59,7 @@ def scored(task: Task) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 @pytest.mark.parametrize("kind", TASKS)
 def test_scores_made_from_stored_predictions_are_those_of_the_run(kind: str) -> None:
     scores, document = scored(TASKS[kind])
-    found = sorted(json.dumps({**one, "epoch": 3}) for one in rescored(TASKS[kind], document))
+    found = sorted(json.dumps({**one, "epoch": 3}) for one in TASKS[kind].rescored(document))
     kept = [score for score in scores if score["metric"] not in OF_THE_TOKENIZER]
     assert found == sorted(map(json.dumps, kept))
     assert len({score["value"] for score in kept}) > 1
@@ -76,9 +75,9 @@ def test_predictions_of_other_rows_are_refused(kind: str) -> None:
     else:
         first["ids"] = first["ids"][::-1]
     with pytest.raises(ValueError, match="of other rows than the data here"):
-        list(rescored(TASKS[kind], document))
+        list(TASKS[kind].rescored(document))
 
 
 def test_right_answers_of_span_corruption_need_the_tokenizer_and_are_left_out() -> None:
     task = made("span-corruption", revision=SIZES)
-    assert list(rescored(task, scored(task)[1])) == []
+    assert list(task.rescored(scored(task)[1])) == []

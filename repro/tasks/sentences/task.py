@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from repro.spec import canonical_json
 from repro.spec.facts import Facts
-from repro.spec.sentences import SentenceTask, facts_of, protocol_of
+from repro.spec.tasks import SentenceTask
 from repro.tasks.data import check_ids
 from repro.tasks.sentences.development import DEVELOPMENT
 from repro.tasks.sentences.examples import SentenceExample, make_examples
@@ -39,7 +39,7 @@ class SentenceData:
     @property
     def facts(self) -> Facts:
         """What the task is."""
-        return facts_of(self.task)
+        return self.task.facts
 
     @property
     def divided(self) -> bool:
@@ -168,7 +168,7 @@ def split_scores(
     """
     from repro.tasks.metrics.glue_scores import scores
 
-    facts = facts_of(task)
+    facts = task.facts
     values = scores(facts.metrics, predicted, gold, combined=divided and facts.combined)
     if facts.labels:
         values[MAJORITY] = majority_share(predicted)
@@ -179,7 +179,7 @@ def split_scores(
             yield {
                 "task": task.name,
                 "split": split,
-                "protocol": protocol_of(task.name),
+                "protocol": task.protocol,
                 "metric": metric,
                 "group": "ALL",
                 "value": 100 * value,
@@ -188,11 +188,11 @@ def split_scores(
 
 
 def rescored(task: SentenceTask, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """See `repro.tasks.rescored`."""
+    """See `repro.spec.task.Task.rescored`."""
     rows = task_rows(task)
     for split, stored in document.items():
         check_ids(split, stored["ids"], [row.idx for row in rows[split]])
-        kind = np.int64 if facts_of(task).labels else np.float32
+        kind = np.int64 if task.facts.labels else np.float32
         predicted = np.array(stored["predictions"], dtype=kind)
         gold = [row.label for row in rows[split]]
         yield from split_scores(task, split, predicted, gold, divided=DEVELOPMENT in rows)

@@ -122,7 +122,7 @@ def predictions_document(outcomes: Outcomes, evaluation: Evaluation) -> dict[str
 
 
 def rescored(task: SquadTask, document: dict[str, Any]) -> list[Score]:
-    """See `repro.tasks.rescored`."""
+    """See `repro.spec.task.Task.rescored`."""
     questions = evaluation_questions(task)
     ids = sorted(question.id for question in questions)
     for protocol, stored in document.items():

@@ -157,7 +157,7 @@ def _of_reading(examples: Sequence[TaggedExample]) -> tuple[str, float, int]:
 
 
 def rescored(task: TaggingTask, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """See `repro.tasks.rescored`; all but the share of words that the model reads."""
+    """See `repro.spec.task.Task.rescored`; all but the share of words that the model reads."""
     rows = task_rows(task)
     for split, stored in document.items():
         check_ids(split, stored["ids"], [sentence.idx for sentence in rows[split]])

@@ -177,8 +177,8 @@ def split_scores(
 
 
 def rescored(task: TextToText, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """See `repro.tasks.rescored`; all but span corruption, whose right answers are tokens of the
-    model's own tokenizer.
+    """See `repro.spec.task.Task.rescored`; all but span corruption, whose right answers are tokens
+    of the model's own tokenizer.
     """
     for name in (name for name in task.tasks if name in document and name != SPANS):
         rows = divided(task_rows(task, name), name, task)
