@@ -387,10 +387,10 @@ def _check_unneeded(runs: Sequence[Listed], needs: Needs, unread: Sequence[str])
             f"{', ...' * bool(names[3:])}. Give --force to remove them all the same, or remove the "
             "request, too, with --request NAME."
         )
-    if unread and any(run.state in ("unreadable", "outdated") for run in runs):
+    if unread and any(run.state != "failed" for run in runs):
         raise ReproError(
-            f"Another version of repro saved the request {unread[0]} and may need some of these "
-            "runs. Give --force to remove them all the same."
+            f"The saved request {unread[0]} cannot be read here, and may need some of these runs. "
+            f"Remove it with `python -m repro store rm --request {unread[0]}`, or give --force."
         )
 
 

@@ -185,7 +185,8 @@ def _conflict(run: StoredRun, store: Store, kept: Path | None) -> Conflict:
         for place in sorted(here.keys() | there.keys())
         if here.get(place) != there.get(place)
     )
-    why = f"{len(lines)} scores differ" if lines else "the scores are equal, the rest is not"
+    differ = "1 score differs" if len(lines) == 1 else f"{len(lines)} scores differ"
+    why = differ if lines else "the scores are equal, the rest is not"
     return Conflict(name, why, lines, kept)
 
 

@@ -223,13 +223,18 @@ def test_outdated_runs_go_on_request_only_and_never_a_parent_of_what_stays(
     assert before - set(store.keys()) == {stranger}
 
 
-def test_a_request_that_cannot_be_read_bars_the_removal_of_outdated_runs(
-    cli: Call, store: Store, asked: list[str]
+def test_a_request_that_cannot_be_read_bars_the_removal_of_what_it_may_need(
+    cli: Call, store: Store, asked: list[str], stranger: str
 ) -> None:
     store.save_request("of-another-version", {"id": "ResAdapters-9", "novel": 1})
     answer = cli("store", "gc", "--outdated")
     assert answer.code == 2
     assert "of-another-version" in answer.err
+    answer = cli("store", "rm", stranger)
+    assert answer.code == 2
+    assert "store rm --request of-another-version`" in answer.err
+    assert set(store.keys()) == {*asked, stranger}
+    assert cli("store", "rm", stranger, "--request", "of-another-version").code == 0
     assert set(store.keys()) == set(asked)
 
 
