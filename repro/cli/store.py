@@ -35,7 +35,7 @@ from repro.report.view import TableView
 from repro.store.bundle import SUFFIX
 from repro.store.merge import Merged, Outcome, check_sources
 from repro.store.merge import merge as merge_store
-from repro.store.store import Store
+from repro.store.store import Store, holds_store
 from repro.words import age, counted, size
 
 DAYS = 30
@@ -86,7 +86,7 @@ def ls(
 
     Example: python -m repro store ls --where task=rte --state done
     """
-    results = o.open_store(store)
+    results = existing(store)
     runs = chosen(results, needs_of(results)[0], where or (), check_states(state or ()))
     if json:
         sys.stdout.write(json_text({"runs": [_run_json(run) for run in runs]}))
@@ -95,6 +95,18 @@ def ls(
     else:
         lines = [("key", *HEAD), *((run.key, *_cells(run)) for run in runs)]
         sys.stdout.write("".join("\t".join(line) + "\n" for line in lines))
+
+
+def existing(given: Path | None) -> Store:
+    """The store asked for. Raises ReproError for a folder that is none: a mistyped one must not
+    pass as sound, nor be cleaned.
+    """
+    store = o.open_store(given)
+    if not holds_store(store.root):
+        raise ReproError(
+            f"{store.root} is no store: nothing was stored there. Name one with --store."
+        )
+    return store
 
 
 HEAD = ("state", "size", "age", "name", "needed by")
@@ -187,7 +199,7 @@ def du(json: o.JsonOption = False, store: o.StoreOption = None) -> None:
 
     Example: python -m repro store du
     """
-    results = o.open_store(store)
+    results = existing(store)
     use = housekeeping.disk_use(results)
     waste = housekeeping.find_waste(results, needs_of(results)[0], DAYS * SECONDS["d"])
     freed = sum(one.bytes for one in waste)
@@ -232,7 +244,7 @@ def gc(
     Example: python -m repro store gc --older-than 14d --dry-run
     """
     seconds = seconds_of(older_than)
-    results = o.open_store(store)
+    results = existing(store)
     needs, unread = needs_of(results)
     if outdated and unread:
         raise ReproError(
@@ -305,7 +317,7 @@ def rm(
         )
     if keys and where:
         raise ReproError("Name runs by their keys or by --where, not by both.")
-    results = o.open_store(store)
+    results = existing(store)
     names = [_own_request(name, results) for name in request or ()]
     needs, unread = needs_of(results)
     runs = _named(keys, needs, results) if keys else []
@@ -527,7 +539,7 @@ def verify(
 
     Example: python -m repro store verify
     """
-    results = o.open_store(store)
+    results = existing(store)
     checks = list(verify_files(results))
     for place, key in tracked(runs_to_verify(results), "Verifying"):
         checks.append(verify_run(place, key, rescore=rescore))

@@ -20,6 +20,7 @@ from repro.engine.jobs import Job
 from repro.spec import Backbone, RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.store.atomic import write_json
+from repro.store.entry import read_file
 from repro.store.strict_json import parse_json
 
 CALIBRATION = "calibration.json"
@@ -196,7 +197,7 @@ def store_speed(root: Path, device: str, speed: Speed) -> None:
 def _stored_speeds(root: Path) -> dict[str, Any]:
     """What `calibration.json` holds; nothing where it is absent or damaged: it is an estimate."""
     try:
-        document = parse_json((root / CALIBRATION).read_bytes())
+        document = parse_json(read_file(root / CALIBRATION))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

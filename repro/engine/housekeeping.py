@@ -221,13 +221,13 @@ def find_waste(
 
     found = [Waste("unfinished files", path, bytes_of(path)) for path in store.leftovers()]
     found += [Waste("claims", path, 0) for path in store.idle_claims()]
-    for folder in sorted((store.root / "work").glob("[!.]*")):
+    for folder in sorted((store.root / "work").glob("[0-9a-f]*")):
         keys = _ended(store, folder, needs, old)
         if keys is not None and held.isdisjoint(keys):
             found.append(Waste("checkpoints", folder, bytes_of(folder), keys))
     found += [
         Waste("token cache", path, bytes_of(path))
-        for path in sorted(store.cache.glob("[!.]*"))
+        for path in sorted(store.cache.glob("[!.]*.arrow"))
         if old(path)
     ]
     found += [

@@ -22,6 +22,7 @@ from repro.spec.identity import identity_fields
 from repro.spec.method import is_of_a_file
 from repro.spec.types import WITH_WEIGHTS
 from repro.store.atomic import write_text
+from repro.store.entry import read_file
 from repro.store.store import Store
 
 FILE = "job.json"
@@ -168,7 +169,7 @@ def write_job(store: Store, job: Job, execution: Execution) -> Path:
 def read_job(folder: Path) -> JobFile | None:
     """The job in a work folder; None where there is none that can be read."""
     try:
-        return JobFile.model_validate_json((folder / FILE).read_bytes())
+        return JobFile.model_validate_json(read_file(folder / FILE))
     except (OSError, ValidationError):
         return None
 

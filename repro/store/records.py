@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from repro.errors import StoreError
 from repro.spec import RunSpec
 from repro.store.atomic import move_aside, store_errors, write_json, write_text
-from repro.store.entry import first_problem, written_later
+from repro.store.entry import first_problem, read_file, written_later
 from repro.store.result import Failure, FailureKind, Record
 from repro.store.strict_json import parse_json
 
@@ -117,7 +117,7 @@ def failure_path(root: Path, key: str) -> Path:
 def read_small(path: Path, say: Say) -> bytes | None:
     """A record's bytes; None where there is none, or it cannot be read, which is said."""
     try:
-        return path.read_bytes()
+        return read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -287,12 +287,29 @@ def test_rm_leaves_what_a_live_process_trains_from_and_what_lies_in_a_bundle(
     assert "one.jsonl.xz, which never changes" in answer.err
 
 
-def test_an_unknown_name_state_age_or_nothing_to_remove_is_said(cli: Call, store: Store) -> None:
-    store.root.mkdir()
+@pytest.mark.parametrize("verb", ["ls", "du", "gc", "verify", "rm abc"])
+@pytest.mark.parametrize("place", ["absent", "project"])
+def test_a_folder_that_is_no_store_is_neither_cleaned_nor_called_sound(
+    cli: Call, tmp_path: Path, verb: str, place: str
+) -> None:
+    for name in ("cache/x.arrow", "work/0123/notes.txt", "quarantine/x-1/a"):
+        path = tmp_path / "project" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("precious")
+    make_older(tmp_path / "project", 400)
+    before = tree(tmp_path / "project")
+    answer = cli("store", *verb.split(), "--store", place)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"{place} is no store" in answer.err
+    assert tree(tmp_path / "project") == before
+
+
+@pytest.mark.usefixtures("asked")
+def test_an_unknown_name_state_age_or_nothing_to_remove_is_said(cli: Call) -> None:
     for words, said in (
         (("rm",), "Name what to remove"),
         (("rm", "xyz"), "no run's key"),
-        (("rm", "abc"), "No run's key begins with 'abc'"),
+        (("rm", "abcdef"), "No run's key begins with 'abcdef'"),
         (("rm", "--request", "../x"), "no saved request called '../x'"),
         (("ls", "--state", "lost"), "no state called 'lost'"),
         (("gc", "--older-than", "soon"), "no age"),
@@ -310,11 +327,11 @@ def test_a_store_that_is_a_link_is_cleaned_and_what_lies_outside_it_stays(
     outside.mkdir()
     (outside / "precious").write_text("x")
     store.cache.mkdir()
-    (store.cache / "link").symlink_to(outside)
+    (store.cache / "link.arrow").symlink_to(outside)
     (tmp_path / "link").symlink_to(store.root)
     assert cli("store", "gc", "--older-than", "0d", "--store", "link").code == 0
     assert (outside / "precious").read_text() == "x"
-    assert not (store.cache / "link").is_symlink()
+    assert not (store.cache / "link.arrow").is_symlink()
     assert set(store.keys()) == set(asked)
 
 
