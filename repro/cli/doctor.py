@@ -32,7 +32,7 @@ from repro.spec.glue import GLUE
 from repro.spec.texts import TEXTS
 from repro.store.store import Store
 from repro.tasks.catalogue import SQUAD2, data_revision, unavailable
-from repro.words import size
+from repro.words import counted, size
 
 PACKAGES = (
     "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "pandas",
@@ -167,7 +167,7 @@ def _gpu() -> str:
 
 def _store(store: Store) -> str:
     store.check_writable()
-    return f"{store.root}, {len(store.keys())} runs"
+    return f"{store.root}, {counted(len(store.keys()), 'run')}"
 
 
 def _glue() -> str:

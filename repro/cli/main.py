@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -30,8 +31,8 @@ BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
 
 
 class Once(TyperCommand):
-    """A verb that refuses an option which takes one value and is given twice: the last one would
-    win silently.
+    """A verb that refuses an option which takes one value and is given twice, as the last one would
+    win silently, and one with an empty value, which would mean the current folder or nothing.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -43,6 +44,9 @@ class Once(TyperCommand):
             given = [word for word in words if word in option.opts]
             if len(given) > 1 and not getattr(option, "multiple", False):
                 raise ReproError(f"{given[-1]} is given {len(given)} times and takes one value.")
+            for name in option.opts if not getattr(option, "is_flag", True) else ():
+                if f"{name}=" in args or (name, "") in pairwise(args):
+                    raise ReproError(f"{name} is given an empty value: give one, or leave it out.")
         return super().parse_args(ctx, args)
 
 

