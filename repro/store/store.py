@@ -484,9 +484,9 @@ class Store:
 
 def holds_store(root: Path) -> bool:
     """Whether a folder is a store that something was stored in, or holds a bundle."""
-    files = ("??/*/" + MANIFEST, f"[!.]*{SUFFIX}", "requests/*.json", "failures/*.json",
-             "counts/*.json", "claims/gate.lock")  # fmt: skip
-    return root.is_dir() and any(True for name in files for _ in root.glob(name))
+    records = (f"{name}/*.json" for name in (REQUESTS, SERVED, "failures", "counts", "external"))
+    marks = (f"??/*/{MANIFEST}", f"[!.]*{SUFFIX}", "claims/gate.lock", *records)
+    return root.is_dir() and any(True for mark in marks for _ in root.glob(mark))
 
 
 def _content(run: StoredRun, name: str) -> bytes | Path:

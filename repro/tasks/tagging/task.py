@@ -137,7 +137,7 @@ def _score(task: TaggingTask, split: str, name: str, value: float, n: int) -> di
 
 
 def _of_tags(
-    predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]
+    predicted: Sequence[list[str]], gold: Sequence[list[str]]
 ) -> Iterator[tuple[str, float, int]]:
     """(metric, percent, what it is over) of one split's tags by name."""
     from repro.tasks.metrics.conll_scores import scores
