@@ -306,7 +306,7 @@ def test_a_merge_killed_at_any_step_leaves_a_sound_store_that_the_next_one_compl
     shutil.copytree(start.root, whole)
     names = steps_of(lambda store: merge(store, other.root), whole)
     wanted = {name: data for name, data in tree(whole).items() if not name.startswith("claims/")}
-    for step in range(0, len(names), 7):
+    for step in range(0, len(names), 11):
         root = tmp_path / str(step)
         shutil.copytree(start.root, root)
         killed_in_a_fork(partial(merge, Store(root), other.root), step)
