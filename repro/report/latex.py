@@ -94,7 +94,7 @@ def latex(view: TableView, name: str, layout: Layout | None = None) -> str:
         if place:
             above = [rf"Table~\ref{{{label(name)}}}, continued{escape(named)}.\par\smallskip"]
         notes = _notes(view, [part for _, part in parts], layout) if place == len(parts) - 1 else []
-        lines += _float(part, above, notes)
+        lines += floated(part, above, notes)
     return "\n".join(lines) + "\n"
 
 
@@ -162,7 +162,7 @@ def _width(text: str) -> float:
     )
 
 
-def _float(page: Grid, above: Sequence[str], notes: Sequence[str]) -> list[str]:
+def floated(page: Grid, above: Sequence[str], notes: Sequence[str]) -> list[str]:
     """A float as wide as one column of a paper, or as two."""
     tabular = _tabular(page)
     star = "*" * (_total(page) > ONE_COLUMN)
