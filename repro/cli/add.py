@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -140,11 +141,13 @@ def _told(table: Table, row: External, new: bool) -> str:
     blank = [name for name in scores if name not in measured]
     rest = f" (not measured: {', '.join(blank)})" if blank else ""
     at = " and ".join(row.scales)
-    done = "Added" if new else "These numbers are stored already:"
+    what = f"{row.name}{MARK}"
+    done = f"Added {what} to {table.id}" if new else f"{table.id} has these numbers of {what}"
     lines = [
-        f"{done} {row.name}{MARK} to {table.id}, {counted(len(measured), 'column')}{rest}. Shown "
-        f"at {at} scale by: python -m repro table {table.id}",
-        f'To compare it with a row: python -m repro compare "{row.name}" ROW --table {table.id}',
+        f"{done}: {counted(len(measured), 'column')}{rest}. Shown at {at} scale by: python -m "
+        f"repro table {table.id}",
+        f"To compare it with a row: python -m repro compare {shlex.quote(row.name)} ROW --table "
+        f"{table.id}",
     ]
     return "\n".join(lines)
 
@@ -171,6 +174,5 @@ def as_json(table: Table, rows: list[External]) -> dict[str, Any]:
 
 def _row(row: External) -> dict[str, Any]:
     found = row.model_dump(mode="json", exclude={"key", "table"})
-    for number, own in zip(found["numbers"], row.numbers, strict=True):
-        number |= record_of(own)
-    return found
+    numbers = zip(found["numbers"], row.numbers, strict=True)
+    return found | {"numbers": [number | record_of(own) for number, own in numbers]}

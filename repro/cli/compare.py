@@ -58,9 +58,7 @@ def command(
         print(f"Wrote {out / files[0]}, also as SVG and PDF.", file=sys.stderr)
 
 
-def find_pair(
-    table: Table, asked: requests.Asked, store: Store, first: str, second: str
-) -> Pair:
+def find_pair(table: Table, asked: requests.Asked, store: Store, first: str, second: str) -> Pair:
     """The two rows in the variant of the table that says most of them: one that has columns to
     compare, then reproduced numbers, then the largest scale, then the most columns.
 

@@ -31,8 +31,8 @@ COLUMNS: Columns = {
     "row": Column("string", "name of the row", "name"),
     "reference": Column("boolean", "`true` for a row that is no model of the paper's", "reference"),
     "measure": Column("string", "what the row holds: `score`, `layers` (in use), `difference` (of "
-                      "two other rows), or `external`: numbers that somebody added, in `mean`, `sd`,"
-                      " `n` and `values` as far as they are known"),
+                      "two other rows), or `external`: numbers that somebody added, in `mean`, "
+                      "`sd`, `n` and `values` as far as they are known"),
     "column": Column("string", "name of the column", "cells.column"),
     "kind": Column("category", "of the column: `score`, `mean` (of the row's scores), `fact` "
                    "(counted or stated) or `printed` (not reproduced)"),

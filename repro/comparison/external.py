@@ -29,6 +29,7 @@ from repro.spec import Scale
 from repro.stats.summary import summarise
 from repro.store.external import External, Number, key_of
 from repro.store.store import Store
+from repro.words import counted, size
 
 if TYPE_CHECKING:
     import pandas
@@ -40,12 +41,12 @@ DEFAULT_SCALES: tuple[Scale, ...] = ("paper", "reduced")
 """Where numbers of real data are shown; smoke scale has made-up data."""
 SIZE = "Trained parameters"
 SEED = "seed"
-LONGEST, MOST_BYTES = 60, 1 << 24
+LONGEST, MOST_BYTES, MOST_LINES = 60, 1 << 20, 1000
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 SIGNED = ("matthews", "pearson", "spearman", "combined")
 """Metrics that may be below 0."""
-Cells = Mapping[str, str]
-"""Heading -> the text of one line."""
+Texts = list[tuple[str, str]]
+"""Of one column: where each text stands ("Line 3"), and the text."""
 
 
 def read_row(
@@ -79,25 +80,18 @@ def read_row(
     name, section = _name(name, table), _section(section, table)
     if server and not table.server:
         raise ReproError(f"No number of {table.id} is a test server's: leave out --server.")
-    head, lines = _lines(data)
-    columns = _columns(head, table)
-    if SEED in columns.values():
-        _check_seeds(head, columns, lines)
+    columns = _columns(data, table)
+    if SEED in columns:
+        _check_seeds(columns[SEED])
     known: dict[str, Column] = {column.name: column for column in table.columns}
     numbers = [
         found
         for wanted in known.values()
-        if (found := _number(wanted, columns, head, lines, fractions)) is not None
+        if (found := _number(wanted, columns, fractions)) is not None
     ]
-    _check_unit([n for n in numbers if isinstance(known[n.column], Score | Mean)], fractions)
-    sizes = {text for text in _column(SIZE, columns, head, lines) if text}
-    if len(sizes) > 1:
-        raise ReproError(f"{SIZE} differs between the lines: write one number.")
-    size = _parsed(sizes.pop(), SIZE) if sizes else None
-    if size is not None and (size < 0 or size != int(size)):
-        raise ReproError(f"{SIZE} is {size:g}: write a whole number from 0.")
     if not numbers:
-        raise ReproError("Every cell is blank: there is no number to add.")
+        raise ReproError("There is no number in any column of the table: every cell is blank.")
+    _check_unit([n for n in numbers if isinstance(known[n.column], Score | Mean)], fractions)
     return External(
         key=key_of(table.id, section, name),
         table=table.id,
@@ -109,7 +103,7 @@ def read_row(
         added=datetime.now(UTC).isoformat(timespec="seconds"),
         note=_line("--note", note),
         sha256=hashlib.sha256(data).hexdigest(),
-        parameters=None if size is None else int(size),
+        parameters=_size(columns.get(SIZE, [])),
         numbers=numbers,
     )
 
@@ -180,10 +174,34 @@ def _line(option: str, text: str) -> str:
 # The file
 
 
-def _lines(data: bytes) -> tuple[list[str], list[list[str]]]:
-    """The headings, and the cells of each line that has some, without blanks around them."""
+def _columns(data: bytes, table: Table) -> dict[str, Texts]:
+    """The columns of the file by what they are: a name of the table's, `NAME sd`, `NAME n`, seed or
+    size.
+    """
+    (place, head), *lines = _lines(data)
+    if len(lines) > MOST_LINES:
+        raise ReproError(
+            f"The file has {len(lines):,} lines of numbers: write a line for each run."
+        )
+    for place, row in lines:
+        if len(row) != len(head):
+            raise ReproError(
+                f"Line {place} has {counted(len(row), 'cell')}, and there are "
+                f"{counted(len(head), 'heading')}. Write decimals with a point and thousands "
+                "without a comma; leave a cell blank that was not measured."
+            )
+    names = _headings(head, table)
+    if not lines:
+        raise ReproError("The file has headings and no line of numbers.")
+    return {
+        name: [(f"Line {place}", row[at]) for place, row in lines] for at, name in enumerate(names)
+    }
+
+
+def _lines(data: bytes) -> list[tuple[int, list[str]]]:
+    """The lines that are not blank, by number, their cells without blanks around them."""
     if len(data) > MOST_BYTES:
-        raise ReproError(f"The file has {len(data) >> 20} MiB: a table of scores is far smaller.")
+        raise ReproError(f"The file has {size(len(data))}: a table of scores is far smaller.")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
         raise ReproError("The file is UTF-16 or binary: save it as CSV in UTF-8.")
     try:
@@ -192,55 +210,47 @@ def _lines(data: bytes) -> tuple[list[str], list[list[str]]]:
         raise ReproError(
             f"The file is not UTF-8 (byte {error.start}): save it as CSV in UTF-8."
         ) from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        found = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
-        raise ReproError(f"The file is no CSV: {error}. Check its quotation marks.") from error
-    found = [(place, [cell.strip() for cell in row]) for place, row in enumerate(rows, 1)]
+        raise ReproError(
+            f"Line {reader.line_num} is no CSV: {error}. Check its quotation marks."
+        ) from error
     found = [(place, row) for place, row in found if any(row)]
     if not found:
         raise ReproError("The file is empty: write a line of headings and a line of numbers.")
-    (_, head), *rest = found
+    head = found[0][1]
     for sign, word in ((";", "semicolons"), ("\t", "tabs")):
         if len(head) == 1 and sign in head[0]:
             raise ReproError(
                 f"The headings are separated by {word}: save the file with commas between cells "
                 "and points in decimals."
             )
-    if not rest:
-        raise ReproError("The file has headings and no line of numbers.")
-    for place, row in rest:
-        if len(row) != len(head):
-            raise ReproError(
-                f"Line {place} has {len(row)} cells, and there are {len(head)} headings. Write "
-                "decimals with a point and thousands without a comma; leave a cell blank that was "
-                "not measured."
-            )
-    return head, [row for _, row in rest]
+    return found
 
 
-def _columns(head: Sequence[str], table: Table) -> dict[int, str]:
-    """Place -> what the column is: a name of the table's, `NAME sd`, `NAME n`, seed or size."""
-    allowed = [column.name for column in table.columns]
-    names = {name.casefold(): name for name in (*allowed, SEED, SIZE)}
-    more = {f"{name.casefold()} {what}": f"{name} {what}" for name in allowed for what in ("sd", "n")}
-    found: dict[int, str] = {}
-    for place, heading in enumerate(head):
-        name = (more | names).get(" ".join(heading.split()).casefold())
+def _headings(head: Sequence[str], table: Table) -> list[str]:
+    """What each column is. Raises ReproError for one that is unknown or twice there."""
+    names = [column.name for column in table.columns]
+    more = {f"{name} {what}": name for name in names for what in ("sd", "n")}
+    known = {name.casefold(): name for name in (*more, *names, SEED, SIZE)}
+    found: list[str] = []
+    for place, heading in enumerate(head, 1):
         if not heading:
             raise ReproError(
-                f"Column {place + 1} has no heading: name it or leave it out (in pandas, "
-                "index=False leaves out the index)."
+                f"Column {place} has no heading: name it or leave it out (in pandas, index=False "
+                "leaves out the index)."
             )
+        name = known.get(" ".join(heading.split()).casefold())
         if name is None:
             raise ReproError(_unknown(heading, table))
-        if name in found.values():
+        if name in found:
             raise ReproError(f"Two columns are called {name}: leave one of them out.")
-        found[place] = name
-    for name in found.values():
-        of = name.rpartition(" ")[0]
-        if name in more.values() and name not in names.values() and of not in found.values():
-            raise ReproError(f"There is a column '{name}' and none '{of}': add its means.")
+        found.append(name)
+    for name in found:
+        if name in more and name not in names and more[name] not in found:
+            raise ReproError(f"There is a column '{name}' and none '{more[name]}': add its means.")
     return found
 
 
@@ -255,73 +265,73 @@ def _unknown(heading: str, table: Table) -> str:
     )
 
 
-def _column(
-    name: str, columns: Mapping[int, str], head: Sequence[str], lines: Sequence[Sequence[str]]
-) -> list[str]:
-    """The texts of a column; none where the file does not have it."""
-    return [line[place] for place, own in columns.items() if own == name for line in lines]
-
-
-def _check_seeds(
-    head: Sequence[str], columns: Mapping[int, str], lines: Sequence[Sequence[str]]
-) -> None:
-    seeds = _column(SEED, columns, head, lines)
-    for text in seeds:
+def _check_seeds(texts: Texts) -> None:
+    seen: set[int] = set()
+    for where, text in texts:
         if not re.fullmatch(r"-?[0-9]{1,18}", text):
-            raise ReproError(f"seed is {text!r}: write a whole number in every line, one a run.")
-    twice = next((text for text in seeds if [*map(int, seeds)].count(int(text)) > 1), None)
-    if twice is not None:
-        raise ReproError(f"Two lines have the seed {twice}: write one line a run.")
+            raise ReproError(f"{where}: seed is {text!r}: write a whole number in every line.")
+        if int(text) in seen:
+            raise ReproError(f"{where}: the seed {text} is there twice: write one line a run.")
+        seen.add(int(text))
 
 
-def _number(
-    column: Column,
-    columns: Mapping[int, str],
-    head: Sequence[str],
-    lines: Sequence[Sequence[str]],
-    fractions: bool | None,
-) -> Number | None:
+def _size(texts: Texts) -> int | None:
+    """The number of trained parameters, which is one for all lines; None where it is blank."""
+    found = {_whole(where, SIZE, text, least=0) for where, text in texts if text}
+    if len(found) > 1:
+        raise ReproError(f"{SIZE} differs between the lines: write one number.")
+    return next(iter(found), None)
+
+
+def _whole(where: str, name: str, text: str, least: int) -> int:
+    value = _parsed(where, name, text)
+    if value < least or value != int(value):
+        raise ReproError(f"{where}: {name} is {text}: write a whole number from {least}.")
+    return int(value)
+
+
+def _number(column: Column, columns: Mapping[str, Texts], fractions: bool | None) -> Number | None:
     """What the file has in a column of the table; None where nothing was measured."""
-    name = column.name
+    name, texts = column.name, columns.get(column.name, [])
     factor = 100 if fractions and isinstance(column, Score | Mean) else 1
-    texts = _column(name, columns, head, lines)
-    values = [_parsed(text, name, factor) for text in texts if text]
+    values = []
+    for where, text in texts:
+        if text:
+            value = _parsed(where, name, text, factor)
+            _check_range(where, text, value, column, factor)
+            values.append(value)
     given = {
-        what: [text for text in _column(f"{name} {what}", columns, head, lines) if text]
+        what: [pair for pair in columns.get(f"{name} {what}", []) if pair[1]]
         for what in ("sd", "n")
     }
-    for what, found in given.items():
-        if found and len(lines) > 1:
+    for what, pairs in given.items():
+        if pairs and len(texts) > 1:
             raise ReproError(
                 f"'{name} {what}' stands beside several lines. Write either a line for each run, "
                 "from which sd and n follow, or one line of means with sd and n."
             )
-        if found and not values:
+        if pairs and not values:
             raise ReproError(f"{name} is blank, and '{name} {what}' is not: write the mean, too.")
-    for value in values:
-        _check_range(value, column)
     if not values:
         return None
-    if len(lines) > 1 or SEED in columns.values():
+    if len(texts) > 1 or SEED in columns:
+        if given["sd"] or given["n"]:
+            raise ReproError(
+                f"A line with a seed is one run: leave out '{name} sd' and '{name} n'."
+            )
         return Number(column=name, values=values, mean=None, sd=None, n=None)
-    sd = _parsed(given["sd"][0], f"{name} sd", factor) if given["sd"] else None
-    n = _parsed(given["n"][0], f"{name} n") if given["n"] else None
-    if n is not None and (n < 1 or n != int(n)):
-        raise ReproError(f"'{name} n' is {n:g}: write how many runs the mean is of, from 1.")
-    if sd is not None:
-        _check_sd(sd, n, column)
-    return Number(
-        column=name, values=[], mean=values[0], sd=sd, n=None if n is None else int(n)
-    )
+    n = next((_whole(where, f"'{name} n'", text, 1) for where, text in given["n"]), None)
+    sd = next((_sd(where, text, n, column, factor) for where, text in given["sd"]), None)
+    return Number(column=name, values=[], mean=values[0], sd=sd, n=n)
 
 
-def _parsed(text: str, column: str, factor: int = 1) -> float:
+def _parsed(where: str, column: str, text: str, factor: int = 1) -> float:
     """The number that a text writes, times `factor`, without the rounding of a float product."""
     if not NUMBER.fullmatch(text):
-        raise ReproError(f"{column} is {text!r}: {_mend(text)}.")
+        raise ReproError(f"{where}: {column} is {text!r}: {_mend(text)}.")
     value = float(Decimal(text) * factor)
     if not math.isfinite(value):
-        raise ReproError(f"{column} is {text!r}, which no number here can hold.")
+        raise ReproError(f"{where}: {column} is {text}, which is too large for any number here.")
     return value
 
 
@@ -343,31 +353,38 @@ def _mend(text: str) -> str:
     return "write a number with a point in decimals; leave the cell blank if it was not measured"
 
 
-def _check_range(value: float, column: Column) -> None:
+def _check_range(where: str, text: str, value: float, column: Column, factor: int) -> None:
     """Raises ReproError for a score that is no percentage, and a count below 0."""
     if isinstance(column, Score | Mean):
         least = -100 if isinstance(column, Mean) or column.metric in SIGNED else 0
         if not least <= value <= 100:
+            unit = "percent" if factor == 1 else "fractions (--fractions)"
             raise ReproError(
-                f"{column.name} is {value:g}: scores are percent, from {least} to 100 (with "
-                "--fractions from 0 to 1)."
+                f"{where}: {column.name} is {text}: scores are {unit}, from {least // factor} to "
+                f"{100 // factor}."
             )
     elif isinstance(column, Fact) and value < 0:
-        raise ReproError(f"{column.name} is {value:g}: it is counted, from 0.")
+        raise ReproError(f"{where}: {column.name} is {text}: it is counted, from 0.")
 
 
-def _check_sd(sd: float, n: float | None, column: Column) -> None:
+def _sd(where: str, text: str, n: int | None, column: Column, factor: int) -> float:
+    """The deviation of so many runs. Raises ReproError for one that cannot be."""
     name = column.name
+    sd = _parsed(where, f"'{name} sd'", text, factor)
     if sd < 0:
-        raise ReproError(f"'{name} sd' is {sd:g}: a standard deviation is never negative.")
+        raise ReproError(f"{where}: '{name} sd' is {text}: a standard deviation is never negative.")
     if n is None:
         raise ReproError(
-            f"'{name} sd' stands without '{name} n': write of how many runs it is, or leave it out."
+            f"{where}: '{name} sd' stands without '{name} n': write of how many runs it is, or "
+            "leave it out."
         )
     if n < 2:
-        raise ReproError(f"'{name} sd' stands beside n = 1: one run has no deviation. Leave it out.")
+        raise ReproError(
+            f"{where}: '{name} sd' stands beside n = 1: one run has no deviation. Leave it out."
+        )
     if isinstance(column, Score | Mean) and sd > 100:
-        raise ReproError(f"'{name} sd' is {sd:g}: scores are percent, so it is below 100.")
+        raise ReproError(f"{where}: '{name} sd' is {text}: scores are percent, so it is below 100.")
+    return sd
 
 
 def _check_unit(numbers: Iterable[Number], fractions: bool | None) -> None:
@@ -389,8 +406,8 @@ def _check_unit(numbers: Iterable[Number], fractions: bool | None) -> None:
             "percent. Give --fractions to multiply them by 100, or --percent if they are percent."
         )
     raise ReproError(
-        f"{small[0][0]} is {small[0][1]:g}, a fraction perhaps, and other scores are percent. Write "
-        "all in percent; give --percent if they are."
+        f"{small[0][0]} is {small[0][1]:g}, a fraction perhaps, and other scores are percent. "
+        "Write all in percent; give --percent if they are."
     )
 
 
@@ -428,15 +445,13 @@ def laid_out(found: External, table: Table, request: Request) -> tuple[Row, RowV
             number = _mean_of(column, [numbers.get(score.name) for score in table.scores])
         reason = source if number is not None else "not measured"
         rows = SERVER if found.server else ""
-        cells.append(
-            Cell(column, None, reason=reason, wanted=False, external=number, rows=rows)
-        )
+        cells.append(Cell(column, None, reason=reason, wanted=False, external=number, rows=rows))
     sizes = None if found.parameters is None else (found.parameters, None)
     return row, RowView(row, tuple(cells), sizes, None)
 
 
 def _mean_of(column: Mean, scores: Sequence[Number | None]) -> Number | None:
-    """The mean of the row's scores: run by run if all have as many runs, else of the means alone."""
+    """The mean of the row's scores: run by run if all have as many, else of the means alone."""
     found = [score for score in scores if score is not None]
     if len(found) < len(scores) or not found:
         return None
@@ -468,11 +483,11 @@ def said(found: External, table: Table, request: Request) -> str:
         by_n.setdefault("not stated" if n is None else str(n), []).append(number.column)
     common, *others = sorted(by_n, key=lambda n: -len(by_n[n]))
     runs = "; ".join([common, *(f"{', '.join(by_n[n])}: {n}" for n in others)])
-    rows = f", scored on the {SERVER}" if found.server else ""
+    rows = f", {'' if found.server else 'not '}of the {SERVER}" if table.server else ""
     note = f". {found.by} says: {found.note.removesuffix('.')}" if found.note else ""
     return (
-        f"external numbers{rows}, added by {found.by} on {found.added[:10]}; nothing was trained or "
-        f"checked here. Runs a column: {runs}. SHA-256 of the file {found.sha256[:12]}{note}"
+        f"external numbers{rows}, added by {found.by} on {found.added[:10]}; nothing was trained "
+        f"or checked here. Runs a column: {runs}. SHA-256 of the file {found.sha256[:12]}{note}"
     )
 
 
@@ -511,9 +526,7 @@ def remove(table: Table, name: str, store: Store, section: str = "") -> External
     """Removes the row of this name, and returns it. Raises ReproError where there is none."""
     wanted = name.strip().removesuffix(MARK).casefold()
     own = [one for one in store.external() if one.table == table.id]
-    found = [
-        one for one in own if one.name.casefold() == wanted and section in ("", one.section)
-    ]
+    found = [one for one in own if one.name.casefold() == wanted and section in ("", one.section)]
     if not found:
         known = ", ".join(dict.fromkeys(one.name for one in own)) or "none"
         raise ReproError(f"{table.id} has no external numbers called '{name}'. It has: {known}.")
@@ -522,7 +535,7 @@ def remove(table: Table, name: str, store: Store, section: str = "") -> External
         raise ReproError(f"'{name}' has numbers in several parts: give --section, one of {parts}.")
     if not store.remove_external(found[0].key):
         raise ReproError(
-            f"'{name}' comes with a bundle (NAME.jsonl.xz) in {store.root}, which is never changed: "
-            "move the bundle away."
+            f"'{name}' comes with a bundle (NAME.jsonl.xz) in {store.root}, which is never changed:"
+            " move the bundle away."
         )
     return found[0]

@@ -164,7 +164,7 @@ def compare_rows(view: TableView, first: str, second: str) -> Pair:
         if barred and line["kind"] in ("mean", "printed") and line["outcome"] == "not tested":
             line["outcome"] = "not comparable"
             line["reason"] = f"{barred[0]['column']}: {barred[0]['reason']}"
-            line |= dict.fromkeys(("low_95", "high_95", "freedom", "p"))
+            line.update(dict.fromkeys(("low_95", "high_95", "freedom", "p")))
     tested = [line for line in lines if line["kind"] == "score" and line["outcome"] == "not shown"]
     for line, p in zip(tested, holm([line["p"] for line in tested]), strict=True):
         line["p_adjusted"] = p
@@ -174,7 +174,9 @@ def compare_rows(view: TableView, first: str, second: str) -> Pair:
     for line in lines:
         if line["kind"] == "score" and line["outcome"] not in ("not comparable", "absent"):
             of_task.setdefault(line["task"], []).append(line["difference"])
-    return Pair(view, one, other, tuple(lines), over_tasks([fmean(own) for own in of_task.values()]))
+    return Pair(
+        view, one, other, tuple(lines), over_tasks([fmean(own) for own in of_task.values()])
+    )
 
 
 def _measure(side: Side) -> str:
@@ -193,11 +195,14 @@ def find_side(view: TableView, given: str) -> Side:
     found = [row for row in rows if row.lower() == name.strip().lower()]
     found = found or [row for row in rows if name.strip().lower() in _names(row)]
     if not found:
-        raise UnknownName(f"row of {view.table.id} at {view.request.scale} scale", name.strip(), rows)
+        raise UnknownName(
+            f"row of {view.table.id} at {view.request.scale} scale", name.strip(), rows
+        )
     if len(found) > 1:
         raise ReproError(
             f"{view.table.id} has {len(found)} rows called '{name.strip()}': "
-            f"{', '.join(found[:4])}{', ...' * (len(found) > 4)}. Give the whole name, or --section."
+            f"{', '.join(found[:4])}{', ...' * (len(found) > 4)}. Give the whole name, or name the "
+            "part with --section."
         )
     (row,) = found
     cells = rows[row]
@@ -307,8 +312,8 @@ def _counts(pair: Pair) -> list[str]:
     if not tested:
         return [
             f"By the numbers alone, {one} is higher than {other} on {above} of "
-            f"{counted(len(known), 'column')} and lower on {below}; none can be tested, as runs and "
-            "their deviation are not known on both sides."
+            f"{counted(len(known), 'column')} and lower on {below}; none can be tested, as runs "
+            "and their deviation are not known on both sides."
         ]
     higher, lower, rest = (len(_of(known, name)) for name in ("higher", "lower", "not shown"))
     said = (
@@ -343,10 +348,10 @@ def _effect(pair: Pair) -> list[str]:
 
 
 def _facts(pair: Pair) -> list[str]:
-    found = [line for line in pair.lines if line["kind"] == "fact" and line["difference"] is not None]
-    said = [
-        f"{line['column']}: {line['outcome']}" for line in found if line["outcome"] in OUTCOMES
+    found = [
+        line for line in pair.lines if line["kind"] == "fact" and line["difference"] is not None
     ]
+    said = [f"{line['column']}: {line['outcome']}" for line in found if line["outcome"] in OUTCOMES]
     return [f"Counted: {', '.join(said)}."] if said else []
 
 
@@ -394,7 +399,7 @@ def _caveats(pair: Pair) -> list[str]:
         )
     if any(side.kind == "external" for side in ours):
         said.append(
-            "External numbers were not checked here: whether model, data and selection are those of "
-            "the other row is for who added them to say."
+            "External numbers were not checked here: whether model, data and selection are those "
+            "of the other row is for who added them to say."
         )
     return said

@@ -1,4 +1,4 @@
-"""Two rows of a table compared, for a reader: sentences and a table, as CSV, LaTeX, JSON, a plot."""
+"""Two rows of a table compared, for a reader: sentences, a table in every format, a plot."""
 
 from __future__ import annotations
 
@@ -164,7 +164,10 @@ def draw(pair: Pair) -> Drawing:
     lines = _drawn(pair)
     left = [line["column"] for line in pair.lines if line not in lines and line["kind"] != "fact"]
     title = f"{plain_label(pair.first.label)} minus {plain_label(pair.second.label)}"
-    said = [f"{pair.view.table.id}, {pair.view.request.scale} scale: points, 95 % intervals (Welch)."]
+    bars = any(line["low_95"] is not None for line in lines)
+    said = [
+        f"{pair.view.table.id}, {pair.view.request.scale} scale{': 95 % intervals, Welch' * bars}."
+    ]
     said += [f"Not drawn, as a number is absent or not comparable: {', '.join(left)}."] * bool(left)
     effect = pair.effect is not None and pair.effect.t is not None
     drawing = headed(7.0, 0.9 + 0.32 * (len(lines) + effect), title, *said)
@@ -209,7 +212,9 @@ def _fill(axes: Axes, pair: Pair, lines: list[Record]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.5, zorder=0)
     axes.set_axisbelow(True)
-    _legend(axes, lines, effect is not None, clipped=any(abs(x) > edge for own in ends for x in own))
+    _legend(
+        axes, lines, effect is not None, clipped=any(abs(x) > edge for own in ends for x in own)
+    )
 
 
 def _edge(differences: Sequence[float], ends: Sequence[tuple[float, float]]) -> float:

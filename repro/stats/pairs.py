@@ -66,8 +66,7 @@ def welch(first: Sample, second: Sample) -> Difference | None:
         return None
     shares = [part / sum(parts) for part in parts]  # of squares that may be very small
     freedom = 1 / sum(
-        share**2 / ((one.n or 2) - 1)
-        for share, one in zip(shares, (first, second), strict=True)
+        share**2 / ((one.n or 2) - 1) for share, one in zip(shares, (first, second), strict=True)
     )
     return _by_t(first.mean - second.mean, error, freedom)
 

@@ -1,11 +1,11 @@
 """Many runs in one read-only file, which a store shows behind its own.
 
 A bundle `NAME.jsonl.xz` is JSON Lines, compressed by XZ, whose checksum finds damage. Its first
-line is {"bundle": 1}, or 2 where it holds external numbers. Each further line is one small file of a store, {"file": NAME, "text": TEXT},
-by its name relative to the store's folder, sorted: spec, result, environment and manifest of a run,
-a request, a count, the scores of a test server, external numbers. So equal content is equal bytes, and a run in a
-bundle passes the same checks as one in a folder. Histories, predictions and weights stay in the
-store that trained the runs.
+line is {"bundle": 1}, or 2 where it holds external numbers. Each further line is one small file of
+a store, {"file": NAME, "text": TEXT}, by its name relative to the store's folder, sorted: spec,
+result, environment and manifest of a run, a request, a count, the scores of a test server, external
+numbers. So equal content is equal bytes, and a run in a bundle passes the same checks as one in a
+folder. Histories, predictions and weights stay in the store that trained the runs.
 
 A bundle is trusted as a whole or not at all, and nothing of it is ever unpacked to the disk.
 """

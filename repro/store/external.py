@@ -13,6 +13,8 @@ from repro.store.records import Say, read_record
 from repro.store.result import Hex, Record, Stored
 
 FOLDER = "external"
+Line = r"^[^\x00-\x1f\x7f-\x9f]*$"
+"""A text that cannot steer a terminal."""
 
 
 class Number(Stored):
@@ -40,13 +42,13 @@ class External(Record):
 
     key: str = Field(description="digest of table, section and name", pattern=Hex)
     table: str = Field(description="the table")
-    name: str = Field(description="the row")
+    name: str = Field(description="the row", pattern=Line, min_length=1)
     section: str = Field("", description="the part of the table that it is in")
     scales: list[Scale] = Field(description="the scales at which it is shown")
     server: bool = Field(False, description="scores of the table's test server")
-    by: str = Field(description="who added it")
+    by: str = Field(description="who added it", pattern=Line)
     added: str = Field(description="when, UTC")
-    note: str = Field("", description="in the words of who added it")
+    note: str = Field("", description="in the words of who added it", pattern=Line)
     sha256: str = Field(description="of the file that the numbers are from", pattern=Hex)
     parameters: int | None = Field(None, description="trained parameters", ge=0)
     numbers: list[Number] = Field(min_length=1)
