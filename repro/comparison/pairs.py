@@ -133,7 +133,9 @@ class Pair:
     @property
     def words(self) -> list[str]:
         """What the comparison says, in sentences."""
-        return [*_counts(self), *_effect(self), *_facts(self), *_left_out(self), *_caveats(self)]
+        said = [*_counts(self), *_effect(self), *_facts(self), *_left_out(self), *_caveats(self)]
+        kinds = ("published ", "reproduced ")
+        return [one[0].upper() + one[1:] if one.startswith(kinds) else one for one in said]
 
 
 def compare_rows(view: TableView, first: str, second: str) -> Pair:
@@ -391,11 +393,10 @@ def _caveats(pair: Pair) -> list[str]:
             )
     scale, ours = pair.view.request.scale, (pair.first, pair.second)
     if scale != "paper" and any(side.kind == "reproduced" for side in ours):
-        model = pair.view.lead.backbone.name
-        told = {"smoke": "generated rows", "reduced": "fewer rows"}[scale]
+        model, made_up = pair.view.lead.backbone.name, " on generated rows" * (scale == "smoke")
         said.append(
-            f"Reproduced at {scale} scale with {model} and {told} "
-            f"({table_name(pair.view.request)}): not the paper's model and data."
+            f"Reproduced at {scale} scale with {model}{made_up} ({table_name(pair.view.request)}), "
+            "not in the paper's setting."
         )
     if any(side.kind == "external" for side in ours):
         said.append(

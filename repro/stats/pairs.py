@@ -61,14 +61,14 @@ def welch(first: Sample, second: Sample) -> Difference | None:
     if not (first.scatters and second.scatters):
         return None
     parts = [(one.sd or 0.0) ** 2 / (one.n or 1) for one in (first, second)]
-    error = math.sqrt(sum(parts))
-    if error == 0:
+    total = math.fsum(parts)
+    if total == 0:
         return None
-    shares = [part / sum(parts) for part in parts]  # of squares that may be very small
-    freedom = 1 / sum(
-        share**2 / ((one.n or 2) - 1) for share, one in zip(shares, (first, second), strict=True)
+    weights = [(part / total) ** 2 for part in parts]
+    freedom = 1 / math.fsum(
+        weight / ((one.n or 2) - 1) for weight, one in zip(weights, (first, second), strict=True)
     )
-    return _by_t(first.mean - second.mean, error, freedom)
+    return _by_t(first.mean - second.mean, math.sqrt(total), freedom)
 
 
 def over_tasks(differences: Sequence[float]) -> Effect | None:
