@@ -161,17 +161,12 @@ def compare_rows(view: TableView, first: str, second: str) -> Pair:
             "that hold the same."
         )
     lines = [_line(one, other, column) for column in one.cells]
-    barred = [line for line in lines if line["outcome"] == "not comparable"]
-    for line in lines:
-        if barred and line["kind"] in ("mean", "printed") and line["outcome"] == "not tested":
-            line["outcome"] = "not comparable"
-            line["reason"] = f"{barred[0]['column']}: {barred[0]['reason']}"
-            line.update(dict.fromkeys(("low_95", "high_95", "freedom", "p")))
-    tested = [line for line in lines if line["kind"] == "score" and line["outcome"] == "not shown"]
+    family = _family(lines)
+    tested = [line for line in lines if line["kind"] == family and line["p"] is not None]
     for line, p in zip(tested, holm([line["p"] for line in tested]), strict=True):
-        line["p_adjusted"] = p
-        if p < LEVEL:
-            line["outcome"] = "higher" if line["difference"] > 0 else "lower"
+        direction = "higher" if line["difference"] > 0 else "lower"
+        line["p_adjusted"], line["reason"] = p, None
+        line["outcome"] = direction if p < LEVEL else "not shown"
     of_task: dict[str, list[float]] = {}
     for line in lines:
         if line["kind"] == "score" and line["outcome"] not in ("not comparable", "absent"):
@@ -179,6 +174,15 @@ def compare_rows(view: TableView, first: str, second: str) -> Pair:
     return Pair(
         view, one, other, tuple(lines), over_tasks([fmean(own) for own in of_task.values()])
     )
+
+
+def _family(lines: Sequence[Mapping[str, Any]]) -> str:
+    """The kind of the columns that are tested together: scores, or means where no score can be
+    compared (some papers print means only).
+    """
+    scores = (line for line in lines if line["kind"] == "score")
+    known = any(line["outcome"] not in ("absent", "not comparable") for line in scores)
+    return "score" if known else "mean"
 
 
 def _measure(side: Side) -> str:
@@ -208,15 +212,17 @@ def find_side(view: TableView, given: str) -> Side:
         )
     (row,) = found
     cells = rows[row]
-    has: dict[Kind, bool] = {
-        "reproduced": any(cell["mean"] is not None for cell in cells.values()),
-        "published": any(cell["published"] is not None for cell in cells.values()),
-    }
     if next(iter(cells.values()))["measure"] == "external":
         if asked:
             raise ReproError(f"{row} is neither published nor reproduced: leave out '{asked}:'.")
         return Side(row, "external", cells, _rows(view, "external", cells))
-    kinds = [kind for kind, any_ in has.items() if any_ and asked in ("", kind)]
+    scores = [cell for cell in cells.values() if cell["kind"] == "score"]
+    kinds: list[Kind] = [
+        kind
+        for known in (scores, cells.values())  # what is counted says little of a row with scores
+        for kind, number in (("reproduced", "mean"), ("published", "published"))
+        if asked in ("", kind) and any(cell[number] is not None for cell in known)
+    ]
     if not kinds:
         what = asked or "published or reproduced"
         raise ReproError(
@@ -262,9 +268,7 @@ def _line(one: Side, other: Side, column: str) -> dict[str, Any]:
         why = ["no run of either row differs from the others"]
     if cell["kind"] != "score":
         why = why or ["follows from other columns"]
-    return line | _evidence(found) | {
-        "outcome": "not tested" if why else "not shown", "reason": "; ".join(why) or None,
-    }  # fmt: skip
+    return line | _evidence(found) | {"outcome": "not tested", "reason": "; ".join(why) or None}
 
 
 def _evidence(found: Difference | None) -> dict[str, float]:
@@ -275,8 +279,11 @@ def _evidence(found: Difference | None) -> dict[str, float]:
 
 def _obstacle(one: Side, other: Side, column: str) -> str:
     """Why two numbers cannot be compared; "" where they can."""
-    if one.rows.get(column) != other.rows.get(column):
-        return "; ".join(f"{side.label}: {side.rows[column]}" for side in (one, other))
+    follows = one.cells[column]["kind"] in ("mean", "printed")
+    for score in one.rows if follows else one.rows.keys() & {column}:
+        if one.rows[score] != other.rows[score]:
+            told = "; ".join(f"{side.label}: {side.rows[score]}" for side in (one, other))
+            return f"{score}: {told}" if follows else told
     ours = next((side for side in (one, other) if side.kind == "reproduced"), None)
     if ours is not None and "published" in (one.kind, other.kind):
         differs = ours.cells[column]["differs"]
@@ -302,24 +309,25 @@ def _of(lines: Sequence[Mapping[str, Any]], *outcomes: str) -> list[Mapping[str,
 
 def _counts(pair: Pair) -> list[str]:
     """On how many columns the first row is higher, and on how many lower."""
-    scores = [line for line in pair.lines if line["kind"] == "score"]
-    known = [line for line in scores if line["outcome"] not in ("absent", "not comparable")]
+    own = [line for line in pair.lines if line["kind"] == _family(pair.lines)]
+    known = [line for line in own if line["outcome"] not in ("absent", "not comparable")]
     tested, open_ = _of(known, "higher", "lower", "not shown"), _of(known, "not tested")
     one, other = pair.first.label, pair.second.label
-    if not scores:
+    scores = sum(line["kind"] == "score" for line in pair.lines)
+    if not known and not scores:
         return []
     if not known:
-        return [f"{one} and {other} can be compared on none of {counted(len(scores), 'column')}."]
+        return [f"{one} and {other} can be compared on none of {counted(scores, 'column')}."]
     above, below = (sum(sign * line["difference"] > 0 for line in open_) for sign in (1, -1))
     if not tested:
         return [
             f"By the numbers alone, {one} is higher than {other} on {above} of "
-            f"{counted(len(known), 'column')} and lower on {below}; none can be tested, as runs "
+            f"{_columns(known)} and lower on {below}; none can be tested, as runs "
             "and their deviation are not known on both sides."
         ]
     higher, lower, rest = (len(_of(known, name)) for name in ("higher", "lower", "not shown"))
     said = (
-        f"{one} is higher than {other} on {higher} of {counted(len(known), 'column')} and lower on "
+        f"{one} is higher than {other} on {higher} of {_columns(known)} and lower on "
         f"{lower} (Welch, p below {LEVEL:g} after Holm's adjustment for "
         f"{counted(len(tested), 'test')})"
     )
@@ -327,6 +335,11 @@ def _counts(pair: Pair) -> list[str]:
     alone = f"by the numbers alone, {above} of them higher and {below} lower"
     said += f"; {len(open_)} cannot be tested ({alone})" * bool(open_)
     return [f"{said}."]
+
+
+def _columns(lines: Sequence[Mapping[str, Any]]) -> str:
+    """8 columns; of means alone: 1 mean, which is said."""
+    return counted(len(lines), "column" if lines[0]["kind"] == "score" else "mean")
 
 
 def _effect(pair: Pair) -> list[str]:
@@ -350,11 +363,13 @@ def _effect(pair: Pair) -> list[str]:
 
 
 def _facts(pair: Pair) -> list[str]:
-    found = [
-        line for line in pair.lines if line["kind"] == "fact" and line["difference"] is not None
-    ]
-    said = [f"{line['column']}: {line['outcome']}" for line in found if line["outcome"] in OUTCOMES]
-    return [f"Counted: {', '.join(said)}."] if said else []
+    """What is counted is compared exactly."""
+    found: dict[str, list[str]] = {}
+    for line in pair.lines:
+        if line["kind"] == "fact" and line["outcome"] in ("higher", "lower", "equal"):
+            found.setdefault(line["outcome"], []).append(line["column"])
+    told = "; ".join(f"{outcome} in {', '.join(names)}" for outcome, names in found.items())
+    return [f"By counts, {pair.first.label} beside {pair.second.label} is {told}."] if told else []
 
 
 def _left_out(pair: Pair) -> list[str]:

@@ -195,7 +195,7 @@ def _tabular(page: Grid) -> list[str]:
     bold = pandas.DataFrame([(*[False] * lead, *line.best) for line in page.lines])
     styled = (
         frame.style.hide(axis="index")
-        .relabel_index(list(map(escape, page.head())), axis=1)
+        .relabel_index([_unformatted(escape(text)) for text in page.head()], axis=1)
         .apply(lambda _: bold.map(lambda best: "textbf:--rwrap;" if best else ""), axis=None)
     )
     text = styled.to_latex(hrules=True, column_format="l" * lead + "r" * len(page.columns))
@@ -206,6 +206,11 @@ def _tabular(page: Grid) -> list[str]:
         if page.lines[place].first and page.kinds:
             rows.insert(place, r"\addlinespace[2pt]")
     return [*(head + rule).splitlines(), *rows, *(bottom + end).splitlines()]
+
+
+def _unformatted(label: str) -> str:
+    """A label that the library's `str.format` leaves as it is."""
+    return label.replace("{", "{{").replace("}", "}}")
 
 
 def cell(text: str) -> str:

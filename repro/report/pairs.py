@@ -244,7 +244,7 @@ def _legend(axes: Axes, lines: list[Record], effect: bool, *, clipped: bool) -> 
     if any(line["kind"] == "score" and line["low_95"] is None for line in lines):
         signs["no interval can be given"] = hollow | {"marker": "o"}
     if any(line["kind"] != "score" for line in lines):
-        signs["mean of columns, not tested"] = hollow | {"marker": "s"}
+        signs["mean of columns"] = hollow | {"marker": "s"}
     if clipped:
         signs["the interval goes on"] = {"color": QUIET, "marker": ">", "ls": ""}
     if effect:

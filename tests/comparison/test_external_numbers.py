@@ -175,6 +175,12 @@ def test_the_row_is_in_the_frame_and_in_every_format_and_has_no_verdict(store: S
     assert r"\csname repro:reproduced:3-shared-2.reduced:Mine (external):CoLA" in numbers([view])
 
 
+def test_a_name_with_signs_of_tex_heads_a_column_of_a_transposed_table(store: Store) -> None:
+    keep(row("20 newsgroups\n60\n", "Houlsby-2", name="Mine_1 {x} <b>"), store)
+    found = view_table(TABLES["Houlsby-2"], request("Houlsby-2", "paper"), store)
+    assert r"Mine\_1 \{x\} \textless{}b\textgreater{} (external)" in latex(found, "t")
+
+
 def test_the_mean_of_a_row_is_taken_run_by_run(store: Store) -> None:
     names = [score.name for score in TABLE.scores]
     lines = [",".join(names), ",".join(["60"] * 9), ",".join(["60"] * 8 + ["69"])]

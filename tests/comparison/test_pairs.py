@@ -122,6 +122,25 @@ def test_an_external_row_is_tested_where_both_deviations_are_known(trained: Stor
     )
 
 
+def test_means_are_tested_where_a_paper_prints_nothing_else(store: Store) -> None:
+    """Hyperformer-4 prints averages only; theirs are given a deviation here."""
+    shown = view_table(TABLES["Hyperformer-4"], request("Hyperformer-4", "paper"), store)
+    for record in shown.records:
+        record |= {"published_sd": 0.5, "published_n": 3}
+    names = [f"published: {row.name}" for row in TABLES["Hyperformer-4"].rows[:2]]
+    own = lines(compare_rows(shown, *names))
+    theirs = stats.ttest_ind_from_stats(own["GLUE"]["difference"], 0.5, 3, 0, 0.5, 3)
+    assert own["GLUE"]["p_adjusted"] == own["GLUE"]["p"] == pytest.approx(theirs.pvalue)
+    assert {line["outcome"] for name, line in own.items() if name != "GLUE"} == {"absent"}
+    assert "1 mean" in compare_rows(shown, *names).words[0]
+
+
+def test_counts_are_compared_exactly(store: Store) -> None:
+    shown = view_table(TABLES["3-shared-1"], request("3-shared-1", "paper"), store)
+    words = compare_rows(shown, "published: Houlsby", "published: Ours (3-shared)").words
+    assert words[0].startswith("By counts, published Houlsby beside published Ours (3-shared) is")
+
+
 def test_numbers_of_other_rows_are_marked_and_enter_nothing(trained: Store) -> None:
     text = "CoLA,CoLA sd,CoLA n\n52,0.5,5\n"
     stored = added(trained, text)
