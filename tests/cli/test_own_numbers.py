@@ -7,17 +7,17 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from committed import committed
-from conftest import Answer
 from fake_glue import request, store_table
 from json_document import DOCUMENT
 
 from repro.report.files import save_request
 from repro.store import Store
 
-Call = Callable[..., Answer]
+Call = Callable[..., Any]
 PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^python -m repro ((?:add|compare) .*)$", PAGE, re.MULTILINE)
 
