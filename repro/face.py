@@ -217,7 +217,7 @@ def compare(
     Raises UnknownName for an unknown table, row or option, and ReproError for rows that cannot be
     compared and for a store that is not there.
     """
-    from repro.cli.compare import find_pair
+    from repro.cli.compare import find_pair, find_views
     from repro.cli.requests import parsed
     from repro.papers.registry import find_table
 
@@ -225,7 +225,7 @@ def compare(
     typed = {} if scale is None else {"scale": _text("scale", scale)}
     asked = parsed(**typed, **_options(options))
     names = _text("first", first), _text("second", second)
-    return find_pair(found, asked, _open(store), *names).frame
+    return find_pair(find_views(found, asked, _open(store)), *names).frame
 
 
 def judged(frame: pandas.DataFrame) -> pandas.DataFrame:

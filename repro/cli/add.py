@@ -146,8 +146,7 @@ def _told(table: Table, row: External, new: bool) -> str:
     lines = [
         f"{done}: {counted(len(measured), 'column')}{rest}. Shown at {at} scale by: python -m "
         f"repro table {table.id}",
-        f"To compare it with a row: python -m repro compare {shlex.quote(row.name)} ROW --table "
-        f"{table.id}",
+        f"Against every other row: python -m repro compare {shlex.quote(row.name)} --table {table.id}",
     ]
     return "\n".join(lines)
 

@@ -45,6 +45,8 @@ OUTCOMES = {
 }
 """What is said of a column."""
 COLUMNS: Columns = {
+    "first_row": Column("string", "the first row, and which of its numbers"),
+    "second_row": Column("string", "the second row, and which of its numbers"),
     "column": Column("string", "name of the column"),
     "kind": Column("string", "`score`, `mean`, `fact` or `printed`, as in a comparison frame"),
     "task": Column("string", "of a score: the task"),
@@ -176,6 +178,17 @@ def compare_rows(view: TableView, first: str, second: str) -> Pair:
     )
 
 
+def sides(view: TableView) -> list[str]:
+    """Everything that a row of the table can be compared with, as `compare_rows` takes it."""
+    names = dict.fromkeys(cell["row"] for cell in view.records)
+    external = {cell["row"] for cell in view.records if cell["measure"] == "external"}
+    return [
+        name
+        for row in names
+        for name in ([row] if row in external else [f"published: {row}", f"reproduced: {row}"])
+    ]
+
+
 def _family(lines: Sequence[Mapping[str, Any]]) -> str:
     """The kind of the columns that are tested together: scores, or means where no score can be
     compared (some papers print means only).
@@ -245,6 +258,7 @@ def _line(one: Side, other: Side, column: str) -> dict[str, Any]:
     line: dict[str, Any] = dict.fromkeys(COLUMNS) | {
         name: cell[name] for name in ("column", "kind", "task", "metric")
     }
+    line |= {"first_row": one.label, "second_row": other.label}
     line["digits"] = cell["digits"]
     for name, sample in zip(("first", "second"), samples, strict=True):
         if sample is not None:

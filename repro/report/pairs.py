@@ -71,7 +71,40 @@ def _p(value: float | None) -> str:
     return GAP if value is None else f"{value:.2g}"
 
 
-def markdown(pair: Pair) -> str:
+def markdown(pairs: Sequence[Pair]) -> str:
+    """Of one pair all that it says; of several a line each."""
+    if len(pairs) == 1:
+        return _one(pairs[0])
+    heads = [
+        f"{pairs[0].first.label} against", "Scale", "Compared", "Higher", "Lower", "Not shown",
+        "Not tested", "Over tasks", "95 % interval", "p",
+    ]  # fmt: skip
+    table = markdown_table(heads, [_in_a_line(pair) for pair in pairs], left=2)
+    notes = [
+        "- Columns that can be compared, on how many of them the row is higher or lower (Welch, "
+        "Holm's adjustment within a line of this table), and the mean difference over tasks.",
+        f'- One of them by column: python -m repro compare "{pairs[0].first.row}" ROW --table '
+        f"{pairs[0].view.table.id}",
+    ]
+    return "\n".join([*table, "", *map(prose, notes)]) + "\n"
+
+
+def _in_a_line(pair: Pair) -> list[str]:
+    scores = [line["outcome"] for line in pair.lines if line["kind"] == "score"]
+    effect = pair.effect
+    t = effect.t if effect is not None else None
+    return [
+        pair.second.label,
+        pair.view.request.scale,
+        str(sum(outcome not in ("absent", "not comparable") for outcome in scores)),
+        *(str(scores.count(name)) for name in ("higher", "lower", "not shown", "not tested")),
+        signed(effect.value, 2) if effect is not None else GAP,
+        f"{signed(t.low, 2)} to {signed(t.high, 2)}" if t is not None else GAP,
+        _p(t.p) if t is not None else GAP,
+    ]
+
+
+def _one(pair: Pair) -> str:
     """The sentences, the first one alone, and the table."""
     shown = grid(pair)
     first, *rest = pair.words or [""]
@@ -90,32 +123,42 @@ def _untested(pair: Pair) -> list[str]:
     return [f"Not tested: {', '.join(names)} ({why})." for why, names in reasons.items()]
 
 
-def csv_text(pair: Pair) -> str:
-    """The frame, a column of the table in a line."""
-    return csv_of([*COLUMNS], ([line[name] for name in COLUMNS] for line in pair.lines))
+def csv_text(pairs: Sequence[Pair]) -> str:
+    """The frames, a column of the table in a line."""
+    lines = (line for pair in pairs for line in pair.lines)
+    return csv_of([*COLUMNS], ([line[name] for name in COLUMNS] for line in lines))
 
 
-def latex(pair: Pair) -> str:
-    """The table as a float with the sentences as its notes, to be read with \\input."""
+def latex(pairs: Sequence[Pair]) -> str:
+    """Each pair as a float with the sentences as its notes, to be read with \\input."""
+    needs = rf"% Needs \usepackage{{{','.join(NEEDS)}}}"
+    return "\n".join([needs, *(line for pair in pairs for line in _latex(pair))]) + "\n"
+
+
+def _latex(pair: Pair) -> list[str]:
     title = f"{pair.view.table.title}: {pair.first.label} against {pair.second.label}"
     above = [rf"\caption{{{escape(title)}.}}", rf"\label{{{label(name_of(pair))}}}"]
-    lines = floated(grid(pair), above, [*pair.words, *_untested(pair)])
-    return "\n".join([rf"% Needs \usepackage{{{','.join(NEEDS)}}}", *lines]) + "\n"
+    return floated(grid(pair), above, [*pair.words, *_untested(pair)])
 
 
-def as_json(pair: Pair, files: list[str]) -> dict[str, Any]:
+def as_json(pairs: Sequence[Pair], files: list[str]) -> dict[str, Any]:
     """The object of `compare --json`; docs/json.md describes it."""
-    effect = pair.effect
     return {
-        "table": pair.view.table.id,
+        "table": pairs[0].view.table.id,
+        "pairs": [_json(pair) for pair in pairs],
+        "files": files,
+    }
+
+
+def _json(pair: Pair) -> dict[str, Any]:
+    return {
         "scale": pair.view.request.scale,
         "variant": table_name(pair.view.request),
         "first": {"row": pair.first.row, "kind": pair.first.kind},
         "second": {"row": pair.second.row, "kind": pair.second.kind},
         "words": pair.words,
         "columns": [{name: line[name] for name in COLUMNS} for line in pair.lines],
-        "effect": None if effect is None else asdict(effect),
-        "files": files,
+        "effect": None if pair.effect is None else asdict(pair.effect),
     }
 
 

@@ -147,7 +147,8 @@ def test_compare_takes_the_variant_in_which_most_can_be_compared(
     monkeypatch.setattr("repro.cli.compare.write_plot", lambda *_: [])
 
     def of(*words: str) -> tuple[str, str, str]:
-        told = json.loads(cli("compare", *words, "--table", "3-shared-2", "--json").out)
+        document = json.loads(cli("compare", *words, "--table", "3-shared-2", "--json").out)
+        (told,) = document["pairs"]
         return told["first"]["kind"], told["second"]["kind"], told["scale"]
 
     write("CoLA\n60\n")
@@ -158,3 +159,20 @@ def test_compare_takes_the_variant_in_which_most_can_be_compared(
     assert of("Ours (not shared)", "Ours (3-shared)") == ("reproduced", "reproduced", "reduced")
     hidden = cli("compare", "Mine", "Ours (3-shared)", "--table", "3-shared-2", "--scale", "smoke")
     assert (hidden.code, "at smoke scale called 'Mine'" in hidden.err) == (2, True)
+
+
+def test_one_row_stands_against_all_others(cli: Call, asked: Store) -> None:
+    write("seed,CoLA,RTE\n0,90,90\n1,90.1,90.1\n")
+    cli("add", "3-shared-2", "--name", "Mine", "--scores", "mine.csv")
+    answer = cli("compare", "Mine", "--table", "3-shared-2")
+    lines = {line.split("|")[1].strip(): line.split("|")[2:] for line in answer.out.splitlines()[2:]
+             if line.startswith("|")}  # fmt: skip
+    rows = ("Full fine-tuning", "Houlsby (shared in layer)", "Ours (not shared)", "Ours (3-shared)")
+    assert list(lines) == [f"{kind} {row}" for row in rows for kind in ("published", "reproduced")]
+    ours = [cell.strip() for cell in lines["reproduced Ours (3-shared)"]]
+    assert ours[:2] == ["reduced", "2"]
+    document = json.loads(cli("compare", "Mine", "--table", "3-shared-2", "--json").out)
+    assert [pair["second"]["row"] for pair in document["pairs"]] == [r for r in rows for _ in "pr"]
+    assert document["files"] == []
+    unknown = cli("compare", "Nobody", "--table", "3-shared-2")
+    assert (unknown.code, "called 'Nobody'" in unknown.err) == (2, True)

@@ -187,9 +187,9 @@ def test_printed_deviations_are_used_where_their_number_of_runs_is_known(store: 
 
 def test_every_format_has_every_column_and_a_plot_is_drawn(trained: Store, tmp_path: Path) -> None:
     found = compare_rows(view(trained), OTHER, OURS)
-    for text in (markdown(found), csv_text(found), latex(found)):
+    for text in (markdown([found]), csv_text([found]), latex([found])):
         assert all(column in text for column in lines(found))
-    assert markdown(found).startswith(found.words[0])
+    assert markdown([found]).startswith(found.words[0])
     (png, *_) = write_plot(found, tmp_path)
     assert (tmp_path / png).read_bytes()[:4] == b"\x89PNG"
     with styled():

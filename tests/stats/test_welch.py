@@ -27,7 +27,7 @@ def test_welch_by_hand() -> None:
     [
         ([60.1, 61.3], [58.0, 58.9, 57.2, 59.9, 58.1]),
         ([0.1, 0.3], [97.0, 97.5]),
-        ([5, 5, 5], [6, 7]),
+        ([5.0, 5.1, 5.2], [6.0, 7.0]),
     ],
 )
 def test_welch_of_runs_is_scipys(first: list[float], second: list[float]) -> None:
