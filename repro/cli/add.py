@@ -140,13 +140,15 @@ def _told(table: Table, row: External, new: bool) -> str:
     scores = [column.name for column in table.columns if not isinstance(column, Mean)]
     blank = [name for name in scores if name not in measured]
     rest = f" (not measured: {', '.join(blank)})" if blank else ""
-    at = " and ".join(row.scales)
     what = f"{row.name}{MARK}"
     done = f"Added {what} to {table.id}" if new else f"{table.id} has these numbers of {what}"
+    part = ["--section", row.section] * bool(row.section)
+    shown = ["table", table.id, "--scale", row.scales[0], *part, "--no-run"]
+    compared = ["compare", row.name, "--table", table.id, *part]
     lines = [
-        f"{done}: {counted(len(measured), 'column')}{rest}. Shown at {at} scale by: python -m "
-        f"repro table {table.id}",
-        f"Against every other row: python -m repro compare {shlex.quote(row.name)} --table {table.id}",
+        f"{done}: {counted(len(measured), 'column')}{rest}.",
+        f"Shown at {' and '.join(row.scales)} scale: python -m repro {shlex.join(shown)}",
+        f"Beside the other rows: python -m repro {shlex.join(compared)}",
     ]
     return "\n".join(lines)
 

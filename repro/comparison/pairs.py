@@ -230,17 +230,20 @@ def find_side(view: TableView, given: str) -> Side:
             raise ReproError(f"{row} is neither published nor reproduced: leave out '{asked}:'.")
         return Side(row, "external", cells, _rows(view, "external", cells))
     scores = [cell for cell in cells.values() if cell["kind"] == "score"]
-    kinds: list[Kind] = [
+    forms: tuple[tuple[Kind, str], ...] = (("reproduced", "mean"), ("published", "published"))
+    kinds = [
         kind
         for known in (scores, cells.values())  # what is counted says little of a row with scores
-        for kind, number in (("reproduced", "mean"), ("published", "published"))
+        for kind, number in forms
         if asked in ("", kind) and any(cell[number] is not None for cell in known)
     ]
+    if not kinds and asked == "published":
+        raise ReproError(f"{row} has no published number in {view.table.id}.")
     if not kinds:
-        what = asked or "published or reproduced"
+        what, scale = asked or "published or reproduced", view.request.scale
         raise ReproError(
-            f"{row} has no {what} number at {view.request.scale} scale. To train it: python -m "
-            f'repro table {view.table.id} --scale {view.request.scale} --row "{row}"'
+            f"{row} has no {what} number at {scale} scale. To train it: python -m repro table "
+            f'{view.table.id} --scale {scale} --row "{row}"'
         )
     return Side(row, kinds[0], cells, _rows(view, kinds[0], cells))
 

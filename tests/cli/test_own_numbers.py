@@ -14,12 +14,14 @@ from committed import committed
 from fake_glue import request, store_table
 from json_document import DOCUMENT
 
+from repro.errors import INCOMPLETE
 from repro.report.files import save_request
 from repro.store import Store
 
 Call = Callable[..., Any]
 PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^python -m repro ((?:add|compare) .*)$", PAGE, re.MULTILINE)
+SECTION = PAGE[PAGE.index("## Numbers of your own") :]
+COMMANDS = re.findall(r"^python -m repro (.*)$", SECTION, re.MULTILINE)
 
 
 @pytest.fixture
@@ -42,13 +44,14 @@ def test_the_examples_of_the_documentation_do_what_they_say(
     (tmp_path / "clone").mkdir()
     store = committed(tmp_path / "clone")
     monkeypatch.setenv("REPRO_STORE", str(store.root))
-    section = PAGE[PAGE.index("## Numbers of your own") :]
     (scores,), (shown,) = (
-        re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL) for kind in ("csv", "text")
+        re.findall(rf"```{kind}\n(.*?)```", SECTION, re.DOTALL) for kind in ("csv", "text")
     )
     write(scores)
-    added, compared = (cli(*shlex.split(command)) for command in COMMANDS)
-    assert (added.code, compared.code) == (0, 0), added.err + compared.err
+    added, table, compared = (cli(*shlex.split(command)) for command in COMMANDS)
+    assert (added.code, table.code, compared.code) == (0, INCOMPLETE, 0), added.err + compared.err
+    assert "| Mine (external)" in table.out
+    assert all(cli(*shlex.split(told)).out for told in re.findall("repro (.*)", added.out))
     assert compared.out.startswith(shown)
     assert [path.suffix for path in sorted(Path("figures").iterdir())] == [".pdf", ".png", ".svg"]
     assert "Mine (external)" in cli("add", "3-shared-2").out

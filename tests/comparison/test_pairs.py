@@ -37,9 +37,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def view(store: Store, **more: Any) -> TableView:
-    return view_table(
-        TABLES["3-shared-2"], request(**({"scale": "reduced", "seeds": 3} | more)), store
-    )
+    asked: dict[str, Any] = {"scale": "reduced", "seeds": 3}
+    return view_table(TABLES["3-shared-2"], request(**(asked | more)), store)
 
 
 def added(store: Store, text: str, **more: Any) -> Store:
@@ -98,7 +97,7 @@ def test_the_effect_counts_a_task_once(trained: Store) -> None:
     """MNLI has two columns and is one task of eight."""
     effect = compare_rows(view(trained), OTHER, OURS).effect
     assert effect is not None
-    assert (effect.tasks, effect.value) == (8, pytest.approx(5 / 8))
+    assert (effect.tasks, effect.value) == pytest.approx((8, 5 / 8))
     theirs = stats.ttest_1samp([5, *[0] * 7], 0)
     assert effect.t is not None
     assert effect.t.p == pytest.approx(theirs.pvalue)
