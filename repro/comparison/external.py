@@ -130,6 +130,8 @@ def check_name(name: str) -> str:
         raise ReproError(
             f"--name {name!r}: a name has no control characters, line breaks, / or \\."
         )
+    if found.startswith("-"):
+        raise ReproError(f"--name {name!r}: an option begins so; begin with another sign.")
     if found.lower().endswith(TAKEN) or found.lower().startswith(PREFIXES):
         raise ReproError(
             f"--name {name!r}: leave out {' and '.join((*TAKEN, *PREFIXES))}, which mark rows here."

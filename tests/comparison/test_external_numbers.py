@@ -129,7 +129,8 @@ def test_other_encodings_are_refused(data: bytes, said: str) -> None:
     ("name", "said"),
     [("ours (3-SHARED)", "has a row"), ("a\x07b", "control"), ("../x", "control"),
      ("a\nb", "control"), ("a\u202eb", "control"), (" ", "1 to 60"), ("x" * 61, "1 to 60"),
-     ("x (external)", "mark rows"), ("Published: x", "mark rows")],
+     ("x (external)", "mark rows"), ("Published: x", "mark rows"),
+     ("-x", "another sign")],
 )  # fmt: skip
 def test_names_that_mislead_are_refused(name: str, said: str) -> None:
     with pytest.raises(ReproError, match=said):
