@@ -76,10 +76,10 @@ def markdown(pairs: Sequence[Pair]) -> str:
     if len(pairs) == 1:
         return _one(pairs[0])
     heads = [
-        f"{pairs[0].first.label} against", "Scale", "Compared", "Higher", "Lower", "Not shown",
+        pairs[0].first.row, "against", "Scale", "Compared", "Higher", "Lower", "Not shown",
         "Not tested", "Over tasks", "95 % interval", "p",
     ]  # fmt: skip
-    table = markdown_table(heads, [_in_a_line(pair) for pair in pairs], left=2)
+    table = markdown_table(heads, [_in_a_line(pair) for pair in pairs], left=3)
     notes = [
         "- Columns that can be compared, on how many of them the row is higher or lower (Welch, "
         "Holm's adjustment within a line of this table), and the mean difference over tasks.",
@@ -94,6 +94,7 @@ def _in_a_line(pair: Pair) -> list[str]:
     effect = pair.effect
     t = effect.t if effect is not None else None
     return [
+        pair.first.kind,
         pair.second.label,
         pair.view.request.scale,
         str(sum(outcome not in ("absent", "not comparable") for outcome in scores)),

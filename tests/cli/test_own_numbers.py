@@ -168,7 +168,7 @@ def test_one_row_stands_against_all_others(cli: Call, asked: Store) -> None:
     write("seed,CoLA,RTE\n0,90,90\n1,90.1,90.1\n")
     cli("add", "3-shared-2", "--name", "Mine", "--scores", "mine.csv")
     answer = cli("compare", "Mine", "--table", "3-shared-2")
-    lines = {line.split("|")[1].strip(): line.split("|")[2:] for line in answer.out.splitlines()[2:]
+    lines = {line.split("|")[2].strip(): line.split("|")[3:] for line in answer.out.splitlines()[2:]
              if line.startswith("|")}  # fmt: skip
     rows = ("Full fine-tuning", "Houlsby (shared in layer)", "Ours (not shared)", "Ours (3-shared)")
     assert list(lines) == [f"{kind} {row}" for row in rows for kind in ("published", "reproduced")]
