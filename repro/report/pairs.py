@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +30,8 @@ FORMATS = ("md", "csv", "tex")
 COLOURS = {"higher": "#0072B2", "lower": "#D55E00"}
 """Of columns that are shown to differ (Okabe and Ito's palette); the others are grey."""
 EFFECT = "All tasks"
+LONGEST = 80
+"""Letters of a line below the axis."""
 STRETCH = 3.0
 """An interval that reaches further than this many times the usual one is cut."""
 
@@ -252,7 +255,8 @@ def _fill(axes: Axes, pair: Pair, lines: list[Record]) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(-1.06 * edge, 1.06 * edge)
-    axes.set_xlabel(f"difference in points (right: {plain_label(pair.first.label)} is higher)")
+    said = f"difference in points (right: {plain_label(pair.first.label)} is higher)"
+    axes.set_xlabel(textwrap.fill(said, LONGEST))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.5, zorder=0)
     axes.set_axisbelow(True)

@@ -25,8 +25,11 @@ COMMANDS = re.findall(r"^python -m repro (.*)$", SECTION, re.MULTILINE)
 
 
 @pytest.fixture
-def asked(store: Store) -> Store:
-    """The default store, with a request of two columns at reduced scale of which all is stored."""
+def asked(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The default store, with a request of two columns at reduced scale of which all is stored. No
+    plot is drawn, which takes a while.
+    """
+    monkeypatch.setattr("repro.cli.compare.write_plot", lambda *_: [])
     found = request(scale="reduced", tasks=("cola", "rte"), seeds=2)
     store_table(store, found)
     save_request(store, found)
@@ -144,11 +147,7 @@ def test_the_documented_keys_are_those_printed(cli: Call, asked: Store) -> None:
         assert paths(json.loads(cli(*words, "--json").out)) == paths(json.loads(example))
 
 
-def test_compare_takes_the_variant_in_which_most_can_be_compared(
-    cli: Call, asked: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("repro.cli.compare.write_plot", lambda *_: [])
-
+def test_compare_takes_the_variant_in_which_most_can_be_compared(cli: Call, asked: Store) -> None:
     def of(*words: str) -> tuple[str, str, str]:
         document = json.loads(cli("compare", *words, "--table", "3-shared-2", "--json").out)
         (told,) = document["pairs"]
