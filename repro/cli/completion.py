@@ -54,11 +54,11 @@ def _join_values() -> None:
 
 
 def ids(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Tables and figures; of `table` and `figure` their own."""
+    """Tables and figures, or those of one kind that a verb takes."""
     from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 
-    kinds: dict[str | None, Iterable[str]] = {"table": TABLES, "figure": FIGURES, "export": TABLES}
-    known = kinds.get(ctx.info_name, ARTEFACTS)
+    kinds = dict.fromkeys(("table", "export", "add", "compare"), TABLES)
+    known = FIGURES if ctx.info_name == "figure" else kinds.get(ctx.info_name or "", ARTEFACTS)
     return _fitting(known, incomplete, but=_asked())
 
 

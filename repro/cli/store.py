@@ -33,9 +33,11 @@ from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.report.view import TableView
 from repro.store.bundle import SUFFIX
+from repro.store.external import FOLDER as EXTERNAL
 from repro.store.merge import Merged, Outcome, check_sources
 from repro.store.merge import merge as merge_store
 from repro.store.store import Store, holds_store
+from repro.store.strict_json import json_bytes
 from repro.words import age, counted, size
 
 DAYS = 30
@@ -434,8 +436,13 @@ def pack(
     for view in views:
         if isinstance(view, TableView):
             files |= count_files(view.table, view.request, results)
+    asked = {view.request.id for view in views}
+    added = [row for row in results.external() if row.table in asked]
+    files |= {f"{EXTERNAL}/{r.key}.json": json_bytes(r.model_dump(mode="json")) for r in added}
     packed = results.pack({key for view in views for key in view.runs}, expanded(file), files)
-    print(f"Packed {counted(packed, 'run')} and {counted(len(views), 'request')} into {file}.")
+    parts = [counted(packed, "run"), counted(len(views), "request")]
+    parts += [counted(len(added), "row") + " of external numbers"] * bool(added)
+    print(f"Packed {' and '.join(parts)} into {file}.")
 
 
 def merge(

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from repro.errors import ReproError
 from repro.store.bundle import SUFFIX, Bundle
 from repro.store.entry import MANIFEST, FolderFiles, StoredRun
+from repro.store.external import FOLDER as EXTERNAL
+from repro.store.external import External
 from repro.store.merge import LARGEST_RECORD, RECORDS
 from repro.store.reading import Corrupt, Entries, Foreign, read_entry
 from repro.store.records import checked_record, failed, failure_path, read_small
-from repro.store.result import Coordinates, Failure, Score
+from repro.store.result import Coordinates, Failure, Record, Score
 from repro.store.served import FOLDER as SERVED
 from repro.store.served import ServedRun
 from repro.store.shelf import KEY, Shelf
@@ -27,6 +28,11 @@ from repro.store.store import Store
 from repro.store.strict_json import parse_json
 
 PREDICTIONS = "predictions.json"
+KINDS: dict[str, tuple[type[Record], str]] = {
+    SERVED: (ServedRun, "delete it and import the scores again"),
+    EXTERNAL: (External, "delete it and add the row again"),
+}
+"""Folder of records of one kind -> the kind, and the mend of a damaged one."""
 isclose = partial(math.isclose, rel_tol=1e-9, abs_tol=1e-9)
 """A score made anew may differ in its last digits where another version of a library sums."""
 
@@ -146,15 +152,12 @@ def verify_files(store: Store) -> Iterator[Checked]:
     for key in sorted(failed(store.root)):
         yield _record(Failure, failure_path(store.root, key), "delete it")
     for folder in RECORDS:
-        mend = "delete it and give its command again" if folder != SERVED else "import it again"
+        kind, mend = KINDS.get(folder, (None, "delete it and give its command again"))
         for path in sorted((store.root / folder).glob("[!.]*.json")):
-            if folder == SERVED:
-                yield _record(ServedRun, path, mend)
-            else:
-                yield _json(path, mend)
+            yield _json(path, mend) if kind is None else _record(kind, path, mend)
 
 
-def _record(kind: type[Any], path: Path, mend: str) -> Checked:
+def _record(kind: type[Record], path: Path, mend: str) -> Checked:
     problems: list[str] = []
     unread: list[str] = []
     data = read_small(path, unread.append)

@@ -17,6 +17,7 @@ from repro.errors import ReproError
 from repro.store.atomic import make_directory, new_place, store_errors, write_bytes
 from repro.store.bundle import SUFFIX, Bundle
 from repro.store.entry import StoredRun
+from repro.store.external import FOLDER as EXTERNAL
 from repro.store.reading import Entries
 from repro.store.records import (
     checked_record,
@@ -27,12 +28,13 @@ from repro.store.records import (
     record_failure,
 )
 from repro.store.result import Failure, Score
+from repro.store.served import FOLDER as SERVED
 from repro.store.shelf import Shelf
 from repro.store.store import REQUESTS, Adopted, Store, holds_store
 from repro.store.strict_json import parse_json
 from repro.words import run_name
 
-RECORDS = (REQUESTS, "counts", "server", "external")
+RECORDS = (REQUESTS, "counts", SERVED, EXTERNAL)
 """Folders of small JSON files that are worth as much in another store. Calibration, checkpoints,
 claims, token cache and quarantine are a machine's own.
 """

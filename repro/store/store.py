@@ -38,6 +38,8 @@ from repro.store.entry import (
     manifest_bytes,
     spec_bytes,
 )
+from repro.store.external import FOLDER as EXTERNAL
+from repro.store.external import External, read_external, remove_external, write_external
 from repro.store.reading import Entries
 from repro.store.result import Failure, FailureKind, parse
 from repro.store.served import FOLDER as SERVED
@@ -281,7 +283,8 @@ class Store:
 
     def pack(self, keys: Iterable[str], path: Path, files: Mapping[str, bytes]) -> int:
         """Writes the bundle `path`: spec, result, environment and server scores of the runs `keys`
-        and of their parents as far as those are stored, and `files` (requests and counts by name).
+        and of their parents as far as those are stored, and `files` (requests, counts and external
+        numbers by name).
 
         Returns the number of runs; equal content gives equal bytes. Raises StoreError; where a run
         is missing, before anything is written.
@@ -419,6 +422,31 @@ class Store:
         """Replaces what a test server said of a run. Raises StoreError."""
         write_served(self.root, served)
 
+    def external(self) -> list[External]:
+        """The rows of numbers from elsewhere, those in the folder before those of its bundles."""
+        found = {row.key: row for row in read_external(self.root, self._say)}
+        for bundle in self._bundles:
+            for name in bundle.names(EXTERNAL):
+                place = bundle.place / name
+                row = records.checked_record(
+                    External, bundle.content(name) or b"", place, self._say,
+                    partial(self._ignore, place),
+                )  # fmt: skip
+                if row is not None:
+                    found.setdefault(row.key, row)
+        return sorted(found.values(), key=lambda row: (row.table, row.section, row.added, row.name))
+
+    def save_external(self, row: External) -> None:
+        """Writes or replaces a row of numbers from elsewhere. Raises StoreError."""
+        write_external(self.root, row)
+
+    def remove_external(self, key: str) -> bool:
+        """Removes such a row; False where it is in no folder of ours (in a bundle, perhaps).
+
+        Raises StoreError.
+        """
+        return remove_external(self.root, plain(key))
+
     def save_request(self, name: str, document: Any) -> None:
         """Remembers what was asked for. Raises StoreError, ValueError (not strict JSON)."""
         records.save_request(self.root, plain(name), document)
@@ -484,7 +512,7 @@ class Store:
 
 def holds_store(root: Path) -> bool:
     """Whether a folder is a store that something was stored in, or holds a bundle."""
-    records = (f"{name}/*.json" for name in (REQUESTS, SERVED, "failures", "counts", "external"))
+    records = (f"{name}/*.json" for name in (REQUESTS, SERVED, EXTERNAL, "failures", "counts"))
     marks = (f"??/*/{MANIFEST}", f"[!.]*{SUFFIX}", "claims/gate.lock", *records)
     return root.is_dir() and any(True for mark in marks for _ in root.glob(mark))
 

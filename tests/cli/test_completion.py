@@ -89,6 +89,11 @@ def test_rows_are_the_tables_own_and_one_word_for_the_shell(
     assert len(complete("table", "3-shared-2", "--row", "=")) == len(names)
 
 
+def test_compare_completes_tables_and_then_their_rows(complete: Callable[..., list[str]]) -> None:
+    assert complete("compare", "--table", "AA-") == [n for n in TABLES if n.startswith("AA-")]
+    assert complete("compare", "--table", "3-shared-2", "Full") == ["Full\\ fine-tuning"]
+
+
 def test_saved_requests_and_states_are_completed(
     complete: Callable[..., list[str]], store: Store
 ) -> None:
