@@ -266,11 +266,15 @@ class Store:
         if mine is not None:
             files |= {name: _content(mine, name) for name in mine.files}
         partial = run.partial and (mine is None or mine.partial)
-        staged = stage(self.root, key, files, partial=partial)
         expected = {**run.files, **(mine.files if mine is not None else {})}
+        changed = f"The run {key[:12]} changed while it was copied: give the command again."
+        try:
+            staged = stage(self.root, key, files, partial=partial)
+        except FileNotFoundError as error:
+            raise StoreError(changed) from error
         if staged.manifest.files != expected:
             discard(staged.folder)
-            raise StoreError(f"The run {key[:12]} changed while it was copied: give it again.")
+            raise StoreError(changed)
         if outcome == "differs":
             return outcome, self._shelf.keep_aside(key, staged)
         self._shelf.publish(key, staged)
