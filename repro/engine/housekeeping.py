@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -120,40 +120,44 @@ def matching(runs: Sequence[Listed], where: Sequence[str], states: Sequence[str]
     `why` prints them ("recipe.epochs"). Raises ReproError for what is no condition and for a field
     that no run has.
     """
-    fields = [(run, _fields(run)) for run in runs]
-    names = {name for _, found in fields for name in found} | set(_SHORT)
-    conditions = []
+    found = [run for run in runs if not states or run.state in states]
     for given in where:
         name, equals, value = given.partition("=")
-        name = name.strip()
+        name, value = name.strip(), value.strip().lower()
         if not equals or not name:
             raise ReproError(f"'{given}' is no condition: give FIELD=VALUE, as --where task=rte.")
-        if name not in names:
-            raise UnknownName("field of a run", name, names)
-        conditions.append((name, value.strip().lower()))
-    return [
-        run
-        for run, found in fields
-        if all(value in found.get(name, ()) for name, value in conditions)
-        and (not states or run.state in states)
-    ]
+        values = SHORT.get(name) or _field_of(runs, name)
+        found = [run for run in found if value in (str(one).lower() for one in values(run))]
+    return found
 
 
-_SHORT = ("task", "method", "backbone", "seed", "scale", "state", "table", "key")
+Values = Callable[[Listed], Iterable[object]]
 
 
-def _fields(run: Listed) -> dict[str, set[str]]:
-    """Field -> the values, in lower case, that a condition on it may name."""
-    tables = {name for table in run.tables for name in (table, table.split(".")[0])}
-    found: dict[str, set[Any]] = {"state": {run.state}, "table": tables, "key": {run.key}}
-    if run.spec is not None:
-        spec = run.spec
-        found |= {name: {as_typed(value)} for name, value in flatten(spec.model_dump(mode="json"))}
-        found["task"] = {spec.task.name, *spec.task.names}
-        found["method"] = {spec.method.kind, spec.method.label()}
-        found["backbone"] = {spec.backbone.id, spec.backbone.name}
-        found |= {"seed": {spec.seed}, "scale": {spec.scale}}
-    return {name: {str(value).lower() for value in values} for name, values in found.items()}
+def _of_spec(values: Callable[[RunSpec], Iterable[object]]) -> Values:
+    return lambda run: () if run.spec is None else values(run.spec)
+
+
+SHORT: dict[str, Values] = {
+    "key": lambda run: (run.key,),
+    "state": lambda run: (run.state,),
+    "table": lambda run: (name for table in run.tables for name in (table, table.split(".")[0])),
+    "task": _of_spec(lambda spec: (spec.task.name, *spec.task.names)),
+    "method": _of_spec(lambda spec: (spec.method.kind, spec.method.label())),
+    "backbone": _of_spec(lambda spec: (spec.backbone.id, spec.backbone.name)),
+    "seed": _of_spec(lambda spec: (spec.seed,)),
+    "scale": _of_spec(lambda spec: (spec.scale,)),
+}
+"""Short name of a field -> what a condition on it may name, in any case."""
+
+
+def _field_of(runs: Sequence[Listed], name: str) -> Values:
+    """The values of a field by its whole path. Raises UnknownName for one that no run has."""
+    fields = {run.key: dict(flatten(run.spec.model_dump(mode="json"))) for run in runs if run.spec}
+    known = {path for own in fields.values() for path in own}
+    if name not in known:
+        raise UnknownName("field of a run", name, {*SHORT, *known})
+    return lambda run: (as_typed(own[name]),) if name in (own := fields.get(run.key, {})) else ()
 
 
 # -- how much it takes -----------------------------------------------------------------------
@@ -246,7 +250,9 @@ def find_waste(
     return found
 
 
-def _ended(store: Store, folder: Path, needs: Needs, old: Any) -> tuple[str, ...] | None:
+def _ended(
+    store: Store, folder: Path, needs: Needs, old: Callable[..., bool]
+) -> tuple[str, ...] | None:
     """The runs of a work folder that nobody will continue; None if somebody may.
 
     What cannot be read or is of another revision may belong to a live process that this one cannot
