@@ -26,9 +26,11 @@ Scale = Literal["smoke", "reduced", "paper"]
 Origin = Literal["paper", "code", "assumed"]
 PRETRAINED, MULTI_TASK, TRAINED = "pretrained", "multi-task", "trained"
 """Roles of parents: whose weights a run's model has; which run it starts from; which it scores."""
+START = "start"
+"""The role of a run on another task from which this one starts, but for its head."""
 ARCHITECTURE = "architecture"
 """The role of the parent that selects layers."""
-WITH_WEIGHTS = (PRETRAINED, MULTI_TASK, TRAINED)
+WITH_WEIGHTS = (PRETRAINED, MULTI_TASK, START, TRAINED)
 """The roles of which a child needs more than the result."""
 
 
