@@ -14,7 +14,7 @@ from repro.methods.inside import InsideEncoder
 from repro.papers.published import UNITS
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
-from repro.papers.tables import Fact, Mean, Row, Score, Table
+from repro.papers.tables import Fact, Mean, Row, Table
 from repro.spec import RunSpec
 
 PARAMETERS = "parameters"
@@ -38,7 +38,7 @@ def _means(table: Table, numbers: Numbers) -> Iterator[Finding]:
         others = [
             column.published_column
             for column in table.columns
-            if not isinstance(column, Score) or column.name in mean.without
+            if isinstance(column, Fact | Mean) or column.name in mean.without
         ]
         kept = cells[(cells["column"] == mean.published_column) | ~cells["column"].isin(others)]
         name, prefix = f"{mean.name} of {table.id}", slug(f"{table.id} {mean.name}")
