@@ -114,7 +114,7 @@ def test_medians_close_to_the_printed_ones_match_and_the_printed_interval_is_no_
     view = shown(tmp_path, request("LoRA-1", "paper", seeds=5), printed)
     found = cells(view)
     assert {name: cell.verdict for name, cell in found.items() if cell.verdict} == {
-        "Trained parameters": "HIGHER",  # 887,042 is 0.9M, and 0.8M is printed
+        "Trainable params": "HIGHER",  # 887,042 is 0.9M, and 0.8M is printed
         **dict.fromkeys((column.name for column in TABLE.scores), "MATCH"),
         "Average": "MATCH",
     }

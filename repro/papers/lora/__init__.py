@@ -144,7 +144,7 @@ ONE = Table(
         Row("LoRA", "lora", "RoBERTa base / LoRA"),
     ),
     columns=(
-        Fact("Trained parameters", "# of Trainable Params.", "parameters", trained),
+        Fact("Trainable params", "# of Trainable Params.", "parameters", trained),
         score("MNLI-m", "mnli", "accuracy", "accuracy % (matched)", "validation_matched"),
         score("MNLI-mm", "mnli", "accuracy", "accuracy % (mismatched)", "validation_mismatched"),
         Printed(
