@@ -17,8 +17,7 @@ from repro.papers.setting import Setting, assumed, code, paper
 from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import ROBERTA_BASE
-from repro.spec.facts import Metric
-from repro.spec.sentences import SENTENCES
+from repro.spec.facts import KNOWN, Metric
 from repro.spec.types import START
 
 TITLE = "LoRA (Hu et al. 2021)"
@@ -125,7 +124,7 @@ ONE_NUMBER = "printed of fine-tuning alone, which has one number for two columns
 
 def score(name: str, task: str, metric: Metric, label: str, split: str = "validation") -> Score:
     """A printed column; the README says that its rows are the development set."""
-    margin, start = for_rows(SENTENCES[task].rows[split]), SCRIPTS[task].start
+    margin, start = for_rows(KNOWN[task].rows[split]), SCRIPTS[task].start
     return Score(name, name, label, metric, split, split, task=task, margin=margin, start=start)
 
 
