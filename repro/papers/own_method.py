@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from repro.errors import ReproError
 from repro.spec import RunSpec, Source, run_key
-from repro.spec.method import method_called
+from repro.spec.method import method_called, methods
 from repro.spec.types import START
 
 if TYPE_CHECKING:
@@ -124,6 +124,14 @@ def _row(lender: Row, request: Request, kind: str) -> Row:
 def named(kind: str, settings: Mapping[str, Any]) -> str:
     """What the row is called in every part of a table: "lora r8 (yours)"."""
     return f"{_made(kind, settings).label()} (yours)"
+
+
+def needed_settings(request: Request) -> dict[str, Any]:
+    """Of what is set by hand, that without which the further row's method cannot be made."""
+    cls = methods().get(request.method or "")
+    fields = cls.model_fields if cls is not None else {}
+    needed = {f"method.{name}" for name, field in fields.items() if field.is_required()}
+    return {path: value for path, value in request.settings.items() if path in needed}
 
 
 def _made(kind: str, settings: Mapping[str, Any]) -> Any:

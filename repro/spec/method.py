@@ -58,12 +58,21 @@ class Method(Spec):
     """It trains the backbone's own matrices, of which each run then needs a copy."""
     trains_alone: ClassVar[bool] = False
     """Its modules have no run axis, so a learner holds one run."""
+    foreign: ClassVar[bool] = False
+    """Its modules are not the project's: a run counts their parameters, watches that frozen weights
+    stay as they are, and shares its job with no other method."""
     trains: ClassVar[bool] = True
     """False: it takes no step."""
     evaluates: ClassVar[bool] = False
     """It trains nothing and scores the run that is its parent "trained"."""
     splits_batches: ClassVar[bool] = True
     """A batch may be split into micro-batches: no number depends on the whole batch."""
+
+    @classmethod
+    def settings_from(cls, path: Path) -> dict[str, Any]:
+        """Its settings from the file that is named after it: --method NAME:FILE."""
+        kind = cls.__pydantic_fields__["kind"].default
+        raise ReproError(f"The method '{kind}' takes no file: leave out :{path}.")
 
     def check(self, run: RunSpec) -> None:
         """Raises ReproError, with the choices, where the method does not fit the rest of a run."""
@@ -252,6 +261,18 @@ def load_method(given: str) -> str:
     return str(cls.__pydantic_fields__["kind"].default)
 
 
+def method_and_settings(given: str) -> tuple[str, dict[str, Any]]:
+    """The method that is given, and what a file named after it sets: "peft:lora.json"; a file of
+    the user's is loaded. Raises ReproError as `load_method` does.
+    """
+    name, colon, file = given.partition(":")
+    if not colon or name.endswith(".py"):
+        return (load_method(given) if ".py" in given else given), {}
+    kind = load_method(name)
+    found = methods()[kind].settings_from(Path(file).expanduser())
+    return kind, {f"method.{field}": value for field, value in found.items()}
+
+
 def _name_to_processes(path: Path) -> None:
     """Names the file in $REPRO_METHODS, where the processes that train find it."""
     kept = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
@@ -275,7 +296,7 @@ def _load_file(path: Path) -> dict[str, type[Method]]:
         if value.__module__ == module.__name__ and value in _FOUND.values()
     }
     for cls in found.values():
-        cls.revision = f"sha256:{digest[:16]}"
+        cls.revision, cls.foreign = f"sha256:{digest[:16]}", True
     return found
 
 

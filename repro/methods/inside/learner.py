@@ -92,7 +92,7 @@ class Inside(Learner):
     ) -> None:
         super().__init__()
         self.trains, self.runs, self.stacks = trains, runs, 1
-        self.stacked = not trains.copies
+        self.stacked = not (trains.copies or method.trains_alone)
         self.now = Pass(trains.dropout)
         self.family = family_of(encoder.model)
         model = encoder.shared_copy(_copied(trains, encoder.model, self.family))
