@@ -12,7 +12,7 @@ from repro.comparison.columns import Column, Columns, records, typed
 from repro.errors import ReproError
 from repro.papers.margins import WIDEST, with_rounding
 from repro.stats.evidence import Target, holm, typical_sd, weigh
-from repro.stats.summary import Summary, summarise
+from repro.stats.summary import Statistic, Summary, summarise
 from repro.stats.verdicts import MEANINGS, comparable, judge
 
 if TYPE_CHECKING:
@@ -170,7 +170,8 @@ def _of_a_model(cell: Mapping[str, Any]) -> bool:
 def _target(cell: Mapping[str, Any]) -> Target:
     """The published number as the rule needs it; `spread` says what the paper prints after ±."""
     n, sd, spread = cell["published_n"], cell["published_sd"], cell["spread"]
-    unit, statistic = 10.0 ** -cell["decimals"], cell["statistic"] or "mean"
+    unit = 10.0 ** -cell["decimals"]
+    statistic: Statistic = cell["statistic"] or "mean"
     if spread == "sem":
         return Target(cell["published"], unit, n, sem=sd, statistic=statistic)
     if spread == "interval":  # of which level is not known: no deviation follows from it
