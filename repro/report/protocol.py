@@ -23,7 +23,9 @@ from repro.words import counted, duration
 
 UNTOLD = ("seed", "scale", "backbone.revision", "task.revision", "parents")
 """Fields that say nothing of how a paper trains."""
-VERSIONS = ("python", "torch", "transformers", "tokenizers", "numpy", "cuda", "driver", "repro")
+VERSIONS = (
+    "python", "torch", "transformers", "tokenizers", "numpy", "peft", "cuda", "driver", "repro",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
