@@ -58,6 +58,7 @@ class PeftLibrary(InsideEncoder):
 
     trains_alone: ClassVar[bool] = True
     foreign: ClassVar[bool] = True
+    package: ClassVar[str] = "peft"
 
     @classmethod
     def settings_from(cls, path: Path) -> dict[str, Any]:
@@ -186,15 +187,11 @@ def _trained(wrapped: nn.Module) -> dict[str, nn.Parameter]:
 def wrap(content: dict[str, Any], model: nn.Module, now: Pass | None = None) -> nn.Module:
     """The model with the library's modules in it, whose dropout draws as the pass `now` says.
 
-    Raises ReproError where the library is not installed or refuses the configuration, and where
-    parameters of the encoder itself would be trained or changed.
+    Raises ReproError where the library refuses the configuration, and where parameters of the
+    encoder itself would be trained or changed.
     """
-    try:
-        import peft
-    except ImportError as problem:
-        raise ReproError(
-            "The method 'peft' needs the peft library: pip install 'repro[peft]'."
-        ) from problem
+    import peft
+
     own = {name: (p, p.data_ptr(), p._version) for name, p in model.named_parameters()}
     try:
         wrapped: nn.Module = peft.get_peft_model(model, peft.get_peft_config(content))

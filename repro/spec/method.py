@@ -61,6 +61,8 @@ class Method(Spec):
     foreign: ClassVar[bool] = False
     """Its modules are not the project's: a run counts their parameters, watches that frozen weights
     stay as they are, and shares its job with no other method."""
+    package: ClassVar[str] = ""
+    """A package that it needs beside the project's own; the extra that installs it is called so."""
     trains: ClassVar[bool] = True
     """False: it takes no step."""
     evaluates: ClassVar[bool] = False
@@ -198,7 +200,10 @@ def remember(files: Mapping[str, Path]) -> None:
 def why_unknown(kind: str) -> str:
     """Why no method of this name can be had, with the mend; "" where one can."""
     if kind in methods():
-        return ""
+        package = methods()[kind].package
+        if not package or util.find_spec(package) is not None:
+            return ""
+        return f"the method '{kind}' needs the package {package}: pip install 'repro[{package}]'."
     path = _REMEMBERED.get(kind)
     if path is None:
         return f"there is no method '{kind}'; known are {', '.join(methods())}. {FROM_A_FILE}"
@@ -234,13 +239,12 @@ def load_method(given: str) -> str:
     text, extension, name = given.partition(".py")
     if not extension:
         known = {name.lower(): name for name in (*methods(), *_REMEMBERED)}
-        if known.get(given.lower()) in _REMEMBERED:
-            problem = why_unknown(known[given.lower()])
-            if problem:
-                raise ReproError(problem[:1].upper() + problem[1:])
         if given.lower() not in known:
             unknown = UnknownName("method", given, methods())
             raise ReproError(f"{unknown} {FROM_A_FILE}") from unknown
+        problem = why_unknown(known[given.lower()])
+        if problem:
+            raise ReproError(problem[:1].upper() + problem[1:])
         return known[given.lower()]
     methods()
     path = Path(f"{text}.py").expanduser().resolve()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from repro.methods.lora import LoRA
 from repro.methods.peft_library import KINDS, PeftLibrary
 from repro.spec import RunSpec, run_key
 from repro.spec.backbones import BERT_BASE, KNOWN
-from repro.spec.method import method_and_settings
+from repro.spec.method import method_and_settings, why_unknown
 
 pytest.importorskip("peft", reason="the peft library is not installed")
 
@@ -202,6 +203,18 @@ def test_a_configuration_that_cannot_be_trained_is_refused_when_a_run_is_planned
 ) -> None:
     with pytest.raises(ReproError, match=said):
         inside_spec(peft(**changes)).check()
+
+
+def test_without_the_library_the_method_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.json").write_text(json.dumps(LORA))
+    monkeypatch.setattr("repro.spec.method.util.find_spec", lambda name: None)
+    said = r"The method 'peft' needs the package peft: pip install 'repro\[peft\]'\."
+    with pytest.raises(ReproError, match=said):
+        method_and_settings(f"peft:{tmp_path / 'mine.json'}")
+    assert re.match(said.lower(), why_unknown("peft").lower())
+    assert why_unknown("lora") == ""
 
 
 def test_a_method_without_a_file_says_so() -> None:
