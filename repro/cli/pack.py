@@ -15,6 +15,8 @@ from repro.report.counted import count_files
 from repro.report.files import request_file
 from repro.report.view import TableView
 from repro.store.bundle import SUFFIX
+from repro.store.external import FOLDER
+from repro.store.strict_json import json_bytes
 from repro.words import counted
 
 
@@ -37,5 +39,10 @@ def command(
     for view in views:
         if isinstance(view, TableView):
             files |= count_files(view.table, view.request, results)
+    asked = {view.request.id for view in views}
+    added = [row for row in results.external() if row.table in asked]
+    files |= {f"{FOLDER}/{row.key}.json": json_bytes(row.model_dump(mode="json")) for row in added}
     packed = results.pack({key for view in views for key in view.runs}, expanded(file), files)
-    print(f"Packed {counted(packed, 'run')} and {counted(len(views), 'request')} into {file}.")
+    parts = [counted(packed, "run"), counted(len(views), "request")]
+    parts += [counted(len(added), "row") + " of external numbers"] * bool(added)
+    print(f"Packed {' and '.join(parts)} into {file}.")
