@@ -191,7 +191,7 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
     if ours is not None:
         found |= {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
     if cell.external is not None:
-        found |= record_of(cell.external)
+        found |= record_of(cell.external, table.statistic)
     # At smoke scale, model and data are made up: a difference of scores says nothing.
     if request.scale != "smoke" or cell.verdict != "NOT COMPARABLE":
         found |= {"difference": cell.difference, "margin": _margin(table, row, cell)}

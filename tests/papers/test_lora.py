@@ -9,6 +9,8 @@ import pytest
 from fake_glue import Value, request, store_table
 
 import repro
+from repro.comparison.external import laid_out
+from repro.comparison.pairs import compare_rows
 from repro.papers.registry import find_table
 from repro.papers.request import Request
 from repro.report.captions import caption
@@ -16,6 +18,7 @@ from repro.report.cells import Cell
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec, run_key
 from repro.store import Store
+from repro.store.external import External, Number, key_of
 
 TABLE = find_table("LoRA-1")
 STARTED = ("MRPC", "RTE", "STSB", "STSB-spearman")
@@ -143,3 +146,29 @@ def test_fine_tuning_is_shown_as_printed_and_not_run(tmp_path: Path) -> None:
     assert found["Average"].published.value == 86.40
     assert all(cell.reproduced is None and not cell.wanted for cell in found.values())
     assert "Liu et al. (2019)" in found["RTE"].reason
+
+
+def test_numbers_of_ones_own_are_medians_too_and_their_difference_is_not_tested(
+    tmp_path: Path,
+) -> None:
+    asked, store = request("LoRA-1", "paper", seeds=5), Store(tmp_path / "store")
+    store_table(store, asked, printed)
+    values = [[80 + place + seed for seed in SEEDS] for place in range(len(AVERAGED))]
+    numbers = [
+        Number(column=name, values=own, mean=None, sd=None, n=None)
+        for name, own in zip(AVERAGED, values, strict=True)
+    ]
+    row = External(
+        key=key_of("LoRA-1", "", "Mine"), table="LoRA-1", name="Mine", scales=["paper"],
+        by="a test", added="2026-11-29T00:00:00", sha256="0" * 64, numbers=numbers,
+    )  # fmt: skip
+    cells_of = laid_out(row, TABLE, asked)[1].cells
+    found = {cell.column.name: cell.external for cell in cells_of}
+    average = found["Average"]
+    assert average is not None
+    assert average.mean == pytest.approx(80.2 + 3.5)  # the median of each task; places 0 to 7
+    pair = compare_rows(view_table(TABLE, asked, store), "published: LoRA", "reproduced: LoRA")
+    scores = [line for line in pair.lines if line["kind"] == "score"]
+    assert {line["outcome"] for line in scores} == {"not tested"}
+    assert "an interval of no stated level" in scores[0]["reason"]
+    assert "a difference of medians is not tested" in scores[0]["reason"]
