@@ -191,7 +191,8 @@ def test_a_frame_that_cannot_be_right_is_refused(
 
     given = pandas.DataFrame(scores) if isinstance(scores, dict) else scores
     with pytest.raises(ReproError, match=said):
-        repro.add("3-shared-2", "Mine", given, **({"by": "Ada", "store": tmp_path / "s"} | more))
+        more = {"by": "Ada", "store": tmp_path / "s"} | more
+        repro.add("3-shared-2", "Mine", given, **more)
     assert not (tmp_path / "s").exists()
 
 

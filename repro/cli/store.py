@@ -350,8 +350,8 @@ def rm(
         print(f"{run.key[:12]} {run.name}: {run.state}")
     print(f"{'Would remove' if dry_run else 'Removed'} {' and '.join(what) or 'nothing'}.")
     packed = Counter(str(place) for run in runs if (place := results.bundle_of(run.key)))
-    for place, count in packed.items():
-        print(f"Tables still show {counted(count, 'run')} of the bundle {place}.")
+    for bundle, count in packed.items():
+        print(f"Tables still show {counted(count, 'run')} of the bundle {bundle}.")
 
 
 def _own_request(given: str, store: Store) -> str:
