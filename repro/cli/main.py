@@ -18,8 +18,9 @@ from repro.spec.method import place_in_file
 
 VERBS = {
     "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
-    "table": "table", "figure": "figure", "report": "report", "claims": "claims", "audit": "audit",
-    "pack": "pack", "export": "export", "import-scores": "import_scores", "freeze": "freeze",
+    "table": "table", "figure": "figure", "sweep": "sweep", "report": "report",
+    "claims": "claims", "audit": "audit", "pack": "pack", "export": "export",
+    "import-scores": "import_scores", "freeze": "freeze",
     "status": "status", "why": "why", "doctor": "doctor", "new": "new",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""

@@ -9,12 +9,14 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.report import asked_views
+from repro.cli.why import runs_of
 from repro.errors import ReproError
 from repro.folders import expanded
 from repro.report.counted import count_files
-from repro.report.files import request_file
+from repro.report.files import request_file, saved_sweeps, sweep_document
 from repro.report.view import TableView
 from repro.store.bundle import SUFFIX
+from repro.store.strict_json import json_bytes
 from repro.words import counted
 
 
@@ -37,5 +39,11 @@ def command(
     for view in views:
         if isinstance(view, TableView):
             files |= count_files(view.table, view.request, results)
-    packed = results.pack({key for view in views for key in view.runs}, expanded(file), files)
-    print(f"Packed {counted(packed, 'run')} and {counted(len(views), 'request')} into {file}.")
+    keys = {key for view in views for key in view.runs}
+    sweeps = saved_sweeps(results)
+    for name, sweep in sweeps.items():
+        files |= {f"requests/{name}.json": json_bytes(sweep_document(sweep))}
+        keys |= runs_of(sweep.requests).keys() & set(results.keys())
+    packed = results.pack(keys, expanded(file), files)
+    asked = counted(len(views) + len(sweeps), "request")
+    print(f"Packed {counted(packed, 'run')} and {asked} into {file}.")

@@ -15,7 +15,7 @@ from repro.engine.plan import PlannedRun, make_plan, planned
 from repro.errors import MissingData, ReproError
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
-from repro.report.files import saved_requests
+from repro.report.files import asked_for
 from repro.report.render import json_text
 from repro.spec import RunSpec, run_key
 from repro.spec.identity import flatten, identity_document
@@ -50,7 +50,7 @@ def command(
             "repro plan` lists the runs."
         )
     results = o.open_store(store)
-    requests = saved_requests(results)
+    requests = [one for found in asked_for(results).values() for one in found]
     known = runs_of(requests)
     unseen = [
         " Only runs that are stored or were asked for here were looked at; "

@@ -24,6 +24,7 @@ from repro.papers.request import (
     run_fields,
     short_name,
 )
+from repro.papers.sweeps import Sweep, fields_in_short
 from repro.report import latex
 from repro.report.render import as_json, csv_text, json_text
 from repro.report.view import TableView
@@ -99,6 +100,19 @@ def _differing(request: Request) -> Iterator[tuple[str, bool]]:
         ambiguous = not short and sum(known.endswith(f".{name}") for known in run_fields()) > 1
         says_all = not ambiguous and SHORT_VALUE.fullmatch(given) is not None
         yield _plain(f"{name.replace('_', '-')}-{given}"), says_all
+
+
+def sweep_name(sweep: Sweep) -> str:
+    """What the files of a sweep are called: table, scale, row and fields, and a digest of all that
+    was asked for: 3-shared-2.smoke.sweep.Ours-3-shared.size-learning_rate.1a2b3c.
+    """
+    asked = {name: v for name, v in request_document(sweep.request).items() if name in OPTIONS}
+    points = [dict(point) for point in sweep.points]
+    digest = _digest(canonical_json({"request": asked, "points": points}))[:6]
+    row = re.sub("-+", "-", _plain(sweep.request.method or "-".join(sweep.request.rows or ())))
+    fields = _plain("-".join(fields_in_short(sweep.fields)))
+    lead = f"{sweep.request.id}.{sweep.request.scale}.sweep"
+    return f"{lead}.{row.strip('-')[:40]}.{fields[:40]}.{digest}"
 
 
 def backbone_label(backbone: Backbone) -> str:
@@ -232,12 +246,50 @@ def _other_data(request: Request, known: Mapping[str, Any]) -> list[str]:
 
 
 def saved_requests(store: Store) -> list[Request]:
-    """All remembered requests, by name. One that this version cannot read is left out with a
-    warning.
+    """All remembered requests of tables and figures, by name. One that this version cannot read is
+    left out with a warning.
     """
-    read = (_read_request(store, name, document) for name, document in store.requests().items())
+    read = (
+        _read_request(store, name, document)
+        for name, document in store.requests().items()
+        if not _is_sweep(document)
+    )
     found = {table_name(request): request for request in read if request is not None}
     return [found[name] for name in sorted(found)]
+
+
+def sweep_document(sweep: Sweep) -> dict[str, Any]:
+    """The sweep as plain data."""
+    points = [dict(point) for point in sweep.points]
+    return {"request": request_document(sweep.request), "points": points}
+
+
+def saved_sweeps(store: Store) -> dict[str, Sweep]:
+    """All remembered sweeps, by name; see `saved_requests`."""
+    found = {}
+    for name, document in store.requests().items():
+        if _is_sweep(document):
+            request = _read_request(store, name, document["request"])
+            if request is not None:
+                found[name] = Sweep(request, tuple(document["points"]))
+    return found
+
+
+def save_sweep(store: Store, sweep: Sweep) -> None:
+    """Remembers a sweep, for `status`, `why` and `pack`."""
+    store.save_request(sweep_name(sweep), sweep_document(sweep))
+
+
+def _is_sweep(document: Any) -> bool:
+    return isinstance(document, dict) and document.keys() == {"request", "points"}
+
+
+def asked_for(store: Store) -> dict[str, Sequence[Request]]:
+    """Name -> requests of everything that was asked for in this store: a table's or a figure's one,
+    and of a sweep one a setting.
+    """
+    alone = {table_name(request): [request] for request in saved_requests(store)}
+    return {**alone, **{name: sweep.requests for name, sweep in saved_sweeps(store).items()}}
 
 
 def _read_request(store: Store, name: str, document: Any) -> Request | None:

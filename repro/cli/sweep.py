@@ -1,0 +1,155 @@
+"""`sweep TABLE`: trains a row with every combination of some settings, and compares them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from repro.cli import options as o
+from repro.cli.scales import choose
+from repro.engine.cost import Speed, stored_speed
+from repro.engine.jobs import sweep_jobs
+from repro.engine.plan import Plan, make_plan
+from repro.errors import INCOMPLETE, RUN_FAILED, ReproError
+from repro.papers.registry import find_table
+from repro.papers.request import Request
+from repro.papers.sweeps import Sweep, check_apart, grid_of, matrices, points_of
+from repro.papers.tables import Table
+from repro.report.figures.files import FOLDER
+from repro.report.files import check_writable, save_sweep
+from repro.report.render import json_text
+from repro.report.sweep import as_json, as_text, counted_settings, view_sweep, write_sweep
+from repro.store.store import Store
+from repro.words import counted, duration
+
+
+@o.grouped
+def command(
+    id: Annotated[str, typer.Argument(help="Table, for example 3-shared-2.")],
+    asked: o.AskedOfSweep,
+    how: o.How,
+    made: o.Made,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            help="A field of the runs and its values (method.size=8,64,256); repeatable: every "
+            "combination is trained.",
+        ),
+    ],
+    budget: Annotated[
+        float | None,
+        typer.Option(parser=o.hours, help="Refuse a sweep that takes longer: 2h, 30min."),
+    ] = None,
+) -> None:
+    """Trains one row of a table with every combination of some settings; chooses by validation.
+
+    Example: python -m repro sweep 3-shared-2 --row "Ours (3-shared)" --tasks rte --scale smoke
+    --set method.size=8,64 --set recipe.learning_rate=1e-4,1e-3 --seeds 2
+    """
+    results, table = o.open_store(made.store), find_table(id)
+    sweep = find_sweep(table, asked, settings, results, budget=budget, device=how.device)
+    speed = stored_speed(results.root, o.trains_on(how.device))
+    plan = make_plan(sweep.requests, results, speed, retry_failed=made.retry)
+    announce(sweep, plan)
+    if not made.no_run:
+        check_within(sweep, plan, budget, results)
+        check_writable(made.out / FOLDER)
+        train(sweep, plan, results, how.execution(asked, sweep.request.backbone), made.retry)
+    view = view_sweep(sweep, results)
+    paths = write_sweep(view, made.out)
+    if made.json:
+        sys.stdout.write(json_text(as_json(view)))
+    else:
+        sys.stdout.write(as_text(view) + "\n" + "".join(f"Wrote {path}\n" for path in paths))
+    raise typer.Exit(exit_code(sweep, results, speed))
+
+
+def find_sweep(
+    table: Table,
+    asked: o.requests.Asked,
+    settings: list[str],
+    store: Store,
+    *,
+    budget: float | None,
+    device: str,
+) -> Sweep:
+    """The sweep at the scale asked for, or at the largest that is stored or that fits the budget.
+
+    Raises ReproError for settings that the row cannot be trained with.
+    """
+    points = points_of(grid_of(settings))
+    check_apart(points, asked.get("settings", {}))
+    own = {"method": asked["method"], "rows": ()} if "method" in asked else {}
+    first = asked | own | {"settings": asked.get("settings", {}) | points[0]}
+    first |= {"budget": o.BUDGET if budget is None else budget}
+
+    def spread(request: Request) -> tuple[Request, ...]:
+        return sweep_of(request, points).requests
+
+    found = choose([table], first, store, device=device, spread=spread)
+    sweep = sweep_of(found[0], points)
+    matrices(table, sweep)
+    return sweep
+
+
+def sweep_of(request: Request, points: tuple[dict[str, object], ...]) -> Sweep:
+    """The sweep that the request for one of its settings is of."""
+    shared = {path: v for path, v in request.settings.items() if path not in points[0]}
+    fixed = {path: v for path, v in points[0].items() if all(p[path] == v for p in points)}
+    swept = tuple({path: v for path, v in point.items() if path not in fixed} for point in points)
+    return Sweep(replace(request, settings={**shared, **fixed}), swept)
+
+
+def announce(sweep: Sweep, plan: Plan) -> None:
+    """The plan in one line, before anything is trained."""
+    request = sweep.request
+    how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
+    print(
+        f"Sweep of {request.id} at {request.scale} scale: {counted_settings(sweep)}, "
+        f"{counted(request.seeds, 'seed')}. {counted(len(plan.runs), 'run')}, "
+        f"{len(plan.runs) - len(plan.missing)} stored; the rest: "
+        f"about {duration(plan.estimate().seconds)} ({how}).",
+        file=sys.stderr,
+    )
+
+
+def check_within(sweep: Sweep, plan: Plan, budget: float | None, store: Store) -> None:
+    """Raises ReproError for a sweep over the budget; says how many of its settings fit."""
+    if budget is None or plan.estimate().seconds <= budget * 3600:
+        return
+    fits, too_many = 0, len(sweep.points)
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        some = make_plan(sweep.requests[:middle], store, plan.speed, retry_failed=False)
+        if some.estimate().seconds <= budget * 3600:
+            fits = middle
+        else:
+            too_many = middle
+    raise ReproError(
+        f"The sweep takes about {duration(plan.estimate().seconds)}, and --budget allows "
+        f"{duration(budget * 3600)}: the first {fits} of {len(sweep.points)} settings fit. Nothing "
+        "was trained. Give fewer values, fewer --seeds or --tasks, or a larger --budget."
+    )
+
+
+def train(sweep: Sweep, plan: Plan, store: Store, execution: o.Execution, retry: bool) -> None:
+    """Trains what is missing as one plan; remembers the sweep first."""
+    sweep_jobs(store)
+    save_sweep(store, sweep)
+    if plan.jobs:
+        from repro.cli.execute import train_missing
+
+        train_missing(sweep.requests, store, execution, retry=retry)
+
+
+def exit_code(sweep: Sweep, store: Store, speed: Speed) -> int:
+    """0 if every run has ended, diverged ones included; 1 another failed, 3 runs are missing."""
+    plan = make_plan(sweep.requests, store, speed)
+    diverged = [run for run in plan.missing if run.failure and run.failure.kind == "diverged"]
+    if any(run.state == "failed" for run in plan.missing if run not in diverged):
+        return RUN_FAILED
+    return INCOMPLETE if len(plan.missing) > len(diverged) else 0

@@ -1,0 +1,211 @@
+"""A sweep: a row of a table with several values of some settings, each an ordinary request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from repro.errors import ReproError
+from repro.papers.matrix import Matrix
+from repro.papers.request import (
+    BOTTLENECK,
+    WIDTHS,
+    Frozen,
+    Request,
+    as_typed,
+    settings_of,
+)
+from repro.papers.tables import Row, Score, Table
+
+MOST = 200
+"""Settings of a sweep at most."""
+SEEDS = ("seed", "recipe.seed", "method.seed", "task.seed")
+ROWS_SCORED = {
+    "task.evaluation", "task.evaluation_rows", "task.subset_seed", "task.split_seed",
+    "task.development", "task.drawn_from",
+}  # fmt: skip
+"""Fields that say which rows are scored: scores of different rows choose no setting."""
+OPENING, CLOSING = "[{", "]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One row of a table, and the settings that it is trained with.
+
+    Attributes:
+        request: Table, row, scale, seeds, data, and what all settings share.
+        points: The settings in order, each a mapping from the swept fields to their values.
+    """
+
+    request: Request
+    points: tuple[Mapping[str, Any], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", tuple(map(Frozen, self.points)))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The swept fields."""
+        return tuple(self.points[0])
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """A request for each setting: the same as `table --row NAME --set ...` makes."""
+        return tuple(
+            replace(self.request, settings={**self.request.settings, **point})
+            for point in self.points
+        )
+
+
+def grid_of(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """Field -> its values, of `--set method.size=8,64 --set recipe.epochs=3`.
+
+    Raises ReproError for an unknown field, a value that the field cannot have, a value or a field
+    given twice, and a field by which no setting can be chosen.
+    """
+    given = {text: _values(text) for text in texts}
+    settings_of([f"{_path(text)}={values[0]}" for text, values in given.items()])
+    found: dict[str, tuple[Any, ...]] = {}
+    for text, values in given.items():
+        path = _path(text)
+        if path in ROWS_SCORED and len(values) > 1:
+            raise ReproError(
+                f"{path} changes which rows are scored, so that its values cannot be compared by "
+                "their scores: give it one value."
+            )
+        fitting: list[Any] = []
+        for value in values:
+            one = settings_of([f"{path}={value}"])[path]
+            if one in fitting:
+                raise ReproError(f"--set {text}: {value} is given twice. Leave one of them out.")
+            fitting.append(one)
+        found[path] = tuple(fitting)
+    return found
+
+
+def _path(text: str) -> str:
+    path = text.partition("=")[0].strip()
+    if path in SEEDS:
+        raise ReproError(
+            "A seed is no setting to be chosen by its score: --seeds N trains every setting with "
+            "N seeds."
+        )
+    return path
+
+
+def _values(text: str) -> list[str]:
+    """The values of "method.size=8,64"; commas within brackets or quotes separate none."""
+    values, depth, quoted = [""], 0, False
+    for letter in text.partition("=")[2]:
+        quoted ^= letter == '"'
+        depth += 0 if quoted else (letter in OPENING) - (letter in CLOSING)
+        if letter == "," and depth == 0 and not quoted:
+            values.append("")
+        else:
+            values[-1] += letter
+    values = [value.strip() for value in values]
+    if len(values) > 1 and not all(values):
+        raise ReproError(f"--set {text}: there is no value before or after one of the commas.")
+    return values
+
+
+def points_of(grid: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:
+    """Every combination of the values. Raises ReproError for none to choose from, or too many."""
+    if all(len(values) < 2 for values in grid.values()):
+        raise ReproError(
+            "A sweep needs a field with several values: --set method.size=8,64,256. For one "
+            "setting, use `table`."
+        )
+    number = 1
+    for values in grid.values():
+        number *= len(values)
+    if number > MOST:
+        raise ReproError(
+            f"The grid has {number:,} settings, and a sweep at most {MOST}: give fewer values."
+        )
+    return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
+
+
+def setting_in_words(point: Mapping[str, Any]) -> str:
+    """method.size=64, recipe.learning_rate=0.0003."""
+    return ", ".join(f"{path}={as_typed(value)}" for path, value in point.items())
+
+
+def check_apart(points: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
+    """Raises ReproError where a swept field is set by another option, too."""
+    own = {BOTTLENECK if path in WIDTHS else path for path in settings}
+    for path in points[0]:
+        if (BOTTLENECK if path in WIDTHS else path) in own:
+            raise ReproError(f"{path} is swept and set by another option: leave one of them out.")
+
+
+def matrices(table: Table, sweep: Sweep) -> list[Matrix[Table]]:
+    """The runs of each setting.
+
+    Raises ReproError where a setting cannot be trained, two settings train the same runs, or a
+    setting has several runs of one seed.
+    """
+    found: list[Matrix[Table]] = []
+    seen: dict[frozenset[str], Mapping[str, Any]] = {}
+    for point, request in zip(sweep.points, sweep.requests, strict=True):
+        try:
+            matrix = table.matrix(request)
+        except ReproError as problem:
+            raise type(problem)(f"{setting_in_words(point)}: {problem}") from problem
+        keys = frozenset(matrix.wanted)
+        if keys in seen:
+            raise ReproError(
+                f"{setting_in_words(seen[keys])} and {setting_in_words(point)} train the same "
+                f"runs of {swept_row(matrix).name}: sweep only fields that change them."
+            )
+        seen[keys] = point
+        _check_seeds(matrix)
+        found.append(matrix)
+    return found
+
+
+def _check_seeds(matrix: Matrix[Table]) -> None:
+    row = swept_row(matrix)
+    for column in scored_columns(matrix):
+        specs = matrix.of(row.name, column.name)
+        if len({spec.seed for spec in specs}) < len(specs):
+            raise ReproError(
+                f"{row.name} is itself the best of several settings in {matrix.request.id} "
+                f"({len(specs)} runs in {column.name}): set the fields that it chooses among, or "
+                f"sweep another row. `python -m repro plan {matrix.request.id}` lists its runs."
+            )
+
+
+def swept_row(matrix: Matrix[Table]) -> Row:
+    """The row that is swept: the user's own where the request has a method, else the one asked for.
+
+    Raises ReproError where there is not exactly one with scores.
+    """
+    rows = [row for row in matrix.artefact.rows if row.added or not matrix.request.method]
+    gaps = [row.gap.reason for row in rows if row.gap is not None]
+    if gaps:
+        raise ReproError(f"{rows[0].name} cannot be trained: {gaps[0]}.")
+    if len(rows) != 1:
+        names = ", ".join(row.name for row in rows)
+        raise ReproError(
+            f"A sweep is of one row with runs of its own, and this names {len(rows)} ({names}). "
+            "Choose one with --row, and the part of the table with --section."
+        )
+    if rows[0].measure != "score" or not scored_columns(matrix):
+        raise ReproError(f"{rows[0].name} has no scores in {matrix.request.id}: sweep another row.")
+    return rows[0]
+
+
+def scored_columns(matrix: Matrix[Table]) -> tuple[Score, ...]:
+    """The columns with scores that are asked for and whose data are here."""
+    table, request = matrix.artefact, matrix.request
+    return tuple(column for column in table.scores if not table.gap(column, request))
+
+
+def fields_in_short(fields: Sequence[str]) -> Iterator[str]:
+    """size, learning_rate: without the part of a run that they are of, where that is clear."""
+    names = [path.partition(".")[2] for path in fields]
+    for path, name in zip(fields, names, strict=True):
+        yield name if names.count(name) == 1 else path
