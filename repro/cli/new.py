@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from repro.errors import ReproError
-from repro.spec.method import VARIABLE, methods
+from repro.spec.method import methods
 
 TEMPLATE = "method_template.txt"
 
@@ -44,5 +43,3 @@ def command(
         raise ReproError(f"{path} cannot be written: {error.strerror}.") from error
     print(f"Wrote {path}. Train it beside a published table's rows:")
     print(f"  python -m repro table 3-shared-2 --scale smoke --tasks rte --method {path}:{cls}")
-    print("So that status and report know it, too:")
-    print(f"  export {VARIABLE}={shlex.quote(str(path.resolve()))}")

@@ -25,6 +25,7 @@ from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
+from repro.spec.method import remember
 from repro.store.store import Store
 
 DEFAULT_STORE = "runs"
@@ -202,7 +203,9 @@ def open_store(given: Path | None) -> Store:
     root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
     if root.exists() and not root.is_dir():
         raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
-    return Store(root)
+    store = Store(root)
+    remember(store.method_files())
+    return store
 
 
 def has_gpu() -> bool:

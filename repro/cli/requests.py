@@ -12,6 +12,7 @@ from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.embeddings import FEWEST, Embeddings
 from repro.papers.figures import Figure
 from repro.papers.matrix import Artefact
+from repro.papers.own_method import YOURS, named
 from repro.papers.request import (
     BOTTLENECK,
     OPTIONS,
@@ -105,8 +106,18 @@ def rows_and_columns(artefact: Artefact, asked: Asked) -> dict[str, tuple[str, .
         if not isinstance(artefact, Table):
             raise ReproError(f"{artefact.id} is a figure: leave out --{option}.")
         known = [one.name for one in getattr(artefact, name)]
+        if name == "rows" and "method" in asked:
+            known.append(YOURS)
+            own = named(asked["method"], asked.get("settings", {}))
+            asked = asked | {"rows": _with_yours(asked["rows"], own)}
         found[name] = _named(asked[name], known, f"{option} of {artefact.id}")
     return found
+
+
+def _with_yours(given: Sequence[str], own: str) -> list[str]:
+    """The rows asked for; the row of the method asked for, by its whole name, is `YOURS`."""
+    texts = [given] if isinstance(given, str) else given
+    return [YOURS if text.strip().lower() == own.lower() else text for text in texts]
 
 
 def _named(given: Sequence[str], known: Sequence[str], kind: str) -> tuple[str, ...]:

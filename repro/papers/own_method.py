@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from repro.papers.tables import Column, Row, Table
 
 BY_HAND = Source(origin="assumed", citation="asked for")
+FAMILIES = {"bert": "an encoder", "t5": "T5"}
+YOURS = "yours"
+"""What `--row` calls the row."""
 OWN = Source(origin="assumed", citation="a method of yours")
 
 
@@ -36,6 +39,8 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
             "count parameters or rows). Leave out --method, or choose another table, such as "
             "3-shared-2."
         )
+    for lender in lenders.values():
+        _check_fits(table, lender, request, kind)
     shown = {section: _row(lender, request, kind) for section, lender in lenders.items()}
     rows: list[Row] = []
     for place, row in enumerate(table.rows):
@@ -84,12 +89,27 @@ def _lends(table: Table, row: Row, request: Request) -> bool:
     return bool(methods) and not any(m.trains_encoder or not m.trains for m in methods)
 
 
+def _check_fits(table: Table, lender: Row, request: Request, kind: str) -> None:
+    """Raises ReproError for what no setting mends, before a setting is asked for."""
+    cls = method_called(kind)
+    if cls.evaluates:
+        raise ReproError(
+            f"The method '{kind}' trains nothing: it scores a run of another method, and so cannot "
+            "be a row of its own. Choose another with --method."
+        )
+    lent = table.chains(lender, table.scores[0], replace(request, seeds=1))[0][-1]
+    if cls.family != lent.method.family:
+        raise ReproError(
+            f"The method '{kind}' trains inside {FAMILIES[cls.family]}, and the rows of {table.id} "
+            f"inside {FAMILIES[lent.method.family]}. Choose another with --method."
+        )
+
+
 def _row(lender: Row, request: Request, kind: str) -> Row:
-    label = _settings(request, kind).label()
     part = f"{_part(lender)} / " if _part(lender) else ""
     return replace(
         lender,
-        name=f"{part}{label} (yours)",
+        name=f"{part}{named(kind, request.settings)}",
         variant=f"{kind} as {lender.variant}",
         published=None,
         note=f"not of the paper: the method '{kind}', trained with the recipe of {lender.name}",
@@ -98,24 +118,35 @@ def _row(lender: Row, request: Request, kind: str) -> Row:
     )
 
 
-def _settings(request: Request, kind: str) -> Any:
+def named(kind: str, settings: Mapping[str, Any]) -> str:
+    """What the row is called in every part of a table: "lora r8 (yours)"."""
+    return f"{_made(kind, settings).label()} (yours)"
+
+
+def _made(kind: str, settings: Mapping[str, Any]) -> Any:
+    """The method with those of the settings that it has."""
     cls = method_called(kind)
     paths = {f"method.{name}": name for name in cls.model_fields}
-    given = {paths[path]: value for path, value in request.settings.items() if path in paths}
+    given = {paths[path]: value for path, value in settings.items() if path in paths}
     try:
         return cls(**given)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        name = ".".join(map(str, problem["loc"]))
+        name, problem = _first(error)
         raise ReproError(
-            f"The method '{kind}' cannot be made: method.{name}: {problem['msg']}. Give it with "
-            f"--set method.{name}=VALUE."
+            f"The method '{kind}' cannot be made: method.{name}: {problem}. Give it with --set "
+            f"method.{name}=VALUE."
         ) from error
+
+
+def _first(error: ValidationError) -> tuple[str, str]:
+    """The field that is wrong first, and what is."""
+    problem = error.errors(include_url=False)[0]
+    return ".".join(map(str, problem["loc"])), problem["msg"]
 
 
 def _changed(spec: RunSpec, request: Request, kind: str) -> RunSpec:
     """The run with this method in place of its own."""
-    made = _settings(request, kind)
+    made = _made(kind, request.settings)
     wanted = {
         name: value for name, value in made.recipe.items()
         if f"recipe.{name}" not in request.settings
@@ -123,11 +154,10 @@ def _changed(spec: RunSpec, request: Request, kind: str) -> RunSpec:
     try:
         recipe = type(spec.recipe)(**(dict(spec.recipe) | wanted))
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        name = ".".join(map(str, problem["loc"]))
+        name, problem = _first(error)
         raise ReproError(
             f"The method '{kind}' has a field in its `recipe` that no run can have: {name}: "
-            f"{problem['msg']}. The fields are {', '.join(type(spec.recipe).model_fields)}."
+            f"{problem}. The fields are {', '.join(type(spec.recipe).model_fields)}."
         ) from error
     sources = {
         path: source for path, source in spec.sources.items() if not path.startswith("method.")

@@ -31,7 +31,7 @@ from repro.report.view import TableView
 from repro.spec import Backbone, canonical_json
 from repro.spec.backbones import KNOWN
 from repro.spec.identity import identity_fields
-from repro.spec.method import VARIABLE, methods
+from repro.spec.method import file_of, why_unknown
 from repro.store.atomic import write_bytes, write_text
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
@@ -228,6 +228,7 @@ def save_request(store: Store, request: Request) -> None:
     """
     name, document = table_name(request), request_document(request)
     known = store.requests().get(name)
+    _save_method(store, request)
     if known is not None and canonical_json(known) == canonical_json(document):
         return
     other = _other_data(request, known or {})
@@ -237,6 +238,14 @@ def save_request(store: Store, request: Request) -> None:
             "before. The report will show the new table; name another --store to keep both."
         )
     store.save_request(name, document)
+
+
+def _save_method(store: Store, request: Request) -> None:
+    """Remembers the file of the further row's method, so that the report finds it again."""
+    if request.id not in FIGURES and request.method is not None:
+        file = file_of(request.method)
+        if file is not None:
+            store.save_method(request.method, file)
 
 
 def _other_data(request: Request, known: Mapping[str, Any]) -> list[str]:
@@ -313,14 +322,11 @@ def _read_request(store: Store, name: str, document: Any) -> Request | None:
 
 def _has_method(store: Store, name: str, request: Request) -> bool:
     """Whether the method of a further row is known; says where it is not."""
-    if request.id in FIGURES or request.method is None or request.method in methods():
-        return True
-    store.say(
-        f"{name} is left out: it has a row of the method '{request.method}', which is in no file "
-        f"that is named here. Name the file: export {VARIABLE}=/path/to/FILE.py. Or delete "
-        f"{store.request_path(name)}."
-    )
-    return False
+    own = None if request.id in FIGURES else request.method
+    problem = "" if own is None else why_unknown(own)
+    if problem:
+        store.say(f"{name} is left out: {problem} Or delete {store.request_path(name)}.")
+    return not problem
 
 
 def command_line(request: Request, verb: str = "") -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BeforeValidator, SerializeAsAny
+from pydantic import BeforeValidator, ConfigDict, SerializeAsAny
 
 from repro.errors import ReproError, UnknownName
 from repro.spec.fields import Spec, identity
@@ -37,6 +37,8 @@ class Method(Spec):
     `identity`, sets the class attributes below where they differ, and writes the methods that
     raise here.
     """
+
+    model_config = ConfigDict(validate_default=True)
 
     kind: str = identity("", doc="which method")
 
@@ -127,10 +129,15 @@ M = TypeVar("M", bound=type[Method])
 _FOUND: dict[str, type[Method]] = {}
 VARIABLE = "REPRO_METHODS"
 """Files with methods, joined as in PATH."""
-FROM_A_FILE = f"A method of your own comes from its file: --method FILE.py:CLASS, or {VARIABLE}."
+FROM_A_FILE = (
+    "A method of your own comes from its file: --method FILE.py:CLASS, or "
+    f"export {VARIABLE}=/path/to/FILE.py."
+)
 ENTRY_POINTS = "repro.methods"
 OF_A_FILE = "repro_method_of_"
 """Begins the name of a module that was loaded from a file."""
+_REMEMBERED: dict[str, Path] = {}
+"""Name -> file of the methods that a store has rows of; loaded when one is first asked for."""
 
 
 def method(kind: str) -> Callable[[M], M]:
@@ -168,11 +175,32 @@ def methods() -> Mapping[str, type[Method]]:
 
 def method_called(kind: str) -> type[Method]:
     """The class of a method; raises ValueError for an unknown name."""
-    if kind not in methods():
-        raise ValueError(
-            f"there is no method '{kind}'; known are {', '.join(methods())}. {FROM_A_FILE}"
-        )
+    problem = why_unknown(kind)
+    if problem:
+        raise ValueError(problem)
     return methods()[kind]
+
+
+def remember(files: Mapping[str, Path]) -> None:
+    """Files that methods of these names came from before; none is loaded until it is needed."""
+    _REMEMBERED.update(files)
+
+
+def why_unknown(kind: str) -> str:
+    """Why no method of this name can be had, with the mend; "" where one can."""
+    if kind in methods():
+        return ""
+    path = _REMEMBERED.get(kind)
+    if path is None:
+        return f"there is no method '{kind}'; known are {', '.join(methods())}. {FROM_A_FILE}"
+    try:
+        _load_file(path)
+    except ReproError as problem:
+        return f"the method '{kind}' cannot be had from the file that it came from. {problem}"
+    if kind not in methods():
+        return f"{path} has no method '{kind}' any more. {FROM_A_FILE}"
+    _name_to_processes(path)
+    return ""
 
 
 @cache
@@ -196,10 +224,14 @@ def load_method(given: str) -> str:
     """
     text, extension, name = given.partition(".py")
     if not extension:
-        known = {name.lower(): name for name in methods()}
+        known = {name.lower(): name for name in (*methods(), *_REMEMBERED)}
+        if known.get(given.lower()) in _REMEMBERED:
+            problem = why_unknown(known[given.lower()])
+            if problem:
+                raise ReproError(problem[:1].upper() + problem[1:])
         if given.lower() not in known:
-            problem = UnknownName("method", given, methods())
-            raise ReproError(f"{problem} {FROM_A_FILE}") from problem
+            unknown = UnknownName("method", given, methods())
+            raise ReproError(f"{unknown} {FROM_A_FILE}") from unknown
         return known[given.lower()]
     methods()
     path = Path(f"{text}.py").expanduser().resolve()
@@ -215,10 +247,15 @@ def load_method(given: str) -> str:
             else f"{path} has several methods: name one, as {path.name}:{next(iter(found))} "
             f"(it has {has})."
         )
-    kept = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
-    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys([*kept, str(path)]))
+    _name_to_processes(path)
     cls = found[wanted] if wanted else next(iter(found.values()))
     return str(cls.__pydantic_fields__["kind"].default)
+
+
+def _name_to_processes(path: Path) -> None:
+    """Names the file in $REPRO_METHODS, where the processes that train find it."""
+    kept = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys([*kept, str(path)]))
 
 
 def _load_file(path: Path) -> dict[str, type[Method]]:
@@ -245,6 +282,12 @@ def _load_file(path: Path) -> dict[str, type[Method]]:
 def is_of_a_file(cls: type[Method]) -> bool:
     """Whether it comes from a file of the user's."""
     return cls.__module__.startswith(OF_A_FILE)
+
+
+def file_of(kind: str) -> Path | None:
+    """The file of a method of the user's; None for a method of the project's or of a package."""
+    cls = methods().get(kind)
+    return Path(_place(cls)) if cls is not None and is_of_a_file(cls) else None
 
 
 def _place(cls: type[Method]) -> str:

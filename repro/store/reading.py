@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import SCHEMA, identity_fields
+from repro.spec.method import why_unknown
 from repro.store.entry import (
     ENVIRONMENT,
     FORMAT,
@@ -195,6 +196,7 @@ def _read_identity(files: Files, key: str, manifest: Manifest) -> tuple[dict[str
         spec = RunSpec.model_validate(document.get("spec"))
     except ValidationError as error:
         # The key is right, so this is no damage: a version with other fields wrote it.
+        _check_method(document.get("spec"))
         _check_newer(error, SPEC)
         raise Foreign(f"another version of repro wrote {SPEC} ({first_problem(error)})") from error
     # What an older schema's document held is not what this version would put there.
@@ -202,6 +204,14 @@ def _read_identity(files: Files, key: str, manifest: Manifest) -> tuple[dict[str
     if current and canonical_json(identity | {"spec": identity_fields(spec)}) != hashed:
         raise Corrupt(f"{SPEC} holds another spec than the one that was hashed")
     return identity, spec
+
+
+def _check_method(spec: Any) -> None:
+    """Raises Foreign where the method of a stored run is in no file that is known here."""
+    method = spec.get("method") if isinstance(spec, dict) else None
+    kind = method.get("kind") if isinstance(method, dict) else None
+    if isinstance(kind, str) and (problem := why_unknown(kind)):
+        raise Foreign(problem.removesuffix("."))
 
 
 def _check_newer(error: ValidationError, name: str) -> None:

@@ -10,10 +10,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from repro.errors import StoreError
 from repro.spec import RunSpec, run_key
 from repro.store import claims, records
-from repro.store.atomic import make_directory, remove_tree, store_errors
+from repro.store.atomic import make_directory, remove_tree, store_errors, write_json
 from repro.store.bundle import SUFFIX, Bundle, pack
 from repro.store.entry import (
     ADAPTER,
@@ -24,6 +26,7 @@ from repro.store.entry import (
     Manifest,
     StoredRun,
     file_stamp,
+    first_problem,
     is_plain,
     manifest_bytes,
     spec_bytes,
@@ -40,6 +43,8 @@ from repro.words import counted
 PACKED = (SPEC, RESULT, ENVIRONMENT)
 """What a bundle holds of a run: enough for every table, small enough to commit."""
 REQUESTS = "requests"
+METHODS = "methods.json"
+METHOD_FILES = TypeAdapter(dict[str, str])
 
 State = Literal["done", "failed", "running", "missing"]
 
@@ -318,6 +323,23 @@ class Store:
                 except (ValueError, RecursionError):
                     self._ignore(bundle.place / name, "it is not JSON")
         return found | records.read_requests(self.root, self._say)
+
+    def save_method(self, kind: str, file: Path) -> None:
+        """Remembers the file of the user's that a method comes from. Raises StoreError."""
+        known = self.method_files()
+        if known.get(kind) != file:
+            files = {name: str(path) for name, path in (known | {kind: file}).items()}
+            write_json(self.root / METHODS, dict(sorted(files.items())))
+
+    def method_files(self) -> dict[str, Path]:
+        """Name -> file of the methods of the user's that this store was asked for."""
+        data = records.read_small(self.root / METHODS, self._say)
+        try:
+            found = METHOD_FILES.validate_json(data or b"{}")
+        except ValidationError as error:
+            self._ignore(self.root / METHODS, first_problem(error))
+            return {}
+        return {kind: Path(file) for kind, file in found.items()}
 
     def request_path(self, name: str) -> Path:
         """Where the request `name` lies, in a bundle perhaps, for a message about it."""

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from run_samples import run_spec
 
 from repro.cli.main import command_of, main
-from repro.cli.requests import parsed
+from repro.cli.requests import bare_request, parsed
 from repro.errors import ReproError, UnknownName
 from repro.papers.registry import find_table
 from repro.papers.request import Request
@@ -47,6 +48,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test registers is gone after it."""
     methods()
     monkeypatch.setattr(registry, "_FOUND", dict(registry._FOUND))
+    monkeypatch.setattr(registry, "_REMEMBERED", {})
     monkeypatch.setenv(VARIABLE, "")
     yield
     for name in [name for name in sys.modules if name.startswith(registry.OF_A_FILE)]:
@@ -167,12 +169,83 @@ def test_a_stored_table_whose_methods_file_is_gone_is_left_out_with_the_mend(
     assert f"export {VARIABLE}=" in said[0]
 
 
-def test_new_gives_the_label_of_the_name_and_says_how_status_knows_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+PROGRAM = """\
+import sys
+from repro.cli.options import open_store
+from repro.report.files import saved_requests
+store = open_store(None)
+print([one.method for one in saved_requests(store)])
+"""
+
+
+def asked_again(store: Path) -> tuple[str, str]:
+    """What a process without REPRO_METHODS finds of the requests of a store, and what it says."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False,
+        env={**os.environ, VARIABLE: "", "REPRO_STORE": str(store)},
+    )  # fmt: skip
+    return done.stdout.strip(), done.stderr
+
+
+def test_a_store_finds_the_file_of_its_methods_again_and_tells_where_it_is_gone(
+    tmp_path: Path,
 ) -> None:
+    path, store = written(tmp_path, OWN), Store(tmp_path / "s")
+    save_request(store, Request("3-shared-2", "smoke", 1, method=load_method(str(path))))
+    assert asked_again(store.root) == ("['own-bias']", "")
+    path.write_text(OWN.replace("own-bias", "other-bias"))
+    assert f"{path} has no method 'own-bias' any more" in asked_again(store.root)[1]
+    path.unlink()
+    found, said = asked_again(store.root)
+    assert found == "[]"
+    assert f"{path} cannot be read (No such file or directory)" in said
+    (store.root / "methods.json").write_text('{"own-bias": 1}')
+    assert "methods.json is ignored: it is damaged" in asked_again(store.root)[1]
+
+
+def test_a_default_that_its_own_rule_forbids_is_named(tmp_path: Path) -> None:
+    kind = load_method(str(written(tmp_path, OWN.replace('0.5, doc="', '0.5, gt=5, doc="'))))
+    with pytest.raises(ReproError, match=r"method\.start: Input should be greater than 5"):
+        request("3-shared-2", kind)
+
+
+def request(id: str, kind: str, **asked: Any) -> Any:
+    """The runs of a table with a row of a method, on data that need not be there."""
+    table = find_table(id)
+    asked |= {"id": id, "method": kind}
+    return table.matrix(Request(scale="smoke", seeds=1, data_revisions={"rte": "made"}, **asked))
+
+
+def test_the_row_of_a_method_can_be_asked_for_alone() -> None:
+    table = find_table("3-shared-2")
+    for name in ("yours", "LoRA r4 (yours)"):
+        asked = parsed(method="lora", tasks="rte", rows=[name], settings=["method.rank=4"])
+        found = table.matrix(bare_request(table, "smoke", asked))
+        assert [row.name for row in found.artefact.rows] == ["lora r4 (yours)"]
+        assert {spec.method.kind for spec in found.runs.values()} == {"lora"}
+    with pytest.raises(UnknownName, match="yours"):
+        bare_request(table, "smoke", parsed(method="lora", rows=["lora r8 (yours"]))
+    with pytest.raises(UnknownName, match="row of 3-shared-2"):
+        bare_request(table, "smoke", parsed(rows=["yours"]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("t5-adapters", "trains inside T5, and the rows of 3-shared-2 inside an encoder"),
+        ("ablated-spans", "scores a run of another method"),
+    ],
+)
+def test_a_method_that_no_setting_makes_fit_is_refused_before_settings_are_asked_for(
+    kind: str, said: str
+) -> None:
+    with pytest.raises(ReproError, match=said):
+        request("3-shared-2", kind)
+
+
+def test_new_gives_the_label_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     command_of("new")(what="method", name="two-gates")
-    assert f"export {VARIABLE}={tmp_path / 'two_gates.py'}\n" in capsys.readouterr().out
     assert method_called(load_method("two_gates.py:TwoGates"))().label() == "two gates"
 
 
