@@ -6,7 +6,7 @@ Nothing here trains or loads torch, and nothing is read before a function is cal
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,18 +96,14 @@ def comparison(
     """
     from repro.cli.requests import check_scale, parsed
     from repro.cli.scales import requests_at, stored_variants
-    from repro.errors import ReproError, UnknownName
+    from repro.errors import ReproError
     from repro.papers.registry import find_table
-    from repro.papers.request import OPTIONS
     from repro.report.files import saved_requests
     from repro.report.view import view_table
 
     table, runs = find_table(_text("id", id)), _open(store)
     chosen = None if scale is None else check_scale(_text("scale", scale))
-    for name, value in options.items():
-        if name not in OPTIONS:
-            raise UnknownName("option", name, OPTIONS)
-        options[name] = _option(name, value)
+    options = _options(options)
     if options and chosen is None:
         raise ReproError(f"Name the scale of {table.id} beside {', '.join(options)}: scale=...")
     if options and chosen is not None:
@@ -125,6 +121,62 @@ def comparison(
             )
         request = stored[0]
     return view_table(table, request, runs).frame
+
+
+def sweep(
+    id: str,
+    row: str,
+    settings: Mapping[str, Sequence[Any]],
+    scale: str | None = None,
+    store: Path | str | None = None,
+    **options: Any,
+) -> pandas.DataFrame:
+    """The scores of a table's row with every combination of some settings; one row for each
+    combination and column.
+
+    Args:
+        id: the table, in any case.
+        row: the row, as in the table; with method=... the row of that method, "yours".
+        settings: field -> its values, like {"method.size": [8, 64], "recipe.epochs": [3]}.
+        scale: paper, reduced or smoke; None: the largest at which some of it is stored.
+        store: the folder of results; None: $REPRO_STORE, else runs.
+        options: the fields of a request and short names of `--set`: tasks="cola,rte", seeds=3.
+
+    Columns: `OF_A_CELL` in repro/report/sweep.py, and the swept fields.
+
+    Raises UnknownName and ReproError as `comparison` does, and for settings that the row cannot be
+    trained with.
+    """
+    from repro.cli.requests import SCALES, check_scale, parsed
+    from repro.cli.sweep import find_sweep
+    from repro.errors import MissingData, ReproError
+    from repro.papers.registry import find_table
+    from repro.papers.request import as_typed
+    from repro.report.sweep import view_sweep
+
+    table, runs = find_table(_text("id", id)), _open(store)
+    if not isinstance(settings, Mapping):
+        raise ReproError(f'settings={settings!r}: give fields and values, {{"method.size": [8]}}.')
+    texts = []
+    for path, given in settings.items():
+        values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+        texts.append(f"{path}={','.join(as_typed(value) for value in values)}")
+    asked = parsed(rows=[_text("row", row)], **_options({**options}))
+    chosen = None if scale is None else check_scale(_text("scale", scale))
+    for at in SCALES if chosen is None else [chosen]:
+        try:
+            found = find_sweep(table, asked | {"scale": at}, texts, runs)
+        except MissingData:
+            if chosen is not None:
+                raise
+            continue
+        view = view_sweep(found, runs)
+        if any(cell.values for cell in view.cells):
+            return view.frame
+    raise ReproError(
+        f"The store {runs.root} has no run of this sweep of {table.id}. Name another with "
+        f"store=..., or train it: python -m repro sweep {table.id}"
+    )
 
 
 def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
@@ -197,6 +249,17 @@ def _text(name: str, given: Any) -> str:
     if not isinstance(given, str):
         raise ReproError(f"{name}={given!r}: give a text.")
     return given
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a request, as the command line would hand them over. Raises ReproError."""
+    from repro.errors import UnknownName
+    from repro.papers.request import OPTIONS
+
+    for name in given:
+        if name not in OPTIONS:
+            raise UnknownName("option", name, OPTIONS)
+    return {name: _option(name, value) for name, value in given.items()}
 
 
 def _option(name: str, given: Any) -> Any:

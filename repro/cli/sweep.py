@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from repro.engine.cost import Speed, stored_speed
 from repro.engine.jobs import sweep_jobs
 from repro.engine.plan import Plan, make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED, ReproError
+from repro.papers.own_method import YOURS
 from repro.papers.registry import find_table
 from repro.papers.request import Request
 from repro.papers.sweeps import Sweep, check_apart, grid_of, matrices, points_of
@@ -24,6 +26,8 @@ from repro.report.render import json_text
 from repro.report.sweep import as_json, as_text, counted_settings, view_sweep, write_sweep
 from repro.store.store import Store
 from repro.words import counted, duration
+
+YOURS_ENDS = (YOURS, f"({YOURS})")
 
 
 @o.grouped
@@ -71,11 +75,11 @@ def command(
 def find_sweep(
     table: Table,
     asked: o.requests.Asked,
-    settings: list[str],
+    settings: Sequence[str],
     store: Store,
     *,
-    budget: float | None,
-    device: str,
+    budget: float | None = None,
+    device: str = "auto",
 ) -> Sweep:
     """The sweep at the scale asked for, or at the largest that is stored or that fits the budget.
 
@@ -83,8 +87,9 @@ def find_sweep(
     """
     points = points_of(grid_of(settings))
     check_apart(points, asked.get("settings", {}))
-    own = {"method": asked["method"], "rows": ()} if "method" in asked else {}
-    first = asked | own | {"settings": asked.get("settings", {}) | points[0]}
+    if "method" in asked:
+        asked = asked | {"rows": own_row(asked.get("rows", [YOURS]))}
+    first = asked | {"settings": asked.get("settings", {}) | points[0]}
     first |= {"budget": o.BUDGET if budget is None else budget}
 
     def spread(request: Request) -> tuple[Request, ...]:
@@ -94,6 +99,17 @@ def find_sweep(
     sweep = sweep_of(found[0], points)
     matrices(table, sweep)
     return sweep
+
+
+def own_row(given: Sequence[str]) -> list[str]:
+    """The row of `--method`, whose whole name holds its settings. Raises ReproError for another."""
+    names = [given] if isinstance(given, str) else given
+    if any(not name.strip().lower().endswith(YOURS_ENDS) for name in names):
+        raise ReproError(
+            "With --method its own row is swept: leave out --row, or leave out --method to sweep a "
+            "row of the table."
+        )
+    return [YOURS]
 
 
 def sweep_of(request: Request, points: tuple[dict[str, object], ...]) -> Sweep:

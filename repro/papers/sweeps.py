@@ -9,10 +9,10 @@ from typing import Any
 
 from repro.errors import ReproError
 from repro.papers.matrix import Matrix
+from repro.papers.own_method import YOURS
 from repro.papers.request import (
     BOTTLENECK,
     WIDTHS,
-    Frozen,
     Request,
     as_typed,
     settings_of,
@@ -41,9 +41,6 @@ class Sweep:
 
     request: Request
     points: tuple[Mapping[str, Any], ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "points", tuple(map(Frozen, self.points)))
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -97,6 +94,8 @@ def _path(text: str) -> str:
 
 def _values(text: str) -> list[str]:
     """The values of "method.size=8,64"; commas within brackets or quotes separate none."""
+    if "=" not in text:
+        settings_of([text])  # says what a setting looks like
     values, depth, quoted = [""], 0, False
     for letter in text.partition("=")[2]:
         quoted ^= letter == '"'
@@ -158,7 +157,7 @@ def matrices(table: Table, sweep: Sweep) -> list[Matrix[Table]]:
         if keys in seen:
             raise ReproError(
                 f"{setting_in_words(seen[keys])} and {setting_in_words(point)} train the same "
-                f"runs of {swept_row(matrix).name}: sweep only fields that change them."
+                f"runs of {row_name(matrix)}: sweep only fields that change them."
             )
         seen[keys] = point
         _check_seeds(matrix)
@@ -193,9 +192,18 @@ def swept_row(matrix: Matrix[Table]) -> Row:
             f"A sweep is of one row with runs of its own, and this names {len(rows)} ({names}). "
             "Choose one with --row, and the part of the table with --section."
         )
-    if rows[0].measure != "score" or not scored_columns(matrix):
-        raise ReproError(f"{rows[0].name} has no scores in {matrix.request.id}: sweep another row.")
+    if not rows[0].scored or not scored_columns(matrix):
+        raise ReproError(
+            f"{rows[0].name} has no scores of a model that is trained for {matrix.request.id}: "
+            "sweep another row."
+        )
     return rows[0]
+
+
+def row_name(matrix: Matrix[Table]) -> str:
+    """What the swept row is called; the user's own by its method, as its name holds settings."""
+    row = swept_row(matrix)
+    return f"{matrix.request.method} ({YOURS})" if row.added else row.name
 
 
 def scored_columns(matrix: Matrix[Table]) -> tuple[Score, ...]:

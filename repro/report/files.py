@@ -110,7 +110,7 @@ def sweep_name(sweep: Sweep) -> str:
     points = [dict(point) for point in sweep.points]
     digest = _digest(canonical_json({"request": asked, "points": points}))[:6]
     row = re.sub("-+", "-", _plain(sweep.request.method or "-".join(sweep.request.rows or ())))
-    fields = _plain("-".join(fields_in_short(sweep.fields)))
+    fields = _plain("-".join(fields_in_short(sorted(sweep.fields))))
     lead = f"{sweep.request.id}.{sweep.request.scale}.sweep"
     return f"{lead}.{row.strip('-')[:40]}.{fields[:40]}.{digest}"
 

@@ -19,6 +19,7 @@ from repro.papers.sweeps import (
     Sweep,
     fields_in_short,
     matrices,
+    row_name,
     scored_columns,
     setting_in_words,
     swept_row,
@@ -29,7 +30,7 @@ from repro.report.figures.files import FOLDER
 from repro.report.files import command_line, sweep_name, write_artefact, write_changed
 from repro.report.layout import Markdown, markdown_table
 from repro.report.render import GAP, json_text
-from repro.report.runs_found import Lookup
+from repro.report.runs_found import Found, Lookup
 from repro.spec import RunSpec
 from repro.stats.summary import Summary, expected_best, summarise
 from repro.store.store import Store
@@ -173,7 +174,7 @@ def view_sweep(sweep: Sweep, store: Store) -> SweepView:
         cells += found
         if len({column.task for column in scored_columns(matrix)}) > 1:
             cells.append(_mean(found))
-        row = row or swept_row(matrix).name
+        row = row or row_name(matrix)
     order = list(dict.fromkeys(cell.column for cell in cells))
     return SweepView(sweep, row, tuple(sorted(cells, key=lambda cell: order.index(cell.column))))
 
@@ -190,6 +191,10 @@ def _scores(number: int, matrix: Matrix[Table], column: Score, lookup: Lookup) -
             if score is not None:
                 values[one.spec.seed] = score
     rest = [one for one in found if one.spec.seed not in by_split[chooses]]
+
+    def why(some: Sequence[Found]) -> str:
+        return lookup.why(some, at.row.epoch, at.table.collapse)
+
     other = own if own != chooses else ""
     return Scores(
         setting=number,
@@ -199,9 +204,7 @@ def _scores(number: int, matrix: Matrix[Table], column: Score, lookup: Lookup) -
         held_out_split=other,
         held_out=by_split[other] if other else {},
         seeds=len(found),
-        reason=lookup.missing(
-            rest, len(found), lambda some: lookup.why(some, at.row.epoch, at.table.collapse)
-        ),
+        reason=lookup.missing(rest, len(found), why) if len(rest) < len(found) else why(rest),
         runs=tuple(one.key for one in found),
     )
 
@@ -295,7 +298,7 @@ def _in_words(cell: Scores, best: bool) -> str:
     if cell.values and not cell.whole:
         return f"{with_sd(cell.summary)} ({len(cell.values)} of {cell.seeds} seeds)"
     if not cell.values:
-        return f"{GAP} {cell.reason.partition('; ')[0]}" if cell.column != MEAN else GAP
+        return f"{GAP} {cell.reason}" if cell.column != MEAN else GAP
     return Markdown(f"**{with_sd(cell.summary)}**") if best else with_sd(cell.summary)
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 6
 """Values of a second field that get a panel each; of more, each is a line of the objective."""
+MOST_TICKS = 12
 ACROSS = 3
 HEIGHT = 3.3
 """Panels in a row, and inches of one."""
@@ -205,13 +206,15 @@ def _beside(shown: pandas.DataFrame, names: Sequence[str], scale: bool) -> panda
 
 
 def _scale(axes: Axes, values: Sequence[Any], scale: bool) -> None:
-    """A tick for each value that was swept; a logarithmic x where the values are powers."""
+    """A tick for each value, if there is room; a logarithmic x where the values are powers."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     places = [float(v) for v in values] if scale else [float(n) for n in range(len(values))]
     if scale and _is_logarithmic(places):
         axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
+    if scale and len(places) > MOST_TICKS:
+        return
     axes.xaxis.set_major_locator(FixedLocator(places))
     axes.set_xticklabels([value_in_words(value) for value in values])
     if not scale:
