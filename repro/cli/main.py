@@ -21,7 +21,7 @@ VERBS = {
     "table": "table", "figure": "figure", "sweep": "sweep", "report": "report",
     "claims": "claims", "audit": "audit", "pack": "pack", "export": "export",
     "import-scores": "import_scores", "freeze": "freeze",
-    "status": "status", "why": "why", "doctor": "doctor", "new": "new",
+    "status": "status", "why": "why", "curves": "curves", "doctor": "doctor", "new": "new",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""
 BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
