@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
+from repro.cli.requests import Asked
 from repro.cli.scales import choose
 from repro.engine.cost import Speed, stored_speed
-from repro.engine.jobs import sweep_jobs
+from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import Plan, make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED, ReproError
 from repro.papers.own_method import YOURS
@@ -74,7 +75,7 @@ def command(
 
 def find_sweep(
     table: Table,
-    asked: o.requests.Asked,
+    asked: Asked,
     settings: Sequence[str],
     store: Store,
     *,
@@ -152,7 +153,7 @@ def check_within(sweep: Sweep, plan: Plan, budget: float | None, store: Store) -
     )
 
 
-def train(sweep: Sweep, plan: Plan, store: Store, execution: o.Execution, retry: bool) -> None:
+def train(sweep: Sweep, plan: Plan, store: Store, execution: Execution, retry: bool) -> None:
     """Trains what is missing as one plan; remembers the sweep first."""
     sweep_jobs(store)
     save_sweep(store, sweep)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 from collections import Counter
@@ -25,11 +26,13 @@ from repro.report.figures.sweep_drawing import draw_sweep
 from repro.report.files import saved_requests, saved_sweeps
 from repro.report.sweep import view_sweep
 from repro.spec import RunSpec
+from repro.stats.summary import expected_best
 from repro.store import Store
 from repro.words import run_name
 
 Call = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("unpainted")
+DOCUMENT = Path(__file__).parents[2] / "docs" / "sweeps.md"
 ROW = ("--row", "Ours (3-shared)")
 ASKED = ("sweep", "3-shared-2", "--scale", "smoke", "--seeds", "2", *ROW)
 GRID = ("--set", "method.size=8,64", "--set", "recipe.learning_rate=1e-4,3e-4,1e-3")
@@ -271,12 +274,29 @@ def test_the_picture_has_a_line_a_task_a_logarithmic_axis_and_marks_the_chosen_s
     lines = [line for line in axes.lines if line.get_linestyle() == "-"]
     assert len(lines) == 3  # CoLA, RTE and their mean
     (star,) = [line for line in axes.lines if line.get_marker() == "*"]
-    assert (list(star.get_xdata()), list(star.get_ydata())) == ([8.0], [58.0])
+    assert star.get_xydata().tolist() == [[8.0, 58.0]]
     titles = [axes.get_title(loc="left") for axes in both.axes]
     assert titles == [
         "learning rate 0.0001", "learning rate 0.0003", "learning rate 0.001",
         "the mean of 2 columns", "",
     ]  # fmt: skip
+
+
+def test_the_example_of_the_documentation_is_what_the_command_lays_out(cli: Call) -> None:
+    told, shown, *_ = re.findall(r"```\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    words = shlex.split(told.replace("\\\n", ""))[3:]
+    out = cli(*words, "--no-run").out
+    caption, table, expected = shown.split("\n\n")
+    assert out.partition("\n\n")[0] == " ".join(caption.split()).replace("12/12", "0/12")
+    settings = [line.split("|")[1:3] for line in table.splitlines() if line.endswith("|")]
+    laid = [line.split("|")[1:3] for line in out.splitlines() if line.startswith("|")]
+    assert settings == laid
+    means = [float(mean) for mean in re.findall(r"([\d.]+) ±", table)]
+    counts, values = (re.findall(r"[\d.]+", line) for line in expected.splitlines()[::2])
+    for k, value in zip(counts, values, strict=True):
+        assert float(value) == pytest.approx(
+            expected_best(means, int(k)), abs=0.1
+        )  # both are rounded
 
 
 KILLED = (
