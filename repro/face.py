@@ -152,6 +152,7 @@ def sweep(
     from repro.errors import MissingData, ReproError
     from repro.papers.registry import find_table
     from repro.papers.request import as_typed
+    from repro.papers.sweeps import grid_of, points_of
     from repro.report.sweep import view_sweep
 
     table, runs = find_table(_text("id", id)), _open(store)
@@ -162,10 +163,11 @@ def sweep(
         values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
         texts.append(f"{path}={','.join(as_typed(value) for value in values)}")
     asked = parsed(rows=[_text("row", row)], **_options({**options}))
+    points = points_of(grid_of(texts))
     chosen = None if scale is None else check_scale(_text("scale", scale))
     for at in SCALES if chosen is None else [chosen]:
         try:
-            found = find_sweep(table, asked | {"scale": at}, texts, runs)
+            found = find_sweep(table, asked | {"scale": at}, points, runs)
         except MissingData:
             if chosen is not None:
                 raise

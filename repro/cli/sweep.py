@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +15,11 @@ from repro.cli.scales import choose
 from repro.engine.cost import Speed, stored_speed
 from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import Plan, make_plan
-from repro.errors import INCOMPLETE, RUN_FAILED, ReproError
+from repro.errors import INCOMPLETE, RUN_FAILED, ReproError, UnknownName
 from repro.papers.own_method import YOURS
 from repro.papers.registry import find_table
 from repro.papers.request import Request
-from repro.papers.sweeps import Sweep, check_apart, grid_of, matrices, points_of
+from repro.papers.sweeps import Sweep, check_apart, drawn, grid_of, matrices, points_of
 from repro.papers.tables import Table
 from repro.report.figures.files import FOLDER
 from repro.report.files import check_writable, save_sweep
@@ -28,6 +28,7 @@ from repro.report.sweep import as_json, as_text, counted_settings, view_sweep, w
 from repro.store.store import Store
 from repro.words import counted, duration
 
+SEARCHES = ("random",)
 YOURS_ENDS = (YOURS, f"({YOURS})")
 
 
@@ -45,6 +46,11 @@ def command(
             "combination is trained.",
         ),
     ],
+    search: Annotated[
+        str | None,
+        typer.Option(help="random: only --trials settings, drawn at random (default: all)."),
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=2, help="Settings that --search draws.")] = None,
     budget: Annotated[
         float | None,
         typer.Option(parser=o.hours, help="Refuse a sweep that takes longer: 2h, 30min."),
@@ -56,7 +62,8 @@ def command(
     --set method.size=8,64 --set recipe.learning_rate=1e-4,1e-3 --seeds 2
     """
     results, table = o.open_store(made.store), find_table(id)
-    sweep = find_sweep(table, asked, settings, results, budget=budget, device=how.device)
+    points = points_asked(settings, search, trials)
+    sweep = find_sweep(table, asked, points, results, budget=budget, device=how.device)
     speed = stored_speed(results.root, o.trains_on(how.device))
     plan = make_plan(sweep.requests, results, speed, retry_failed=made.retry)
     announce(sweep, plan)
@@ -73,10 +80,22 @@ def command(
     raise typer.Exit(exit_code(sweep, results, speed))
 
 
+def points_asked(
+    settings: Sequence[str], search: str | None, trials: int | None
+) -> tuple[dict[str, Any], ...]:
+    """The settings to train: the whole grid, or those that a search draws. Raises ReproError."""
+    if search not in (None, *SEARCHES):
+        raise UnknownName("search", search or "", SEARCHES)
+    if (search is None) != (trials is None):
+        raise ReproError("--search random and --trials N go together: give both or none.")
+    grid = grid_of(settings)
+    return points_of(grid) if trials is None else drawn(grid, trials)
+
+
 def find_sweep(
     table: Table,
     asked: Asked,
-    settings: Sequence[str],
+    points: tuple[dict[str, Any], ...],
     store: Store,
     *,
     budget: float | None = None,
@@ -86,7 +105,6 @@ def find_sweep(
 
     Raises ReproError for settings that the row cannot be trained with.
     """
-    points = points_of(grid_of(settings))
     check_apart(points, asked.get("settings", {}))
     if "method" in asked:
         asked = asked | {"rows": own_row(asked.get("rows", [YOURS]))}
@@ -113,7 +131,7 @@ def own_row(given: Sequence[str]) -> list[str]:
     return [YOURS]
 
 
-def sweep_of(request: Request, points: tuple[dict[str, object], ...]) -> Sweep:
+def sweep_of(request: Request, points: tuple[dict[str, Any], ...]) -> Sweep:
     """The sweep that the request for one of its settings is of."""
     shared = {path: v for path, v in request.settings.items() if path not in points[0]}
     fixed = {path: v for path, v in points[0].items() if all(p[path] == v for p in points)}

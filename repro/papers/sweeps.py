@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -27,6 +28,11 @@ ROWS_SCORED = {
     "task.development", "task.drawn_from",
 }  # fmt: skip
 """Fields that say which rows are scored: scores of different rows choose no setting."""
+TO = ".."
+POWERS = 8.0
+"""From this ratio of the largest to the smallest value on, a field is logarithmic."""
+DRAWS = 50
+"""Draws for each setting: a small grid repeats itself."""
 OPENING, CLOSING = "[{", "]}"
 
 
@@ -56,22 +62,39 @@ class Sweep:
         )
 
 
-def grid_of(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-    """Field -> its values, of `--set method.size=8,64 --set recipe.epochs=3`.
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Every value from `low` to `high`, whole numbers if both are; for a random search."""
+
+    low: float
+    high: float
+
+
+Grid = Mapping[str, Sequence[Any] | Range]
+"""Field -> its values."""
+
+
+def grid_of(texts: Sequence[str]) -> dict[str, tuple[Any, ...] | Range]:
+    """Field -> its values, of `--set method.size=8,64 --set recipe.learning_rate=1e-5..1e-3`.
 
     Raises ReproError for an unknown field, a value that the field cannot have, a value or a field
     given twice, and a field by which no setting can be chosen.
     """
     given = {text: _values(text) for text in texts}
-    settings_of([f"{_path(text)}={values[0]}" for text, values in given.items()])
-    found: dict[str, tuple[Any, ...]] = {}
+    firsts = [f"{_path(text)}={values[0].split(TO)[0]}" for text, values in given.items()]
+    settings_of(firsts)  # no unknown field, none twice
+    found: dict[str, tuple[Any, ...] | Range] = {}
     for text, values in given.items():
         path = _path(text)
-        if path in ROWS_SCORED and len(values) > 1:
+        whole_range = len(values) == 1 and TO in values[0]
+        if path in ROWS_SCORED and (whole_range or len(values) > 1):
             raise ReproError(
                 f"{path} changes which rows are scored, so that its values cannot be compared by "
                 "their scores: give it one value."
             )
+        if whole_range:
+            found[path] = _range(path, values[0])
+            continue
         fitting: list[Any] = []
         for value in values:
             one = settings_of([f"{path}={value}"])[path]
@@ -80,6 +103,16 @@ def grid_of(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
             fitting.append(one)
         found[path] = tuple(fitting)
     return found
+
+
+def _range(path: str, text: str) -> Range:
+    low, _, high = text.partition(TO)
+    ends = [settings_of([f"{path}={end}"])[path] for end in (low, high)]
+    if not all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends):
+        raise ReproError(f"--set {path}={text}: a range is of numbers, like 1e-5..1e-3.")
+    if ends[0] >= ends[1]:
+        raise ReproError(f"--set {path}={text}: the first end of a range is below the second.")
+    return Range(*ends)
 
 
 def _path(text: str) -> str:
@@ -110,21 +143,74 @@ def _values(text: str) -> list[str]:
     return values
 
 
-def points_of(grid: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], ...]:
-    """Every combination of the values. Raises ReproError for none to choose from, or too many."""
-    if all(len(values) < 2 for values in grid.values()):
+def points_of(grid: Grid) -> tuple[dict[str, Any], ...]:
+    """Every combination of the values. Raises ReproError for none to choose from, too many, or a
+    range.
+    """
+    lists = {path: values for path, values in grid.items() if not isinstance(values, Range)}
+    for path in grid.keys() - lists.keys():
+        raise ReproError(f"{path} has a range of values: --search random --trials N draws from it.")
+    if _number(grid) > MOST:
+        raise ReproError(
+            f"The grid has {_number(grid):,.0f} settings, and a sweep at most {MOST}: give fewer "
+            "values, or draw some of them with --search random --trials N."
+        )
+    return tuple(dict(zip(lists, values, strict=True)) for values in product(*lists.values()))
+
+
+def _number(grid: Grid) -> float:
+    """How many settings a grid has. Raises ReproError where there is none to choose."""
+    sizes = (math.inf if isinstance(own, Range) else len(own) for own in grid.values())
+    number = math.prod(sizes)
+    if number < 2:
         raise ReproError(
             "A sweep needs a field with several values: --set method.size=8,64,256. For one "
             "setting, use `table`."
         )
-    number = 1
-    for values in grid.values():
-        number *= len(values)
-    if number > MOST:
+    return number
+
+
+def drawn(grid: Grid, trials: int) -> tuple[dict[str, Any], ...]:
+    """`trials` different settings of the grid, drawn at random; the same ones each time, and the
+    first of them where more are asked for. A range that spans powers is drawn by its logarithm.
+
+    Raises ReproError where there are fewer, or optuna is not installed.
+    """
+    if trials > min(_number(grid), MOST):
         raise ReproError(
-            f"The grid has {number:,} settings, and a sweep at most {MOST}: give fewer values."
+            f"--trials {trials}: the grid has {_number(grid):,.0f} settings, and a sweep at most "
+            f"{MOST}. Give a smaller number, or leave out --search."
         )
-    return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
+    try:
+        import optuna
+    except ModuleNotFoundError as error:
+        raise ReproError(
+            "--search needs the package optuna: pip install 'repro[search]'. A grid needs none."
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    found: dict[str, dict[str, Any]] = {}
+    for _ in range(DRAWS * trials):
+        trial = study.ask()
+        point = {path: _suggested(trial, path, values) for path, values in grid.items()}
+        found.setdefault(repr(point), point)
+        if len(found) == trials:
+            return tuple(found.values())
+    raise ReproError(f"--trials {trials}: only {len(found)} different settings were drawn.")
+
+
+def _suggested(trial: Any, path: str, values: Sequence[Any] | Range) -> Any:
+    if not isinstance(values, Range):
+        return values[trial.suggest_categorical(path, range(len(values)))]
+    low, high, log = values.low, values.high, spans_powers(values.low, values.high)
+    if isinstance(low, int) and isinstance(high, int):
+        return trial.suggest_int(path, low, high, log=log)
+    return float(f"{trial.suggest_float(path, low, high, log=log):.3g}")  # short in a command
+
+
+def spans_powers(low: float, high: float) -> bool:
+    """Whether values are compared by their ratio: positive, and far apart."""
+    return low > 0 and high / low >= POWERS
 
 
 def setting_in_words(point: Mapping[str, Any]) -> str:

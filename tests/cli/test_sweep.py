@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -160,6 +161,9 @@ REFUSED = {
     "task.evaluation_rows=8,16": "changes which rows are scored",
     "recipe.epochs=" + ",".join(map(str, range(1, 202))): "201 settings, and a sweep at most 200",
     "method.size=0,-1": "greater than or equal to 1",
+    "recipe.learning_rate=1e-5..1e-3": "--search random --trials N draws from it",
+    "method.size=64..8": "the first end of a range is below the second",
+    "recipe.precision=bf16..fp32": "--set recipe.precision=bf16..fp32: a range is of numbers",
 }
 
 
@@ -181,6 +185,10 @@ def test_what_no_sweep_can_be_is_refused_before_anything_is_written(
         (("--set", "method.size=8,16", "--row", "Ours (not shared)"), "this names 2"),
         (("--set", "method.size=8,16", "--method", "lora"), "leave out --row"),
         (("--set", "method.size=8,16", "--budget", "soon"), "like 2h or 30min"),
+        (("--set", "method.size=8,16", "--search", "random"), "--trials N go together"),
+        (("--set", "method.size=8,16", "--trials", "3"), "--trials N go together"),
+        (("--set", "method.size=8,16", "--search", "grid", "--trials", "2"), "no search called"),
+        (("--set", "method.size=8,16", "--search", "random", "--trials", "3"), "has 2 settings"),
     ],
 )
 def test_options_that_do_not_fit_a_sweep_are_refused(
@@ -254,6 +262,49 @@ def test_python_gives_the_frame_of_what_is_stored(store: Store) -> None:
     assert frame["mean"].tolist() == [50.5, 54.5, 52.5, 60.5, 61.5, 56.5]
     with pytest.raises(repro.errors.ReproError, match="has no run of this sweep"):
         repro.sweep("3-shared-2", "Ours (3-shared)", {"method.size": [2, 4]}, **asked)
+
+
+RANDOM = (
+    "--set", "recipe.learning_rate=1e-5..1e-2", "--set", "method.size=4..64",
+    "--set", "recipe.epochs=1,2", "--search", "random", "--no-run",
+)  # fmt: skip
+
+
+def test_a_random_search_draws_other_settings_each_within_its_range_and_the_same_again(
+    cli: Call,
+) -> None:
+    pytest.importorskip("optuna", reason="the extra search is not installed")
+
+    def drawn(trials: int) -> list[tuple[float, int, int]]:
+        answer = cli(*ASKED, "--tasks", "rte", *RANDOM, "--trials", trials, "--json")
+        found = json.loads(answer.out)
+        assert found["fields"] == ["recipe.learning_rate", "method.size", "recipe.epochs"]
+        return [tuple(one["values"]) for one in found["settings"]]
+
+    many = drawn(40)
+    assert len(set(many)) == 40
+    assert all(1e-5 <= rate <= 1e-2 and 4 <= size <= 64 for rate, size, _ in many)
+    assert {epochs for *_, epochs in many} == {1, 2}
+    # By the logarithm: half of the rates are below the geometric mean of the two ends.
+    assert 10 <= sum(rate < 10**-3.5 for rate, *_ in many) <= 30
+    assert drawn(12) == many[:12]
+
+
+def test_a_whole_grid_can_be_drawn_at_random(cli: Call, store: Store) -> None:
+    pytest.importorskip("optuna", reason="the extra search is not installed")
+    sweep(store)
+    words = (*ASKED, "--tasks", "rte", *GRID, "--search", "random", "--trials", "6", "--json")
+    found = document(cli(*words))
+    assert found["complete"] == "6/6"
+    assert found["settings"][found["chosen"] - 1]["values"] == [64, 3e-4]
+
+
+def test_a_search_without_its_library_says_what_to_install(
+    cli: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    answer = cli(*ASKED, "--tasks", "rte", *RANDOM, "--trials", "4")
+    assert (answer.code, "pip install 'repro[search]'" in answer.err) == (2, True)
 
 
 def test_the_picture_has_a_line_a_task_a_logarithmic_axis_and_marks_the_chosen_setting(

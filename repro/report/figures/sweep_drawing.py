@@ -1,16 +1,17 @@
 """Draws a sweep: score against one field, one line a task; of two fields also a heat map.
 
-The chosen setting is marked. Of three fields and more, every setting is a dot in a panel a field.
+The chosen setting is marked. Of three fields and more, or of settings drawn at
+random, every setting is a dot in a panel a field.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import cycle
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any
 
-from repro.papers.sweeps import fields_in_short
+from repro.papers.sweeps import fields_in_short, spans_powers
 from repro.report.figures.style import (
     INK,
     MARK,
@@ -29,14 +30,13 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 6
 """Values of a second field that get a panel each; of more, each is a line of the objective."""
-MOST_TICKS = 12
 ACROSS = 3
 HEIGHT = 3.3
 """Panels in a row, and inches of one."""
-POWERS = 8.0
-"""From this ratio of the largest to the smallest value on, an axis is logarithmic."""
 BESIDE, BESIDE_LINES = 0.05, 4
 """Share of an axis over which the points of several lines stand beside each other."""
+NEAREST = 0.07
+"""Share of an axis between two ticks at least."""
 DOT = "#0072B2"
 MARKERS = "osD^vPX<>"
 """A line has a marker of its own, beside its colour."""
@@ -56,7 +56,7 @@ def draw_sweep(view: SweepView) -> Drawing:
         _lines(drawing.add_subplot(), view, frame, fields[0], "column", colours)
         _legend(drawing, view, colours)
         return drawing
-    if len(fields) > 2:
+    if len(fields) > 2 or not _is_grid(view):
         return _dots(view, frame)
     first, second = sorted(fields, key=lambda path: not _is_scale(frame, path))
     values = _values(frame, second)
@@ -90,6 +90,13 @@ def draw_sweep(view: SweepView) -> Drawing:
     return drawing
 
 
+def _is_grid(view: SweepView) -> bool:
+    """Whether each value of a field is there with each of another: not where they are drawn."""
+    points = view.sweep.points
+    numbers = (len({repr(point[path]) for point in points}) for path in view.sweep.fields)
+    return len(points) == math.prod(numbers)
+
+
 def _long(view: SweepView) -> pandas.DataFrame:
     """One row for each score of a seed, and whether the setting is the chosen one."""
     frame, best = view.frame, view.best(view.objective)
@@ -102,12 +109,12 @@ def _title(view: SweepView) -> str:
     return f"{view.row}: {' × '.join(map(_plain, view.sweep.fields))} ({view.sweep.request.id})"
 
 
-def _stamp(view: SweepView) -> str:
+def _stamp(view: SweepView, bars: str = ", bars: 1 s.d.") -> str:
     request, cell = view.sweep.request, view.of(view.objective)[0]
     parts = [
         f"{request.scale.capitalize()} scale",
         f"{rows_in_words(cell.split)} rows",
-        "one seed" if request.seeds == 1 else f"mean of {request.seeds} seeds, bars: 1 s.d.",
+        "one seed" if request.seeds == 1 else f"mean of {request.seeds} seeds{bars}",
         f"{view.done} of {len(view.sweep.points)} settings",
     ]
     return " · ".join(parts)
@@ -135,11 +142,6 @@ def _values(frame: pandas.DataFrame, path: str) -> list[Any]:
 def _is_scale(frame: pandas.DataFrame, path: str) -> bool:
     """Whether the field's values are numbers."""
     return all(isinstance(v, int | float) and not isinstance(v, bool) for v in frame[path])
-
-
-def _is_logarithmic(values: Sequence[float]) -> bool:
-    """Whether the values are powers, or nearly: positive, and far apart."""
-    return min(values) > 0 and max(values) / min(values) >= POWERS
 
 
 def _colours(names: Sequence[str]) -> dict[str, str]:
@@ -200,20 +202,31 @@ def _beside(shown: pandas.DataFrame, names: Sequence[str], scale: bool) -> panda
     others = [name for name in names if name != MEAN]
     places = {name: n - (len(others) - 1) / 2 for n, name in enumerate(others)} | {MEAN: 0.0}
     shift = shown["line"].map(places) * (BESIDE / max(len(others), BESIDE_LINES))
-    if scale and _is_logarithmic([low, high]):
+    if scale and spans_powers(low, high):
         return shown.assign(x=shown["x"] * (high / low) ** shift)
     return shown.assign(x=shown["x"] + shift * ((high - low) or 1.0))
 
 
+def _crowded(places: Sequence[float]) -> bool:
+    """Whether two ticks would be nearer than their labels are wide."""
+    gaps = [b - a for a, b in pairwise(sorted(places))]
+    return bool(gaps) and min(gaps) < NEAREST * math.fsum(gaps)
+
+
 def _scale(axes: Axes, values: Sequence[Any], scale: bool) -> None:
     """A tick for each value, if there is room; a logarithmic x where the values are powers."""
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     places = [float(v) for v in values] if scale else [float(n) for n in range(len(values))]
-    if scale and _is_logarithmic(places):
+    logarithmic = scale and spans_powers(min(places), max(places))
+    if logarithmic:
         axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
-    if scale and len(places) > MOST_TICKS:
+    if scale and _crowded([math.log(place) for place in places] if logarithmic else places):
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        if logarithmic:
+            decades = math.log10(max(places) / min(places))
+            axes.xaxis.set_major_locator(LogLocator(subs=(1,) if decades > 2 else (1, 2, 5)))
         return
     axes.xaxis.set_major_locator(FixedLocator(places))
     axes.set_xticklabels([value_in_words(value) for value in values])
@@ -285,7 +298,7 @@ def _dots(view: SweepView, frame: pandas.DataFrame) -> Drawing:
     fields = view.sweep.fields
     across = min(len(fields), ACROSS)
     down = math.ceil(len(fields) / across)
-    drawing = headed(WIDTH, HEIGHT * down, _title(view), _stamp(view))
+    drawing = headed(WIDTH, HEIGHT * down, _title(view), _stamp(view, ""))
     own = frame[frame["column"] == view.objective]
     keys = ["setting", "best"]
     means = (
@@ -293,16 +306,18 @@ def _dots(view: SweepView, frame: pandas.DataFrame) -> Drawing:
         .mean()
         .merge(own.drop_duplicates("setting")[["setting", *fields]], on="setting")
     )
-    shared = None
+    shared, repeated = None, False
     for place, path in enumerate(fields):
         axes = drawing.add_subplot(down, across, place + 1, sharey=shared)
         shared = shared or axes
         values, scale = _values(frame, path), _is_scale(frame, path)
         x = means[path].astype(float) if scale else means[path].map(values.index).astype(float)
         seaborn.scatterplot(x=x, y=means["values"], color=DOT, alpha=0.7, ax=axes, zorder=3)
-        seaborn.lineplot(
-            x=x, y=means["values"], color=QUIET, errorbar=None, linewidth=1.2, ax=axes, zorder=2
-        )
+        if 2 * len(values) <= len(means):
+            repeated = True
+            seaborn.lineplot(
+                x=x, y=means["values"], color=QUIET, errorbar=None, linewidth=1.2, ax=axes, zorder=2
+            )
         best = means["best"]
         axes.plot(x[best], means["values"][best], **STAR)
         _scale(axes, values, scale)
@@ -312,9 +327,8 @@ def _dots(view: SweepView, frame: pandas.DataFrame) -> Drawing:
         )
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#DDDDDD", linewidth=0.5, zorder=0)
-    handles = [
-        Line2D([], [], label="a setting", linestyle="", marker="o", color=DOT),
-        Line2D([], [], label="mean of the settings with this value", color=QUIET),
-    ]
+    handles = [Line2D([], [], label="a setting", linestyle="", marker="o", color=DOT)]
+    if repeated:
+        handles.append(Line2D([], [], label="mean of the settings with this value", color=QUIET))
     _place(drawing, view, handles)
     return drawing
