@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from repro.spec import GlueTask, RunSpec, SquadTask, TextToText
+from repro.spec import RunSpec
 
 
 def duration(seconds: float) -> str:
@@ -30,9 +30,10 @@ def counted(number: int, noun: str) -> str:
 def run_name(spec: RunSpec) -> str:
     """attention-resnext b100 on MiniLM-L6, seed 0; 3-shared m64 on cola, MiniLM-L6, ..."""
     name, where = spec.method.label(), spec.backbone.name
-    if not isinstance(spec.task, SquadTask):
+    if spec.task.noun != "questions":
         rate, long = spec.recipe.learning_rate, training_length(spec)
-        where = f"{_task(spec)}{_drawn(spec)}, {where}, rate {rate:g}, {long}"
+        drawn = f" ({spec.task.drawn})" if spec.task.drawn else ""
+        where = f"{_task(spec)}{drawn}, {where}, rate {rate:g}, {long}"
     return f"{name} on {where}, seed {spec.seed}"
 
 
@@ -46,20 +47,5 @@ def training_length(spec: RunSpec) -> str:
 
 def _task(spec: RunSpec) -> str:
     """cola; of a mixture 8 tasks."""
-    if not isinstance(spec.task, TextToText):
-        return spec.task.name
-    tasks = spec.task.tasks
+    tasks = spec.task.names
     return tasks[0] if len(tasks) == 1 else counted(len(tasks), "task")
-
-
-def _drawn(spec: RunSpec) -> str:
-    """The rows of a task that are drawn anew for every seed: " (100 rows)"."""
-    if isinstance(spec.task, TextToText):
-        return _rows(spec.task.train_rows) if spec.task.train_rows else ""
-    if not isinstance(spec.task, GlueTask) or spec.task.development is None:
-        return ""
-    return _rows(spec.task.train_rows) if spec.task.train_rows else " (all rows)"
-
-
-def _rows(number: int) -> str:
-    return f" ({number:,} {'row' if number == 1 else 'rows'})"

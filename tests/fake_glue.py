@@ -12,8 +12,9 @@ from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.spec import GlueTask, RunSpec, Scale, run_key
+from repro.spec.facts import SENTENCES
 from repro.spec.glue import GLUE
-from repro.spec.sentences import SENTENCES, SentenceTask, protocol_of
+from repro.spec.tasks import SentenceTask
 from repro.spec.texts import TEXTS
 from repro.store import Result, Score, Store, render
 from repro.store.result import Activation
@@ -107,7 +108,7 @@ def store_run(
         Score(
             task=task.name,
             split=split,
-            protocol=protocol_of(task.name),
+            protocol=task.protocol,
             epoch=epoch,
             metric=metric,
             group="ALL",

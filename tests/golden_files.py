@@ -25,7 +25,8 @@ from repro.report.figures.kinds import view_figure
 from repro.report.files import command_line, saved_requests
 from repro.report.view import view_table
 from repro.spec.backbones import KNOWN
-from repro.spec.identity import REVISIONS, canonical_json
+from repro.spec.identity import canonical_json
+from repro.spec.tasks import KINDS
 from repro.spec.text_to_text import FEW_SHOT, MIXTURE
 from repro.store.store import Store
 from repro.tasks.generated import SCORED, default_revision, generate
@@ -150,7 +151,7 @@ def rows() -> Iterator[dict[str, Any]]:
     Stored runs are keyed by the revision numbers of the first line, not by the rows: whoever
     changes rows raises the numbers.
     """
-    yield {part: number for part, number in REVISIONS.items() if part.startswith("task/generated")}
+    yield dict(list(kind.code.items())[1] for kind in KINDS)
     yield {"tiny T5": hashlib.sha256(canonical_json(vocabulary()).encode()).hexdigest()}
     for name in SCORED:
         sizes = LARGE.get(name.removeprefix("text-to-text/"), SIZES)

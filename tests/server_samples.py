@@ -15,7 +15,7 @@ from repro.errors import MissingData
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.spec import RunSpec, run_key
-from repro.spec.sentences import SENTENCES
+from repro.spec.facts import SENTENCES
 from repro.store import Result, Score, Store, render
 from repro.training.cohort import Cohort
 

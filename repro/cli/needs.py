@@ -17,14 +17,13 @@ from repro.errors import MissingModel, ReproError, told
 from repro.folders import named_by
 from repro.papers.matrix import Artefact, tasks_of
 from repro.papers.request import OPTIONS, Request, option_of
-from repro.spec import Backbone, RunSpec, Scale, SquadTask
+from repro.spec import Backbone, RunSpec, Scale
 from repro.spec.backbones import MINILM, TINY_T5
 from repro.spec.contents import changed
 from repro.spec.facts import KNOWN
 from repro.tasks import hub as data_hub
 from repro.tasks import rows, state
 from repro.tasks.catalogue import TITLES
-from repro.tasks.squad2.sources import splits_needed
 
 State = Literal["here", "to fetch", "missing", "damaged"]
 CACHE = "the hub's cache"
@@ -83,8 +82,7 @@ class Wanted:
             return
         for name in tasks_of(spec):
             whole = KNOWN[name].needed
-            read = splits_needed(spec.task) if isinstance(spec.task, SquadTask) else whole
-            known = (*self.splits.get(name, ()), *read)
+            known = (*self.splits.get(name, ()), *spec.task.splits(name))
             self.splits[name] = tuple(split for split in whole if split in known)
 
     def needs(self) -> list[Need]:

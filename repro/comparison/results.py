@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 from repro.comparison.columns import Column, Columns, typed
 from repro.errors import ReproError, UnknownName
 from repro.report.runs_found import kept_epoch
-from repro.spec import Backbone, Recipe, RunSpec, Task
+from repro.spec import Backbone, Recipe, RunSpec
 from repro.spec.method import methods
+from repro.spec.tasks import KINDS
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
@@ -56,9 +57,12 @@ def settings() -> Columns:
     run's kind of method or task has no such field.
     """
     fields: dict[str, list[FieldInfo]] = {}
-    parts = [("backbone", [Backbone]), ("task", get_args(get_args(Task)[0])),
-             ("method", methods().values()),
-             ("recipe", [Recipe])]  # fmt: skip
+    parts: list[tuple[str, Iterable[type[BaseModel]]]] = [
+        ("backbone", [Backbone]),
+        ("task", KINDS),
+        ("method", methods().values()),
+        ("recipe", [Recipe]),
+    ]
     for part, kinds in parts:
         for kind in kinds:
             for name, info in kind.model_fields.items():
@@ -154,10 +158,11 @@ def _choices(name: str) -> set[str]:
     if name in ("task", "method"):
         return set(TITLES if name == "task" else methods())
     part, _, field = ("run.scale" if name == "scale" else name).rpartition(".")
-    kinds: Iterable[type[BaseModel]] = {
-        "run": [RunSpec], "task": get_args(get_args(Task)[0]), "method": methods().values(),
+    declared: dict[str, Iterable[type[BaseModel]]] = {
+        "run": [RunSpec], "task": KINDS, "method": methods().values(),
         "recipe": [Recipe], "backbone": [Backbone],
-    }.get(part, [])  # fmt: skip
+    }  # fmt: skip
+    kinds = declared.get(part, [])
     hints = [kind.model_fields[field].annotation for kind in kinds if field in kind.model_fields]
     return {text for hint in hints for text in _literals(hint)}
 

@@ -17,45 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from repro.engine.jobs import Job
-from repro.spec import (
-    Backbone,
-    GlueTask,
-    RunSpec,
-    SquadTask,
-    TaggingTask,
-    Task,
-    TextToText,
-    canonical_json,
-)
+from repro.spec import Backbone, RunSpec, canonical_json
 from repro.spec.identity import identity_fields
-from repro.spec.sentences import SENTENCES
-from repro.spec.tagging import SENTENCES_PUBLISHED
-from repro.spec.text_to_text import probabilities
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
-from repro.tasks.sentences.development import training_rows
-from repro.tasks.text_to_text.sizes import scored_rows
-from repro.tasks.text_to_text.sizes import training_rows as training_rows_of
 
 CALIBRATION = "calibration.json"
 
-MEAN_TOKENS = {"squad_v2": 165, "squad": 165, "generated": 36}
-"""Tokens of a window that are no padding (measured on SQuAD 2.0 dev with BERT's vocabulary)."""
-SENTENCE_TOKENS = {
-    "cola": 11, "sst2": 13, "mrpc": 53, "stsb": 31, "qqp": 31, "mnli": 40, "qnli": 51, "rte": 68,
-    "wnli": 37,
-}  # fmt: skip
-"""The same of an example of GLUE's training rows."""
-OTHER_TOKENS, GENERATED_TOKENS = 40, 16
-"""Of an example of another task of sentences (assumed), and of a generated one."""
 PADDED = {"dynamic": 1.4, "max": 2.3}
 """Tokens with padding for each token without, at batches of 8 in random order."""
-GENERATED_INPUT, TEXT_TOKENS, ANSWER_TOKENS, VOCABULARY = 26, 120, 3, 32_128
-"""Tokens of a generated input and of another text as text to text, of an answer, of T5."""
-ROWS = {"train": 130_319, "squad1": 87_599, "dev-minus-cs224n": 5_795, "generated": 1_200}
-ANSWERABLE = {"train": 86_821, "dev-minus-cs224n": 3_018}
-"""Training rows that have an answer; of the generated ones it is half."""
-EVALUATED = {"official-dev": 11_873, "squad1": 10_570, "cs224n": 6_078, "generated": 200}
+ANSWER_TOKENS, VOCABULARY = 3, 32_128
+"""Tokens of a written answer, and of T5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,39 +77,17 @@ class Estimate:
         return Estimate(self.seconds + other.seconds, max(self.memory_bytes, other.memory_bytes))
 
 
-def examples(spec: RunSpec) -> tuple[int, int]:
-    """Training and evaluated rows, as far as the spec alone tells."""
-    task = spec.task
-    if isinstance(task, TextToText):
-        return sum(training_rows_of(task).values()), sum(scored_rows(task))
-    train, evaluated = _squad_rows(task) if isinstance(task, SquadTask) else _sentences(task)
-    if task.source == "generated" and task.revision:
-        sizes = dict(part.split("=") for part in task.revision.split(",") if "=" in part)
-        train = int(sizes.get("train", train))
-        evaluated = int(sizes.get("validation", evaluated))
-    if isinstance(task, SquadTask) and task.answerable_share:
-        answerable = ANSWERABLE.get(task.train, train // 2)
-        train = min(train, round(answerable / task.answerable_share))
-    return min(train, task.train_rows or train), min(evaluated, task.evaluation_rows or evaluated)
-
-
 def passed_rows(spec: RunSpec) -> tuple[float, float]:
     """Rows that a whole run trains on and scores, each as often as it is passed.
 
     All evaluated rows are scored after every epoch; where rows are set aside for that, these are,
     and the others once.
     """
-    epochs, task = spec.recipe.epochs, spec.task
-    if isinstance(task, TextToText):
-        validation, test = scored_rows(task)
-        return steps_of(spec) * spec.recipe.batch_size, epochs * validation + test
-    rows, evaluated = examples(spec)
+    recipe = spec.recipe
     if spec.method.evaluates:
-        return 0, evaluated * spec.method.evaluations(spec)
-    if not isinstance(task, GlueTask) or task.development is None:
-        return rows * epochs, evaluated * epochs
-    trained = training_rows(rows, task.development)
-    return trained * epochs, (rows - trained) * epochs + evaluated
+        return 0, spec.task.rows()[1] * spec.method.evaluations(spec)
+    drawn = 0 if recipe.look_steps is None else steps_of(spec) * recipe.batch_size
+    return spec.task.passed(recipe.epochs, drawn)
 
 
 def steps_of(spec: RunSpec) -> int:
@@ -149,42 +99,9 @@ def steps_of(spec: RunSpec) -> int:
     return int(epochs * -(-passed_rows(spec)[0] // epochs // recipe.batch_size))
 
 
-def _squad_rows(task: SquadTask) -> tuple[int, int]:
-    if task.source == "squad":
-        return ROWS["squad1"], EVALUATED["squad1"]
-    return ROWS[task.train], EVALUATED[task.evaluation]
-
-
-def _sentences(task: Task) -> tuple[int, int]:
-    if isinstance(task, TaggingTask):
-        train, *scored = SENTENCES_PUBLISHED.values()
-        return train, sum(scored)
-    facts = SENTENCES[task.name]
-    return facts.rows["train"], sum(facts.rows[split] for split in facts.evaluation)
-
-
-def mean_tokens(spec: RunSpec) -> float:
-    """Tokens of an example that are no padding."""
-    if isinstance(spec.task, SquadTask):
-        return MEAN_TOKENS[spec.task.source]
-    if isinstance(spec.task, TextToText):
-        return _written_tokens(spec.task)
-    real = spec.task.source != "generated"
-    return SENTENCE_TOKENS.get(spec.task.name, OTHER_TOKENS) if real else GENERATED_TOKENS
-
-
-def _written_tokens(task: TextToText) -> float:
-    """Tokens of an input, each task as often as it is drawn."""
-    if task.source == "generated":
-        return GENERATED_INPUT
-    lengths = [min(task.max_length, SENTENCE_TOKENS.get(name, TEXT_TOKENS)) for name in task.tasks]
-    shares = probabilities(tuple(training_rows_of(task).values()), task.temperature)
-    return math.fsum(share * length for share, length in zip(shares, lengths, strict=True))
-
-
 def estimate(job: Job, speed: Speed) -> Estimate:
     """Seconds and peak memory of one job, by a worker that has started."""
-    recipe, length = job.lead.recipe, mean_tokens(job.lead)
+    recipe, length = job.lead.recipe, job.lead.task.tokens()
     trained, scored = (rows * length for rows in passed_rows(job.lead))
     padded = PADDED[recipe.padding] if any(s.method.reads_states for s in job.specs) else 1.0
     flops, traffic = 0.0, 0.0

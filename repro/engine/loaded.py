@@ -68,7 +68,6 @@ class Loaded:
 
     def task(self, task: Task) -> TaskData:
         """The task's data, cut for the encoder that was asked for last."""
-        from repro.tasks import load_task
         from repro.tasks.rows import reading
 
         assert self._encoder is not None
@@ -76,7 +75,7 @@ class Loaded:
         known = self._tasks.pop(key, None)
         if known is None:
             with reading() as read:
-                known = load_task(task, self._encoder.tokenizer, self._cache), read
+                known = task.load(self._encoder.tokenizer, self._cache), read
         self._tasks[key] = known  # the latest is the last
         data, self._data = known
         while len(self._tasks) > TASKS_KEPT:

@@ -11,8 +11,8 @@ from repro.papers.tables import SERVER, Score
 from repro.papers.texts import DATA as TEXT_DATA
 from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import KNOWN, MINILM
+from repro.spec.facts import SENTENCES
 from repro.spec.glue import GLUE
-from repro.spec.sentences import SENTENCES
 from repro.spec.tasks import GlueName
 
 DATA: dict[str, Setting] = {

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Generic, Literal, Protocol, TypeVar
 
 from repro.papers.request import Request
-from repro.spec import RunSpec, Scale, TextToText, run_key
+from repro.spec import RunSpec, Scale, run_key
 
 Chain = tuple[RunSpec, ...]
 """A run of a cell, last; before it the runs that it is made from."""
@@ -146,4 +146,4 @@ class Matrix(Generic[A_co]):
 
 def tasks_of(spec: RunSpec) -> tuple[str, ...]:
     """The tasks that a run trains on: one, or those of a mixture."""
-    return spec.task.tasks if isinstance(spec.task, TextToText) else (spec.task.name,)
+    return spec.task.names

@@ -16,8 +16,9 @@ from pydantic import ConfigDict, PlainSerializer, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from repro.errors import ReproError, UnknownName
-from repro.spec import Backbone, Recipe, Scale, Task
+from repro.spec import Backbone, Recipe, Scale
 from repro.spec.method import methods
+from repro.spec.tasks import KINDS
 from repro.strict import is_misread
 
 V = TypeVar("V")
@@ -270,7 +271,7 @@ def run_fields() -> dict[str, list[FieldInfo]]:
 def _run_fields(known: tuple[Any, ...]) -> dict[str, list[FieldInfo]]:
     kinds: list[tuple[str, Any]] = [("recipe", Recipe)]
     kinds += [("method", kind) for kind in known]
-    kinds += [("task", kind) for kind in get_args(get_args(Task)[0])]
+    kinds += [("task", kind) for kind in KINDS]
     found: dict[str, list[FieldInfo]] = {}
     for part, kind in kinds:
         for name, info in kind.model_fields.items():

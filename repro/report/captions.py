@@ -8,7 +8,7 @@ from repro.methods.fine_tuning import TopLayers
 from repro.papers.tables import SERVER, Fact, Row, Score, Select
 from repro.report.declared import not_comparable
 from repro.report.view import TableView
-from repro.spec import Backbone, GlueTask, RunSpec, SquadTask, TextToText, run_key
+from repro.spec import Backbone, RunSpec, SquadTask, run_key
 from repro.tasks.catalogue import TITLES
 from repro.words import counted, training_length
 
@@ -30,7 +30,7 @@ def caption(view: TableView) -> str:
     """Title, scale, encoder, data, protocol, seeds: what a reader must know of the numbers."""
     if not view.table.scores:
         parts = _of_facts(view)
-    elif not isinstance(view.lead.task, SquadTask):
+    elif view.lead.task.noun != "questions":
         parts = _of_sentences(view)
     else:
         parts = _of_questions(view)
@@ -83,10 +83,10 @@ def _of_sentences(view: TableView) -> list[str]:
     kind = {"generated": "generated ", "local": ""}.get(task.source, "published ")
     cap = f"at most {task.train_rows:,} of each task's" if task.train_rows else "each task's"
     divided = ""
-    if isinstance(task, GlueTask) and task.development is not None:
+    if task.development_share is not None:
         cap = f"{_drawn(view)} of each task's"
-        divided = f", of which {task.development:.0%} are development rows"
-    if isinstance(task, TextToText):
+        divided = f", of which {task.development_share:.0%} are development rows"
+    if task.draws:
         cap = _capped(view)
     asked = [f"Tasks: {_titles(needed)} only."] if needed not in ((), view.table.tasks) else []
     columns = scored_columns(view)
@@ -97,7 +97,7 @@ def _of_sentences(view: TableView) -> list[str]:
     }
     counted = any(row.parameters for row in view.rows)
     named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
-    repaired = "repaired" if isinstance(task, TextToText) else "as published"
+    repaired = "repaired" if task.draws else "as published"
     reading = "as released" if request.as_released else repaired
     reading += ", with the printed layers" * request.published_layers
     return [

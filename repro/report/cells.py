@@ -17,7 +17,6 @@ from repro.report.runs_found import Found, Lookup, kept_epoch, varying
 from repro.report.served import NOT_IMPORTED, server_score
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
-from repro.spec.sentences import SENTENCES, protocol_of
 from repro.spec.types import ARCHITECTURE
 from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
@@ -343,8 +342,8 @@ def _on_validation(at: Place, runs: Sequence[Found]) -> float | None:
     """The mean of the task's monitored metric on its first scored split; None where one lacks."""
     values = []
     for one in runs:
-        facts = SENTENCES[one.spec.task.name]
-        where = facts.evaluation[0], protocol_of(one.spec.task.name), facts.monitor, "ALL"
+        facts, protocol = one.spec.task.facts, getattr(one.spec.task, "protocol", "")
+        where = facts.evaluation[0], protocol, facts.monitor, "ALL"
         score = one.run.score(*where, kept_epoch(one.run)) if one.run is not None else None
         if score is None:
             return None

@@ -15,8 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 from repro.errors import MissingData
 from repro.papers.request import Request
 from repro.papers.tables import Counted, Fact, Table
-from repro.spec import GlueTask, RunSpec, TextToText, canonical_json
-from repro.spec.identity import CODE, REVISIONS, identity_fields, revisions
+from repro.spec import GlueTask, RunSpec, canonical_json
+from repro.spec.identity import identity_fields, revisions
 from repro.store.atomic import write_json
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
@@ -94,13 +94,13 @@ def _name(what: Counted, spec: RunSpec) -> str:
 
 
 def _rows(spec: RunSpec) -> list[Any]:
-    raised = {part: REVISIONS[part] for part in CODE[type(spec.task)] if REVISIONS[part] > 1}
+    raised = {part: number for part, number in spec.task.code.items() if number > 1}
     return [identity_fields(_whole(spec)), *([raised] if raised else ())]
 
 
 def _model(spec: RunSpec) -> list[Any]:
     shape = [spec.backbone.layers, spec.backbone.hidden_size, spec.backbone.intermediate_size]
-    tasks = [spec.task.tasks] if isinstance(spec.task, TextToText) else []
+    tasks = [spec.task.names] if spec.task.names != (spec.task.name,) else []
     return [
         identity_fields(spec.method), shape, spec.backbone.parameters, spec.task.name,
         revisions(spec), *tasks,

@@ -1,8 +1,9 @@
 """Value types of a run and its key. Imports neither torch nor data."""
 
 from repro.spec.identity import canonical_json, run_key
+from repro.spec.task import Task
 from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask, TextToText
-from repro.spec.types import Backbone, Recipe, RunSpec, Scale, Source, Task
+from repro.spec.types import Backbone, Recipe, RunSpec, Scale, Source
 
 __all__ = [
     "Backbone",

@@ -76,6 +76,11 @@ class Facts:
     hub_folder: str = ""
     """Its configuration there."""
     owner: Owner = NOBODY
+    tokens: int = 40
+    """Mean tokens of a training input that are no padding: measured with BERT's vocabulary for GLUE
+    and SQuAD, else assumed. Plans estimate by it."""
+    generated_tokens: int = 16
+    """The same of an input that is made from a seed."""
 
     @property
     def monitor(self) -> Metric:
@@ -142,3 +147,5 @@ SETS = _read()
 """Group -> name -> facts: "glue", "diagnostic", "texts", "squad", "tagging", "few-shot", and
 "generated", which nobody publishes."""
 KNOWN: dict[str, Facts] = {name: facts for group in SETS.values() for name, facts in group.items()}
+SENTENCES: dict[str, Facts] = SETS["glue"] | SETS["texts"]
+"""The sets of one or two texts with a class or a number each."""

@@ -4,55 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from repro.spec.fields import LATER, MARK, Spec
-from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask, TextToText
+from repro.spec.fields import LATER, MARK
 from repro.spec.types import RunSpec
 
 SCHEMA = 1
 """Bumped when the meaning or the shape of the identity document changes."""
 
-REVISIONS: dict[str, int] = {
-    "task/squad2": 1,
-    "task/generated": 1,
-    "task/glue": 1,
-    "task/generated-glue": 1,
-    "task/texts": 1,
-    "task/generated-texts": 1,
-    "task/conll2003": 1,
-    "task/generated-conll2003": 1,
-    "task/text-to-text": 1,
-    "task/generated-text-to-text": 1,
-    "recipe": 1,
-}
-"""Bumped by hand when a change in the code of that part changes numbers; a method has its own."""
-REVISED: tuple[tuple[str, int, Callable[[RunSpec], bool]], ...] = (
-    # the first step of a warm-up has rate 0
-    ("recipe", 2, lambda spec: spec.recipe.warmup > 0),
-    # rows are drawn as the released code of Adaptable Adapters draws them
-    ("task/glue", 2, lambda spec: getattr(spec.task, "development", None) is not None),
-    # rows are drawn as the released code of HyperFormer draws them
-    (
-        "task/text-to-text",
-        2,
-        lambda spec: isinstance(spec.task, TextToText) and spec.task.train_rows is not None,
-    ),
-)
-"""A part's later revision where it changes the numbers of some runs only; others keep theirs."""
-CODE: dict[type[Spec], tuple[str, str]] = {
-    SquadTask: ("task/squad2", "task/generated"),
-    GlueTask: ("task/glue", "task/generated-glue"),
-    TextTask: ("task/texts", "task/generated-texts"),
-    TaggingTask: ("task/conll2003", "task/generated-conll2003"),
-    TextToText: ("task/text-to-text", "task/generated-text-to-text"),
-}
-"""Kind of task -> the parts that read it and, where it is made from a seed, make it."""
+REVISIONS: dict[str, int] = {"recipe": 1}
+"""Bumped by hand when a change in the code of that part changes numbers. A method and a kind of
+task have their own."""
 PLAIN = (str, int, float, bool, type(None))
 
 
@@ -97,13 +64,13 @@ def _marked(kind: type[BaseModel]) -> tuple[tuple[str, FieldInfo | None], ...]:
 
 def revisions(spec: RunSpec) -> dict[str, int | str]:
     """The revision numbers of the code parts that this run depends on."""
-    task, generator = CODE[type(spec.task)]
-    parts = [task, "recipe"]
+    reading, making = spec.task.code
+    found: dict[str, int | str] = {reading: spec.task.code_revision(), **REVISIONS}
     if spec.task.source == "generated":
-        parts.append(generator)
-    found: dict[str, int | str] = {part: REVISIONS[part] for part in parts}
-    found[f"method/{spec.method.kind}"] = spec.method.revision
-    return found | {part: later for part, later, changes in REVISED if changes(spec)}
+        found[making] = spec.task.code[making]
+    if spec.recipe.warmup > 0:  # the first step of a warm-up has rate 0
+        found["recipe"] = 2
+    return found | {f"method/{spec.method.kind}": spec.method.revision}
 
 
 def identity_document(spec: RunSpec) -> dict[str, Any]:

@@ -1,16 +1,35 @@
-"""Tasks as plain data: which rows, from where, how many, cut to which length."""
+"""The kinds of tasks: which rows, from where, how many, cut to which length; how they are read."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from repro.errors import ReproError
-from repro.spec.fields import Spec, identity
+from repro.spec.facts import KNOWN
+from repro.spec.fields import identity
+from repro.spec.task import Task
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedTokenizerBase
+
+    from repro.spec.types import Recipe
+    from repro.tasks.data import TaskData
+
+Loss = Callable[[Any, Any], Any]
+CS224N = {"dev-minus-cs224n": (5_795, 3_018), "cs224n": (6_078, 2_910)}
+"""Questions of the parts of SQuAD 2.0's development set, and those of them that have an answer."""
+GENERATED_INPUT = 26
+"""Tokens of a generated input as text to text."""
 
 
-class SquadTask(Spec):
+class SquadTask(Task):
     """SQuAD 2.0 or 1.1 (or the generated set in their schema): which rows, cut into which windows.
 
     The evaluation set and its cap are identity because a run is scored after every epoch, and an
@@ -57,11 +76,94 @@ class SquadTask(Spec):
         ge=1,
     )
 
+    code: ClassVar[dict[str, int]] = {"task/squad2": 1, "task/generated": 1}
+    noun: ClassVar[str] = "questions"
+
+    @property
+    def outputs(self) -> int:
+        """Start and end."""
+        return 2
+
+    def splits(self, name: str) -> tuple[str, ...]:
+        """That of the training rows, and the development set."""
+        return tuple(sorted({SPLIT_OF_TRAIN[self.train], "validation"}))
+
+    def _all_rows(self) -> tuple[int, int]:
+        if self.source == "generated":
+            return 1_200, 200
+        return self._questions(self.train)[0], self._questions(self.evaluation)[0]
+
+    def _questions(self, part: str) -> tuple[int, int]:
+        """All questions of a part, and those that have an answer."""
+        split = "train" if part == "train" else "validation"
+        whole = self.facts.rows[split]
+        return CS224N.get(part, (whole, whole - self.facts.unanswerable.get(split, 0)))
+
+    def _kept(self, rows: int) -> int:
+        if not self.answerable_share:
+            return rows
+        half = self.source == "generated"
+        answerable = rows // 2 if half else self._questions(self.train)[1]
+        return min(rows, round(answerable / self.answerable_share))
+
+    def load(self, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None) -> TaskData:
+        """See `repro.tasks.squad2`."""
+        from repro.tasks.squad2.task import load_squad
+
+        return load_squad(self, tokenizer, cache)
+
+    def loss(self, recipes: Sequence[Recipe], device: torch.device) -> Loss:
+        """Cross-entropies of start and end."""
+        from repro.training.losses import SpanLoss
+
+        return SpanLoss(list(recipes), device)
+
+
+SPLIT_OF_TRAIN = {"train": "train", "dev-minus-cs224n": "validation", "generated": "train"}
+
+
+class SentenceTask(Task):
+    """Base of the tasks of one or two texts with a class or a number each."""
+
+    if TYPE_CHECKING:
+        revision: str | None
+        subset_seed: int
+
+    pooled: ClassVar[bool] = True
+    protocol: ClassVar[str]
+    """What its scores are called."""
+
+    @property
+    def outputs(self) -> int:
+        """One a class; of a regression one."""
+        return self.facts.outputs
+
+    @property
+    def pool(self) -> Literal["train", "validation"]:
+        """Where its training rows come from."""
+        return "train"
+
+    def splits(self, name: str) -> tuple[str, ...]:
+        """Where rows are drawn from the validation set (of MNLI the matched one), that alone."""
+        return self.facts.needed if self.pool == "train" else self.facts.evaluation[:1]
+
+    def load(self, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None) -> TaskData:
+        """See `repro.tasks.sentences`."""
+        from repro.tasks.sentences.task import load_sentences
+
+        return load_sentences(self, tokenizer, cache)
+
+    def loss(self, recipes: Sequence[Recipe], device: torch.device) -> Loss:
+        """Cross-entropy of the classes, or squared error."""
+        from repro.training.losses import class_loss, squared_error
+
+        return class_loss if self.facts.labels else squared_error
+
 
 GlueName = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
 
 
-class GlueTask(Spec):
+class GlueTask(SentenceTask):
     """A task of GLUE (Wang et al. 2018), or rows made from a seed in its schema.
 
     Trained on its training rows and scored on its validation rows after every epoch, MNLI on
@@ -91,6 +193,46 @@ class GlueTask(Spec):
         doc="where training and development rows come from; of validation rows the rest is scored",
     )
 
+    code: ClassVar[dict[str, int]] = {"task/glue": 1, "task/generated-glue": 1}
+    protocol: ClassVar[str] = "glue"
+
+    @property
+    def development_share(self) -> float | None:
+        """See the field."""
+        return self.development
+
+    @property
+    def pool(self) -> Literal["train", "validation"]:
+        """See the field."""
+        return self.drawn_from
+
+    @property
+    def drawn(self) -> str:
+        """Only rows that are divided are drawn anew for every seed."""
+        if self.development is None:
+            return ""
+        return _rows(self.train_rows) if self.train_rows else "all rows"
+
+    def check(self) -> None:
+        """Rows of the validation set have a number and a share."""
+        if self.drawn_from == "validation" and None in (self.development, self.train_rows):
+            raise ReproError(
+                "Rows drawn from the validation set need their number (task.train_rows) and the "
+                "share of development rows (task.development): the rest is scored."
+            )
+
+    def code_revision(self) -> int:
+        """Divided rows are drawn as the released code of Adaptable Adapters draws them, from 2."""
+        return super().code_revision() if self.development is None else 2
+
+    def passed(self, epochs: int, drawn: int) -> tuple[float, float]:
+        """Development rows after every epoch, the others once."""
+        if self.development is None:
+            return super().passed(epochs, drawn)
+        rows, scored = self.rows()
+        trained = trained_of(rows, self.development)
+        return trained * epochs, (rows - trained) * epochs + scored
+
 
 TextName = Literal[
     "20-newsgroups", "airline", "corporate-messaging", "disasters", "economic-news", "emotion",
@@ -100,7 +242,7 @@ TextName = Literal[
 ]  # fmt: skip
 
 
-class TextTask(Spec):
+class TextTask(SentenceTask):
     """A further task of one or two texts, which comes as local files, or rows made from a seed.
 
     A set without official splits is pooled and cut 80/10/10 by `split_seed`, to the published sizes
@@ -120,8 +262,11 @@ class TextTask(Spec):
     subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
     max_length: int = identity(128, doc="tokens of an example, special tokens included", ge=8)
 
+    code: ClassVar[dict[str, int]] = {"task/texts": 1, "task/generated-texts": 1}
+    protocol: ClassVar[str] = "texts"
 
-class TaggingTask(Spec):
+
+class TaggingTask(Task):
     """CoNLL-2003 named entities: a tag for every word. Comes as local files, or made from a seed.
 
     Scored by entity F1 on validation and on test rows after every epoch.
@@ -140,6 +285,26 @@ class TaggingTask(Spec):
     subset_seed: int = identity(0, doc="draws the rows that a cap keeps", ge=0)
     max_length: int = identity(128, doc="tokens of a sentence, special tokens included", ge=8)
 
+    code: ClassVar[dict[str, int]] = {"task/conll2003": 1, "task/generated-conll2003": 1}
+    tags: ClassVar[bool] = True
+
+    @property
+    def outputs(self) -> int:
+        """One a tag."""
+        return self.facts.outputs
+
+    def load(self, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None) -> TaskData:
+        """See `repro.tasks.tagging`."""
+        from repro.tasks.tagging.task import load_tagging
+
+        return load_tagging(self, tokenizer, cache)
+
+    def loss(self, recipes: Sequence[Recipe], device: torch.device) -> Loss:
+        """Cross-entropy of the tags of words."""
+        from repro.training.losses import tag_loss
+
+        return tag_loss
+
 
 WrittenName = Literal[
     "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "qnli", "rte",
@@ -147,7 +312,7 @@ WrittenName = Literal[
 ]  # fmt: skip
 
 
-class TextToText(Spec):
+class TextToText(Task):
     """One or several tasks whose inputs and answers are texts (Raffel et al. 2020).
 
     A batch holds rows of one task. Tasks are drawn with p ~ (rows / all rows)^(1 / temperature),
@@ -193,12 +358,81 @@ class TextToText(Spec):
         """0.1 is the number that stands for "0.1", as `--set task.grid=0.1` gives it."""
         return str(grid) if isinstance(grid, float) else grid
 
+    code: ClassVar[dict[str, int]] = {"task/text-to-text": 1, "task/generated-text-to-text": 1}
+    family: ClassVar[Literal["bert", "t5"]] = "t5"
+    draws: ClassVar[bool] = True
 
-def check_spans(task: Spec, method: str) -> None:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the mixture."""
+        return self.tasks
+
+    @property
+    def drawn(self) -> str:
+        """A cap draws other rows for every seed."""
+        return _rows(self.train_rows) if self.train_rows else ""
+
+    def code_revision(self) -> int:
+        """Capped rows are drawn as the released code of HyperFormer draws them, from 2."""
+        return super().code_revision() if self.train_rows is None else 2
+
+    def rows(self) -> tuple[int, int]:
+        """Of all its tasks."""
+        from repro.tasks.text_to_text.sizes import scored_rows, training_rows
+
+        return sum(training_rows(self).values()), sum(scored_rows(self))
+
+    def passed(self, epochs: int, drawn: int) -> tuple[float, float]:
+        """Validation rows at every look, test rows once."""
+        from repro.tasks.text_to_text.sizes import scored_rows
+
+        validation, test = scored_rows(self)
+        return drawn, epochs * validation + test
+
+    def tokens(self) -> float:
+        """Of an input, each task as often as it is drawn."""
+        from repro.spec.text_to_text import probabilities
+        from repro.tasks.text_to_text.sizes import training_rows
+
+        if self.source == "generated":
+            return GENERATED_INPUT
+        lengths = [min(self.max_length, KNOWN[name].tokens) for name in self.tasks]
+        shares = probabilities(tuple(training_rows(self).values()), self.temperature)
+        return math.fsum(share * length for share, length in zip(shares, lengths, strict=True))
+
+    def load(self, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None) -> TaskData:
+        """See `repro.tasks.text_to_text`."""
+        from repro.tasks.text_to_text.task import load_text_to_text
+
+        return load_text_to_text(self, tokenizer, cache)
+
+    def loss(self, recipes: Sequence[Recipe], device: torch.device) -> Loss:
+        """Cross-entropy of the written tokens."""
+        from repro.training.losses import WrittenLoss
+
+        return WrittenLoss(recipes[0])
+
+
+AnyTask = Annotated[
+    SquadTask | GlueTask | TextTask | TaggingTask | TextToText, Field(discriminator="name")
+]
+"""The field of a run: plain data becomes the kind of task that its name is one of."""
+KINDS: tuple[type[Task], ...] = get_args(get_args(AnyTask)[0])
+
+
+def trained_of(drawn: int, development: float) -> int:
+    """How many of the drawn rows are trained on: int((1 - share) * n), of the share as written."""
+    return int((1 - Fraction(str(development))) * drawn)
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} {'row' if number == 1 else 'rows'}"
+
+
+def check_spans(task: Task, method: str) -> None:
     """Raises ReproError, for a method that answers questions, on any other task."""
     if not isinstance(task, SquadTask):
-        name = getattr(task, "name", "the task")
         raise ReproError(
-            f"The method '{method}' answers questions with spans, and {name} wants a class or a "
-            "number. Choose a method inside the encoder, such as 'bottleneck-adapters'."
+            f"The method '{method}' answers questions with spans, and {task.name} wants a class or "
+            "a number. Choose a method inside the encoder, such as 'bottleneck-adapters'."
         )

@@ -7,16 +7,12 @@ machine that executes a run, not to the run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Literal
 
 from repro.errors import ReproError
 from repro.spec.fields import Spec, detail, identity
 from repro.spec.method import AnyMethod, is_of_a_file, methods
-from repro.spec.sentences import SentenceTask, facts_of
-from repro.spec.tagging import TAGS
-from repro.spec.tasks import GlueTask, SquadTask, TaggingTask, TextTask, TextToText
+from repro.spec.tasks import AnyTask
 
 if TYPE_CHECKING:
     from repro.backbones.load import Encoder
@@ -76,11 +72,6 @@ class Backbone(Spec):
                 f"{', '.join(map(str, layers))} are no layers of {self.name}: name each once, in "
                 f"order, from 0 to {self.layers - 1}."
             )
-
-
-Task = Annotated[
-    SquadTask | GlueTask | TextTask | TaggingTask | TextToText, Field(discriminator="name")
-]
 
 
 class Recipe(Spec):
@@ -166,7 +157,7 @@ class RunSpec(Spec):
 
     scale: Scale = identity(doc="a result is comparable with a published one only at 'paper'")
     backbone: Backbone = identity(doc="the pretrained encoder")
-    task: Task = identity(doc="the data, the windows, the evaluation set")
+    task: AnyTask = identity(doc="the data, the windows, the evaluation set")
     method: AnyMethod = identity(doc="what is trained")
     recipe: Recipe = identity(doc="how it is trained")
     seed: int = identity(doc="draws order, initialisation and dropout", ge=0)
@@ -178,14 +169,12 @@ class RunSpec(Spec):
     @property
     def outputs(self) -> int:
         """Numbers that an output layer gives for an example, or for a token (start and end)."""
-        if isinstance(self.task, SentenceTask):
-            return facts_of(self.task).outputs
-        return len(TAGS) if isinstance(self.task, TaggingTask) else 2
+        return self.task.outputs
 
     @property
     def pooled(self) -> bool:
         """An output layer inside the encoder reads BERT's pooler, not every token."""
-        return isinstance(self.task, SentenceTask)
+        return self.task.pooled
 
     def encoder_parameters(self) -> int:
         """Those of the backbone that give the outputs: with the pooler where it is read."""
@@ -238,8 +227,7 @@ class RunSpec(Spec):
                 f"recipe.loss_parts={self.recipe.loss_parts} divides a summed loss, and the loss "
                 "here is a mean: set recipe.over_tokens=sum too, or leave recipe.loss_parts at 1."
             )
-        if isinstance(self.task, GlueTask) and self.task.drawn_from == "validation":
-            _check_drawn(self.task)
+        self.task.check()
 
 
 def _check_family(spec: RunSpec) -> None:
@@ -256,7 +244,7 @@ def _check_family(spec: RunSpec) -> None:
             f"{backbone.name} is a T5, which the method '{method.kind}' does not know. "
             f"Choose one that trains inside it ({writers}), or another --backbone."
         )
-    if (method.family == "t5") is not isinstance(spec.task, TextToText):
+    if method.family != spec.task.family:
         raise ReproError(
             f"The task '{spec.task.name}' and the method '{method.kind}' do not fit: the "
             f"methods inside T5 ({writers}), and no others, answer 'text-to-text' tasks."
@@ -266,7 +254,7 @@ def _check_family(spec: RunSpec) -> None:
 def _check_looks(spec: RunSpec) -> None:
     """A run that draws rows counts steps and has no order of them, any other counts epochs."""
     recipe = spec.recipe
-    if not isinstance(spec.task, TextToText):
+    if not spec.task.draws:
         if recipe.look_steps is not None or recipe.steps is not None:
             raise ReproError(
                 f"A run on '{spec.task.name}' counts epochs: leave out recipe.look_steps and "
@@ -310,12 +298,4 @@ def _check_parents(spec: RunSpec) -> None:
         raise ReproError(
             f"The method '{spec.method.kind}' needs another run: name its key as the parent "
             f"'{role}'."
-        )
-
-
-def _check_drawn(task: GlueTask) -> None:
-    if task.development is None or task.train_rows is None:
-        raise ReproError(
-            "Rows drawn from the validation set need their number (task.train_rows) and the share "
-            "of development rows (task.development): the rest is scored."
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from repro.errors import MissingData
-from repro.spec import Task, TextToText
+from repro.spec import Task
 from repro.spec.contents import ALL, Content
 from repro.spec.facts import KNOWN, Facts
 from repro.tasks import rows
@@ -86,8 +86,7 @@ def folders_of(task: Task) -> list[str]:
     """The folders below $REPRO_DATA of the data sets that a run of this task reads; the name of a
     task whose rows are made from a seed alone, as it has none.
     """
-    names = task.tasks if isinstance(task, TextToText) else [task.name]
-    return [KNOWN[name].folder if name in TITLES else name for name in names]
+    return [KNOWN[name].folder if name in TITLES else name for name in task.names]
 
 
 def hub_content(

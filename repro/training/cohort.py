@@ -15,11 +15,9 @@ from torch import Tensor
 from repro.backbones.load import Encoder
 from repro.methods.modules.learner import Inputs, Learner
 from repro.methods.modules.randomness import Dropout, generator
-from repro.spec import RunSpec, TaggingTask, TextToText, canonical_json
+from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
-from repro.spec.sentences import SentenceTask, facts_of
 from repro.training.flat import FlatParameters
-from repro.training.losses import SpanLoss, WrittenLoss, class_loss, squared_error, tag_loss
 from repro.training.optimizer import AdamW
 
 Start = tuple[RunSpec, dict[str, Tensor]]
@@ -148,14 +146,7 @@ class Cohort:
 
 def loss_of(specs: Sequence[RunSpec], device: torch.device) -> Callable[[Tensor, Tensor], Tensor]:
     """The loss of runs of one task: outputs and targets -> (runs,)."""
-    task = specs[0].task
-    if isinstance(task, SentenceTask):
-        return class_loss if facts_of(task).labels else squared_error
-    if isinstance(task, TaggingTask):
-        return tag_loss
-    if isinstance(task, TextToText):
-        return WrittenLoss(specs[0].recipe)
-    return SpanLoss([spec.recipe for spec in specs], device)
+    return specs[0].task.loss([spec.recipe for spec in specs], device)
 
 
 def cohorts_of(specs: Sequence[RunSpec], device: str = "cpu", tokens: float = 0) -> list[list[int]]:

@@ -13,7 +13,6 @@ from repro.engine.cost import (
     calibrated,
     estimate,
     estimate_all,
-    examples,
     method_cost,
     passed_rows,
     store_speed,
@@ -26,7 +25,7 @@ from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.frozen_features import FrozenFeatures
 from repro.methods.linear_probe import LinearProbe
-from repro.spec import GlueTask, RunSpec
+from repro.spec import GlueTask, RunSpec, SquadTask
 from repro.store import Store
 from repro.store.atomic import write_json
 
@@ -36,7 +35,8 @@ SPEED = Speed(flops=1e6, bytes=1e5, device="a slide rule", measured=True)
 @pytest.fixture(autouse=True)
 def _round_constants(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that a hand can multiply: 10 tokens a window, as many again of padding."""
-    monkeypatch.setattr(cost, "MEAN_TOKENS", {"generated": 10, "squad_v2": 100})
+    tokens = {"generated": 10, "squad_v2": 100}
+    monkeypatch.setattr(SquadTask, "tokens", lambda task: tokens[task.source])
     monkeypatch.setattr(cost, "PADDED", {"dynamic": 2.0, "max": 4.0})
 
 
@@ -141,7 +141,7 @@ def test_questions_are_counted_from_the_spec_alone(
     changes: dict[str, object], expected: tuple[int, int]
 ) -> None:
     task = TASK.model_copy(update=changes)
-    assert examples(run_spec(task=task)) == expected
+    assert run_spec(task=task).task.rows() == expected
 
 
 def test_development_rows_are_scored_after_every_epoch_and_official_rows_once() -> None:

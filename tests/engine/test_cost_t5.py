@@ -11,7 +11,6 @@ from repro.engine.cost import (
     estimate,
     estimate_all,
     launching,
-    mean_tokens,
     method_cost,
     passed_rows,
     steps_of,
@@ -47,8 +46,8 @@ def test_tokens_are_the_means_of_the_tasks_as_often_as_they_are_drawn() -> None:
         "stsb": (0.105, 31), "mnli": (0.159, 40), "qnli": (0.140, 51), "rte": (0.096, 68),
     }  # fmt: skip
     expected = sum(share * tokens for share, tokens in shares.values())
-    assert mean_tokens(run()) == pytest.approx(expected, rel=2e-3)
-    assert mean_tokens(run(TUNED)) == 68  # RTE alone
+    assert run().task.tokens() == pytest.approx(expected, rel=2e-3)
+    assert run(TUNED).task.tokens() == 68  # RTE alone
 
 
 def test_a_token_costs_encoder_and_what_the_decoder_makes_of_it() -> None:
@@ -72,7 +71,7 @@ def test_adapters_pass_twice_fine_tuning_three_times() -> None:
     for model, passes in ((PLUS, 2), (MULTI, 3)):
         job = make_job([run(model)])
         rows, scored = passed_rows(job.lead)
-        length = mean_tokens(job.lead)
+        length = job.lead.task.tokens()
         token = method_cost(job.lead, length)[0]
         expected = token * length * (passes * rows + scored)
         assert estimate(job, slow).seconds == pytest.approx(expected, rel=1e-9)

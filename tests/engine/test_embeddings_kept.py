@@ -19,7 +19,6 @@ from repro.spec.backbones import KNOWN, TINY_T5
 from repro.spec.contents import Contents
 from repro.spec.tasks import WrittenName
 from repro.store import Store
-from repro.tasks import load_task
 from repro.training.checkpoint import read_artefact
 from repro.training.group import Group
 
@@ -78,7 +77,7 @@ def test_hyperformer_keeps_the_embedding_of_each_task_as_its_weights_have_it(
         recipe=RECIPE.model_copy(update=changes), seed=1,
     )  # fmt: skip
     encoder = load_encoder(KNOWN[TINY_T5], {}, torch.device("cpu"))
-    data = load_task(task, encoder.tokenizer)
+    data = task.load(encoder.tokenizer)
     group = trained([spec], tmp_path / "work", encoder=encoder, data=data)
     kept = read_artefact(group.artefact(group.members[0]))
     stored(spec, group, tmp_path)

@@ -26,7 +26,6 @@ from repro.spec.backbones import KNOWN, TINY_T5
 from repro.spec.method import Method
 from repro.store import Store
 from repro.store.entry import ADAPTER, StoredRun
-from repro.tasks import load_task
 from repro.training.batches import collate, placed
 from repro.training.cohort import Cohort
 
@@ -207,7 +206,7 @@ def test_frozen_adapters_answer_as_the_run_that_generated_them(
     cohorts = [Cohort([0], [spec], encoder, cpu, 1) for spec in (family.plus, plain)]
     cohorts[0].load_artefact(0, weights(stored(store, family.plus)))
     cohorts[1].load_artefact(0, load_file(out))
-    data = load_task(family.plus.task, encoder.tokenizer)
+    data = family.plus.task.load(encoder.tokenizer)
     rows = [example for example in data.evaluation if example.task == 0]
     inputs = placed(collate(rows, data.pad_id), cpu)
     generated, frozen = (cohort.evaluate(inputs) for cohort in cohorts)

@@ -18,7 +18,7 @@ from repro.report.captions import caption
 from repro.report.counted import count_files, count_missing, read_count, to_count
 from repro.report.notes import notes
 from repro.report.view import TableView, view_table
-from repro.spec.identity import REVISIONS
+from repro.spec import GlueTask
 from repro.store import Store
 
 COUNTS = ("Training rows", "Development rows", "Test rows")
@@ -158,7 +158,7 @@ def test_rows_are_counted_anew_where_the_code_that_reads_or_makes_them_changed(
     request = asked("reduced")
     (_, spec), *_ = [pair for pair in to_count(ONE, request) if pair[1].task.name == "cola"]
     folder = view_only(store, request, "cola")
-    monkeypatch.setitem(REVISIONS, part, REVISIONS[part] + 1)
+    monkeypatch.setitem(GlueTask.code, part, GlueTask.code[part] + 1)
     assert read_count(folder, "rows", spec) is None
 
 

@@ -19,8 +19,7 @@ from repro.report.cells import Cell
 from repro.report.render import as_json, csv_text, json_text, markdown
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec, Scale, TextToText, run_key
-from repro.spec.sentences import SentenceTask
-from repro.spec.tasks import SquadTask
+from repro.spec.tasks import SentenceTask, SquadTask
 from repro.store import Store
 
 SEEDS = range(3)

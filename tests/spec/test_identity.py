@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from run_samples import METHODS, RECIPE, TYPES, cells, changed, run_spec, specs, values
 
 from repro.methods.always_null import AlwaysNull
-from repro.spec import RunSpec, Source, canonical_json, run_key
+from repro.spec import RunSpec, Source, SquadTask, canonical_json, run_key
 from repro.spec import identity as identity_module
 from repro.spec.fields import MARK, Spec, detail, identity
 from repro.spec.identity import flatten, identity_document, identity_fields
@@ -236,7 +236,8 @@ def test_a_new_revision_of_a_part_changes_the_keys_of_runs_that_use_it(
 ) -> None:
     spec = run_spec(AlwaysNull())
     before = run_key(spec)
-    monkeypatch.setitem(identity_module.REVISIONS, part, 2)
+    parts = identity_module.REVISIONS if part == "recipe" else SquadTask.code
+    monkeypatch.setitem(parts, part, 2)
     assert run_key(spec) != before
 
 
@@ -245,7 +246,7 @@ def test_a_new_revision_of_another_part_leaves_the_key(monkeypatch: pytest.Monke
         AlwaysNull(), task__source="squad_v2", task__train="train", task__evaluation="cs224n"
     )
     before = run_key(spec)
-    monkeypatch.setitem(identity_module.REVISIONS, "task/generated", 2)
+    monkeypatch.setitem(SquadTask.code, "task/generated", 2)
     assert run_key(spec) == before
 
 

@@ -21,7 +21,7 @@ from written_samples import made
 
 from repro.backbones.tiny_t5 import tiny_tokenizer
 from repro.spec import GlueTask, SquadTask, Task
-from repro.tasks import load_task, tokenised
+from repro.tasks import tokenised
 from repro.tasks.data import Answer, Example
 from repro.tasks.sentences import examples
 from repro.tasks.sentences.examples import make_examples
@@ -81,10 +81,10 @@ def test_a_second_load_calls_no_tokenizer_and_gives_the_same_examples(
     kind: str, tmp_path: Path
 ) -> None:
     first, second, alone = tokenizer_of(kind), tokenizer_of(kind), tokenizer_of(kind)
-    mapped = load_task(TASKS[kind], first, tmp_path)
+    mapped = TASKS[kind].load(first, tmp_path)
     written = files(tmp_path)
-    read = load_task(TASKS[kind], second, tmp_path)
-    in_memory = load_task(TASKS[kind], alone)
+    read = TASKS[kind].load(second, tmp_path)
+    in_memory = TASKS[kind].load(alone)
     assert first.calls > 0 == second.calls
     assert files(tmp_path) == written
     assert all(name.endswith(".arrow") for name in written)
@@ -101,8 +101,8 @@ def test_examples_of_every_kind_are_the_tokenizer_s_own_row_by_row(tmp_path: Pat
     from repro.tasks.text_to_text.sources import task_rows as written
 
     def loaded(kind: str) -> Any:
-        load_task(TASKS[kind], tokenizer_of(kind), tmp_path)
-        return load_task(TASKS[kind], tokenizer_of(kind), tmp_path)
+        TASKS[kind].load(tokenizer_of(kind), tmp_path)
+        return TASKS[kind].load(tokenizer_of(kind), tmp_path)
 
     bert, t5 = minilm_tokenizer(), tiny_tokenizer()
     pairs: Any = TASKS["pairs"]

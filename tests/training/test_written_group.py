@@ -17,7 +17,6 @@ from repro.methods.t5 import HyperFormer, T5Adapters, T5FineTuning
 from repro.spec import RunSpec, TextToText
 from repro.spec.backbones import KNOWN, TINY_T5
 from repro.spec.method import Method
-from repro.tasks import load_task
 from repro.tasks.data import TaskData
 from repro.training.group import Group
 from repro.training.member import Settings
@@ -47,7 +46,7 @@ def encoder() -> Encoder:
 
 @pytest.fixture(scope="module")
 def data(encoder: Encoder) -> TaskData:
-    return load_task(TASK, encoder.tokenizer)
+    return TASK.load(encoder.tokenizer)
 
 
 def spec_of(method: Method, **more: Any) -> RunSpec:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 from repro.errors import ReproError
 from repro.spec.fields import identity
 from repro.spec.method import Method, method
-from repro.spec.tasks import SquadTask, TaggingTask
 
 if TYPE_CHECKING:
     from repro.backbones.load import Encoder
@@ -31,7 +30,7 @@ class FrozenFeatures(Method):
 
     def check(self, run: RunSpec) -> None:
         """No spans."""
-        if isinstance(run.task, SquadTask):
+        if run.task.noun == "questions":
             raise ReproError(
                 "Frozen features give a class, a number or tags; questions are answered with "
                 "spans. Choose another method, such as 'linear-probe'."
@@ -56,5 +55,5 @@ class FrozenFeatures(Method):
         """The mix, the LSTM and the output layer of one run."""
         from repro.methods.frozen_features.module import Features
 
-        d, tags = run.backbone.hidden_size, isinstance(run.task, TaggingTask)
+        d, tags = run.backbone.hidden_size, run.task.tags
         return Features(self, run.backbone.layers, d, run.outputs, tags=tags)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from repro.spec.fields import identity
 from repro.spec.method import Method
-from repro.spec.tasks import TaggingTask
 
 if TYPE_CHECKING:
     from repro.backbones.load import Encoder
@@ -78,8 +77,7 @@ class InsideEncoder(Method):
 
     def trained(self, run: RunSpec) -> Trained:
         """All that is trained but for what is added."""
-        tags = isinstance(run.task, TaggingTask)
-        base = Trained(self.dropout, run.outputs, run.pooled, tags)
+        base = Trained(self.dropout, run.outputs, run.pooled, run.task.tags)
         return replace(base, **self.parts(run))
 
     def trained_parameters(self, run: RunSpec) -> int:

@@ -15,8 +15,8 @@ from repro.papers.request import Request
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
+from repro.spec.facts import SENTENCES
 from repro.spec.glue import GLUE
-from repro.spec.sentences import SENTENCES
 
 SIZED, TOP, NORMS, FULL = "Adapters", "Top layers", "Layer norms only", "Full fine-tuning"
 """The series, by name."""

@@ -9,7 +9,7 @@ from repro.papers.houlsby.setting import ADAPTERS, RECIPE
 from repro.papers.published import load_published
 from repro.papers.setting import Setting, assumed, borrowed, paper
 from repro.spec import Scale, Source
-from repro.spec.sentences import SENTENCES
+from repro.spec.facts import SENTENCES
 
 TUNED, VARIABLE, ADAPTED = "full-fine-tuning", "variable-fine-tuning", "adapters"
 

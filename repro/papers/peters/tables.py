@@ -11,7 +11,7 @@ from repro.papers.setting import paper
 from repro.papers.tables import Column, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
-from repro.spec.sentences import SENTENCES
+from repro.spec.facts import SENTENCES
 from repro.spec.tagging import SENTENCES_PUBLISHED
 
 CONLL = "conll2003"

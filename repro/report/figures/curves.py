@@ -24,7 +24,7 @@ from repro.report.figures.style import rounded
 from repro.report.figures.view import csv_of
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup, kept_epoch
-from repro.spec import RunSpec, SquadTask
+from repro.spec import RunSpec
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.tasks.catalogue import TITLES
@@ -514,12 +514,11 @@ def _titles(tasks: Sequence[str]) -> str:
 def _rows(view: CurvesView) -> str:
     task = view.lead.task
     kind = "generated" if task.source == "generated" else "published"
-    noun = "questions" if isinstance(task, SquadTask) else "rows"
     each = "each task's " if len(view.tasks) > 1 else "the "
     cap = f"at most {task.train_rows:,} of " if task.train_rows else ""
     if view.figure.axis == "samples a task":
         cap = "so many of "
-    return f"{cap}{each}{kind} training {noun}"
+    return f"{cap}{each}{kind} training {task.noun}"
 
 
 def _scored(view: CurvesView) -> str:

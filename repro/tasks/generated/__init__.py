@@ -13,9 +13,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from repro.errors import ReproError
-from repro.spec.facts import Facts
+from repro.spec.facts import SENTENCES, Facts
 from repro.spec.glue import GLUE
-from repro.spec.sentences import SENTENCES
 from repro.spec.tagging import TAGS
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.generated.questions import questions

@@ -9,11 +9,11 @@ rows (of MNLI the matched ones) are test rows, the same for every seed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from repro.errors import MissingData, ReproError
 from repro.spec import GlueTask
 from repro.spec.glue import GLUE
+from repro.spec.tasks import trained_of
 from repro.tasks.draws import ranked
 from repro.tasks.sentences.rows import Row
 
@@ -40,7 +40,7 @@ def divided(found: dict[str, list[Row]], task: GlueTask) -> dict[str, list[Row]]
         pool, scored = _in_order(by_rank[:half], scored), _in_order(by_rank[half:], scored)
         _check_pool(pool, task)
     drawn = shuffled(pool, task.subset_seed)[: task.train_rows]
-    count = training_rows(len(drawn), task.development or 0)
+    count = trained_of(len(drawn), task.development or 0)
     if not 0 < count < len(drawn):
         raise ReproError(
             f"{len(drawn)} rows of {GLUE[task.name].title} cannot be divided into training and "
@@ -59,11 +59,6 @@ def shuffled(rows: Sequence[Row], seed: int) -> list[Row]:
     import numpy as np
 
     return [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))]
-
-
-def training_rows(drawn: int, development: float) -> int:
-    """How many of the drawn rows are trained on: int((1 - share) * n), of the share as written."""
-    return int((1 - Fraction(str(development))) * drawn)
 
 
 def _ranked(rows: Sequence[Row], seed: int, purpose: str) -> list[Row]:

@@ -12,23 +12,15 @@ from repro.errors import MissingData
 from repro.spec import GlueTask, TextTask
 from repro.spec.contents import ALL
 from repro.spec.facts import KNOWN, Facts
-from repro.spec.sentences import SentenceTask
+from repro.spec.tasks import SentenceTask
 from repro.tasks.checks import bad_row, check_labels
-from repro.tasks.draws import Pool, drawn, ranked
+from repro.tasks.draws import drawn, ranked
 from repro.tasks.rows import place_of
 from repro.tasks.sentences.development import divided
 from repro.tasks.sentences.rows import Row, generated_rows, read_rows
 
 LEAST_JOINED = 15
 """Rows of which a tenth, rounded, is two: the fewest that can be validated or tested on."""
-
-
-def splits_needed(name: str, pool: Pool = "train") -> tuple[str, ...]:
-    """The splits that a run reads. One whose rows are drawn from the validation set reads nothing
-    else (of MNLI the matched one).
-    """
-    facts = KNOWN[name]
-    return facts.needed if pool == "train" else facts.evaluation[:1]
 
 
 def task_rows(task: SentenceTask) -> dict[str, list[Row]]:
@@ -40,8 +32,7 @@ def task_rows(task: SentenceTask) -> dict[str, list[Row]]:
     if task.source == "generated":
         found = generated_rows(task.name, task.revision)
     else:
-        pool = task.drawn_from if isinstance(task, GlueTask) else "train"
-        found = read_rows(task.name, task.revision, splits_needed(task.name, pool))
+        found = read_rows(task.name, task.revision, task.splits(task.name))
     if isinstance(task, TextTask) and ALL in found:
         found = cut(found[ALL], KNOWN[task.name], task.split_seed)
     if isinstance(task, GlueTask) and task.development is not None:

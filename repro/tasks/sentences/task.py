@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from repro.spec import canonical_json
 from repro.spec.facts import Facts
-from repro.spec.sentences import SentenceTask, facts_of, protocol_of
+from repro.spec.tasks import SentenceTask
 from repro.tasks.sentences.development import DEVELOPMENT
 from repro.tasks.sentences.examples import SentenceExample, make_examples
 from repro.tasks.sentences.sources import task_rows
@@ -38,7 +38,7 @@ class SentenceData:
     @property
     def facts(self) -> Facts:
         """What the task is."""
-        return facts_of(self.task)
+        return self.task.facts
 
     @property
     def divided(self) -> bool:
@@ -112,7 +112,7 @@ class SentenceCollector:
             {
                 "task": self.data.task.name,
                 "split": split,
-                "protocol": protocol_of(self.data.task.name),
+                "protocol": self.data.task.protocol,
                 "metric": metric,
                 "group": "ALL",
                 "value": 100 * value,

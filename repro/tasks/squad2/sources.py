@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from repro.errors import ReproError
 from repro.spec import SquadTask
+from repro.spec.tasks import SPLIT_OF_TRAIN
 from repro.tasks.rows import generated, load
 from repro.tasks.squad2 import subsets
 from repro.tasks.squad2.questions import Question, questions_of
-
-SPLIT_OF_TRAIN = {"train": "train", "dev-minus-cs224n": "validation", "generated": "train"}
-
-
-def splits_needed(task: SquadTask) -> tuple[str, ...]:
-    """The published splits that a task reads, sorted: its training rows' and the dev set."""
-    return tuple(sorted({SPLIT_OF_TRAIN[task.train], "validation"}))
 
 
 def training_questions(task: SquadTask) -> list[Question]:
@@ -45,7 +39,7 @@ def _read(task: SquadTask, split: str) -> list[Question]:
     _check_consistent(task)
     if task.source == "generated":
         return questions_of(generated(task.name, task.revision)[split])
-    splits = splits_needed(task)
+    splits = task.splits(task.name)
     return questions_of(load(task.name, task.revision, splits, wanted=[split])[split])
 
 

@@ -17,10 +17,9 @@ from tiny_models import minilm_tokenizer
 
 from repro.errors import MissingData, ReproError
 from repro.spec.glue import GLUE
-from repro.spec.tasks import GlueName
+from repro.spec.tasks import GlueName, trained_of
 from repro.tasks import catalogue
 from repro.tasks.catalogue import data_revision, pool, unavailable
-from repro.tasks.sentences.development import training_rows
 from repro.tasks.sentences.sources import task_rows
 from repro.tasks.sentences.task import SentenceData, load_sentences
 
@@ -68,7 +67,7 @@ def noise(data: SentenceData) -> NDArray[np.float32]:
     ],
 )  # fmt: skip
 def test_a_share_of_the_drawn_rows_is_set_aside(drawn: int, share: float, trained: int) -> None:
-    assert training_rows(drawn, share) == trained
+    assert trained_of(drawn, share) == trained
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -19,7 +19,7 @@ from repro.spec.tasks import GlueName
 from repro.tasks.catalogue import data_revision, unavailable
 from repro.tasks.generated import default_revision
 from repro.tasks.sentences.rows import Row, generated_rows
-from repro.tasks.sentences.sources import splits_needed, submission_rows, task_rows
+from repro.tasks.sentences.sources import submission_rows, task_rows
 
 WNLI = {"train": 635, "validation": 71}
 """The published sizes: the smallest task of GLUE."""
@@ -56,8 +56,8 @@ def ids(found: list[Row]) -> list[int]:
 
 
 def test_a_run_reads_the_training_rows_and_every_scored_split() -> None:
-    assert splits_needed("rte") == ("train", "validation")
-    assert splits_needed("mnli") == ("train", "validation_matched", "validation_mismatched")
+    assert task("rte").splits("rte") == ("train", "validation")
+    assert task("mnli").splits("mnli") == ("train", "validation_matched", "validation_mismatched")
 
 
 def test_without_a_local_folder_the_hub_id_alone_identifies_the_data(

@@ -13,7 +13,6 @@ from tiny_models import minilm_tokenizer
 
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
-from repro.tasks import load_task
 from repro.tasks.data import TaskData
 from repro.tasks.metrics.glue_scores import accuracy, f1, matthews, pearson, spearman
 from repro.tasks.sentences.task import (
@@ -59,7 +58,7 @@ def by_metric(scores: Scores, split: str = "validation") -> dict[str, float]:
 @pytest.mark.parametrize("name", list(GLUE))
 def test_every_task_is_what_the_training_loop_asks_for(name: GlueName) -> None:
     made = task(name, source="generated", revision=REVISION)
-    data: TaskData = load_task(made, minilm_tokenizer())
+    data: TaskData = made.load(minilm_tokenizer())
     assert isinstance(data, SentenceData)
     splits = data.facts.evaluation
     assert (len(data.training), len(data.evaluation)) == (12, 30 * len(splits))

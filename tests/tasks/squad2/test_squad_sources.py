@@ -15,11 +15,7 @@ from squad_examples import data_folder, row, task, write_split
 from repro.errors import MissingData, ReproError
 from repro.spec import SquadTask
 from repro.tasks.rows import data_revision as revision_of
-from repro.tasks.squad2.sources import (
-    evaluation_questions,
-    splits_needed,
-    training_questions,
-)
+from repro.tasks.squad2.sources import evaluation_questions, training_questions
 
 BOTH = ("train", "validation")
 DEV = [row("d1", "Normans", answer="Ann"), row("d2", "Rhine"), row("d3", "Rhine", answer="Bo")]
@@ -89,7 +85,7 @@ def test_only_the_splits_that_a_run_needs_name_its_data(folder: Path) -> None:
     [("train", BOTH), ("dev-minus-cs224n", ("validation",))],
 )
 def test_a_task_needs_its_training_rows_and_the_dev_set(train: str, needed: tuple[str]) -> None:
-    assert splits_needed(task(train=train)) == needed
+    assert task(train=train).splits("squad2") == needed
 
 
 def test_paper_scale_refuses_other_rows_than_the_published_ones(folder: Path) -> None:

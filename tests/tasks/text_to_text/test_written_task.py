@@ -11,7 +11,6 @@ from written_samples import SMALL, made
 from repro.backbones.tiny_t5 import tiny_tokenizer
 from repro.errors import ReproError
 from repro.spec.text_to_text import MIXTURE
-from repro.tasks import load_task
 from repro.tasks.text_to_text.formats import answer_text
 from repro.tasks.text_to_text.sizes import scored_rows, training_rows
 from repro.tasks.text_to_text.sources import task_rows
@@ -49,7 +48,7 @@ def value(scores: list[dict[str, Any]], task: str, split: str, metric: str) -> f
 
 
 def test_the_loop_gets_the_examples_of_every_task(mixture: TextToTextData) -> None:
-    loaded = load_task(made(*MIXTURE), TOKENIZER)
+    loaded = made(*MIXTURE).load(TOKENIZER)
     assert isinstance(loaded, TextToTextData)
     assert sorted({example.task for example in mixture.training}) == list(range(8))
     # 60 training rows, of which large sets lose a fifth; 20 scored rows in halves, whole or twice
