@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +20,17 @@ from repro.errors import INCOMPLETE, RUN_FAILED, ReproError, UnknownName
 from repro.papers.own_method import YOURS
 from repro.papers.registry import find_table
 from repro.papers.request import Request
-from repro.papers.sweeps import Sweep, check_apart, drawn, grid_of, matrices, points_of
+from repro.papers.sweeps import (
+    EPOCHS,
+    Sweep,
+    check_apart,
+    drawn,
+    full_length,
+    grid_of,
+    matrices,
+    points_of,
+    rungs,
+)
 from repro.papers.tables import Table
 from repro.report.figures.files import FOLDER
 from repro.report.files import check_writable, save_sweep
@@ -28,7 +39,7 @@ from repro.report.sweep import as_json, as_text, counted_settings, view_sweep, w
 from repro.store.store import Store
 from repro.words import counted, duration
 
-SEARCHES = ("random",)
+RANDOM, HALVING = "random", "halving"
 YOURS_ENDS = (YOURS, f"({YOURS})")
 
 
@@ -48,7 +59,10 @@ def command(
     ],
     search: Annotated[
         str | None,
-        typer.Option(help="random: only --trials settings, drawn at random (default: all)."),
+        typer.Option(
+            help="random: only --trials settings, drawn at random; halving: all or so many of them "
+            "with few epochs first, the better half again with twice as many (default: all whole)."
+        ),
     ] = None,
     trials: Annotated[int | None, typer.Option(min=2, help="Settings that --search draws.")] = None,
     budget: Annotated[
@@ -65,12 +79,22 @@ def command(
     points = points_asked(settings, search, trials)
     sweep = find_sweep(table, asked, points, results, budget=budget, device=how.device)
     speed = stored_speed(results.root, o.trains_on(how.device))
-    plan = make_plan(sweep.requests, results, speed, retry_failed=made.retry)
-    announce(sweep, plan)
+    whole = sweep if search != HALVING else all_rungs(sweep, full_length(table, sweep))
+    plan = make_plan(whole.requests, results, speed, retry_failed=made.retry)
+    announce(whole, plan)
     if not made.no_run:
-        check_within(sweep, plan, budget, results)
+        check_within(whole, plan, budget, results)
         check_writable(made.out / FOLDER)
-        train(sweep, plan, results, how.execution(asked, sweep.request.backbone), made.retry)
+    execution = how.execution(asked, sweep.request.backbone)
+
+    def train(some: Sweep) -> None:
+        if not made.no_run:
+            train_sweep(some, results, execution, retry=made.retry)
+
+    if whole.epochs is not None:
+        sweep = halved(sweep, whole.epochs, results, train)
+    else:
+        train(sweep)
     view = view_sweep(sweep, results)
     paths = write_sweep(view, made.out)
     if made.json:
@@ -84,9 +108,9 @@ def points_asked(
     settings: Sequence[str], search: str | None, trials: int | None
 ) -> tuple[dict[str, Any], ...]:
     """The settings to train: the whole grid, or those that a search draws. Raises ReproError."""
-    if search not in (None, *SEARCHES):
-        raise UnknownName("search", search or "", SEARCHES)
-    if (search is None) != (trials is None):
+    if search not in (None, RANDOM, HALVING):
+        raise UnknownName("search", search or "", (RANDOM, HALVING))
+    if (trials is None and search == RANDOM) or (trials is not None and search is None):
         raise ReproError("--search random and --trials N go together: give both or none.")
     grid = grid_of(settings)
     return points_of(grid) if trials is None else drawn(grid, trials)
@@ -171,14 +195,54 @@ def check_within(sweep: Sweep, plan: Plan, budget: float | None, store: Store) -
     )
 
 
-def train(sweep: Sweep, plan: Plan, store: Store, execution: Execution, retry: bool) -> None:
+def train_sweep(sweep: Sweep, store: Store, execution: Execution, *, retry: bool) -> None:
     """Trains what is missing as one plan; remembers the sweep first."""
     sweep_jobs(store)
     save_sweep(store, sweep)
-    if plan.jobs:
+    if make_plan(sweep.requests, store, o.any_speed(), retry_failed=retry).jobs:
         from repro.cli.execute import train_missing
 
         train_missing(sweep.requests, store, execution, retry=retry)
+
+
+def all_rungs(sweep: Sweep, epochs: int) -> Sweep:
+    """A search by halving as it would be if the first settings were the better ones: as long as
+    any other.
+    """
+    stages = rungs(epochs, len(sweep.points))
+    points = [{**p, EPOCHS: length} for length, n in stages for p in sweep.points[:n]]
+    return Sweep(sweep.request, tuple(points), epochs)
+
+
+def halved(sweep: Sweep, epochs: int, store: Store, train: Callable[[Sweep], None]) -> Sweep:
+    """All settings with few epochs, the better half with twice as many, and so on, as far as they
+    are trained. What is diverged goes no further.
+    """
+    found = Sweep(sweep.request, (), epochs)
+    alive: Sequence[Mapping[str, Any]] = sweep.points
+    for length, number in rungs(epochs, len(alive)):
+        alive = alive[:number]
+        found = replace(found, points=(*found.points, *({**p, EPOCHS: length} for p in alive)))
+        train(found)
+        view = view_sweep(found, store)
+        own = view.of(view.objective)[-len(alive) :]
+        open_ = [one for one in own if not one.whole and not diverged(one.runs, store)]
+        if open_:
+            break  # which half is better is not known yet
+        better = sorted(
+            (one for one in own if one.whole),
+            key=lambda one: -fmean(one.values.values()),
+        )
+        alive = [alive[own.index(one)] for one in better]
+        if not alive:
+            break
+        print(f"{counted(len(own), 'setting')} with {counted(length, 'epoch')}.", file=sys.stderr)
+    return found
+
+
+def diverged(keys: Sequence[str], store: Store) -> bool:
+    """Whether a run has no result because its loss was not finite."""
+    return any((failure := store.failure(k)) and failure.kind == "diverged" for k in keys)
 
 
 def exit_code(sweep: Sweep, store: Store, speed: Speed) -> int:

@@ -28,6 +28,7 @@ ROWS_SCORED = {
     "task.development", "task.drawn_from",
 }  # fmt: skip
 """Fields that say which rows are scored: scores of different rows choose no setting."""
+EPOCHS = "recipe.epochs"
 TO = ".."
 POWERS = 8.0
 """From this ratio of the largest to the smallest value on, a field is logarithmic."""
@@ -43,10 +44,17 @@ class Sweep:
     Attributes:
         request: Table, row, scale, seeds, data, and what all settings share.
         points: The settings in order, each a mapping from the swept fields to their values.
+        epochs: The full length of a run where a search by halving also tries shorter ones; only
+            settings of this length can be chosen.
     """
 
     request: Request
     points: tuple[Mapping[str, Any], ...]
+    epochs: int | None = None
+
+    def is_whole(self, point: Mapping[str, Any]) -> bool:
+        """Whether a setting has the full length."""
+        return self.epochs is None or point[EPOCHS] == self.epochs
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -211,6 +219,32 @@ def _suggested(trial: Any, path: str, values: Sequence[Any] | Range) -> Any:
 def spans_powers(low: float, high: float) -> bool:
     """Whether values are compared by their ratio: positive, and far apart."""
     return low > 0 and high / low >= POWERS
+
+
+def rungs(epochs: int, number: int) -> list[tuple[int, int]]:
+    """Epochs and settings of each stage of successive halving (Jamieson and Talwalkar 2016): half
+    of the settings go on to twice the epochs, until few are left with all epochs.
+    """
+    last = min(epochs.bit_length(), number.bit_length()) - 1
+    return [(epochs >> (last - stage), -(-number // 2**stage)) for stage in range(last + 1)]
+
+
+def full_length(table: Table, sweep: Sweep) -> int:
+    """The epochs of all runs of a sweep. Raises ReproError where these differ, or are too few or
+    not counted, so that none can be left out.
+    """
+    if EPOCHS in sweep.fields:
+        raise ReproError(f"--search halving sets {EPOCHS} by itself: leave out its values.")
+    specs = [spec for matrix in matrices(table, sweep) for spec in matrix.wanted.values()]
+    if any(spec.recipe.steps is not None or spec.recipe.look_steps is not None for spec in specs):
+        raise ReproError("--search halving shortens epochs, and these runs count steps.")
+    found = {spec.recipe.epochs for spec in specs}
+    if len(found) > 1 or min(found) < 2:
+        raise ReproError(
+            "--search halving needs runs of one length, of 2 epochs at least, and these have "
+            f"{' or '.join(map(str, sorted(found)))}. Give it with --epochs."
+        )
+    return found.pop()
 
 
 def setting_in_words(point: Mapping[str, Any]) -> str:

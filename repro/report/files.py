@@ -24,7 +24,7 @@ from repro.papers.request import (
     run_fields,
     short_name,
 )
-from repro.papers.sweeps import Sweep, fields_in_short
+from repro.papers.sweeps import EPOCHS, Sweep, fields_in_short
 from repro.report import latex
 from repro.report.render import as_json, csv_text, json_text
 from repro.report.view import TableView
@@ -108,6 +108,8 @@ def sweep_name(sweep: Sweep) -> str:
     """
     asked = {name: v for name, v in request_document(sweep.request).items() if name in OPTIONS}
     points = [dict(point) for point in sweep.points]
+    if sweep.epochs is not None:  # the others depend on scores
+        points = [point for point in points if point[EPOCHS] == points[0][EPOCHS]]
     digest = _digest(canonical_json({"request": asked, "points": points}))[:6]
     row = re.sub("-+", "-", _plain(sweep.request.method or "-".join(sweep.request.rows or ())))
     fields = _plain("-".join(fields_in_short(sorted(sweep.fields))))
@@ -270,7 +272,8 @@ def saved_requests(store: Store) -> list[Request]:
 def sweep_document(sweep: Sweep) -> dict[str, Any]:
     """The sweep as plain data."""
     points = [dict(point) for point in sweep.points]
-    return {"request": request_document(sweep.request), "points": points}
+    document = {"request": request_document(sweep.request), "points": points}
+    return document | ({} if sweep.epochs is None else {"epochs": sweep.epochs})
 
 
 def saved_sweeps(store: Store) -> dict[str, Sweep]:
@@ -280,7 +283,7 @@ def saved_sweeps(store: Store) -> dict[str, Sweep]:
         if _is_sweep(document):
             request = _read_request(store, name, document["request"])
             if request is not None:
-                found[name] = Sweep(request, tuple(document["points"]))
+                found[name] = Sweep(request, tuple(document["points"]), document.get("epochs"))
     return found
 
 
@@ -290,7 +293,7 @@ def save_sweep(store: Store, sweep: Sweep) -> None:
 
 
 def _is_sweep(document: Any) -> bool:
-    return isinstance(document, dict) and document.keys() == {"request", "points"}
+    return isinstance(document, dict) and {"request", "points"} <= document.keys()
 
 
 def asked_for(store: Store) -> dict[str, Sequence[Request]]:

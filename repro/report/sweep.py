@@ -16,6 +16,7 @@ from repro.comparison.columns import Column, Columns, typed
 from repro.papers.matrix import Matrix
 from repro.papers.registry import TABLES
 from repro.papers.sweeps import (
+    EPOCHS,
     Sweep,
     fields_in_short,
     matrices,
@@ -115,10 +116,12 @@ class SweepView:
         return [cell for cell in self.cells if cell.column == column]
 
     def best(self, column: str) -> Scores | None:
-        """The setting with the best mean among those of which every seed has a score, ties to the
-        first; None where there is none.
+        """The setting with the best mean among those of full length of which every seed has a
+        score, ties to the first; None where there is none.
         """
-        whole = [cell for cell in self.of(column) if cell.whole]
+        points = self.sweep.points
+        long = [c for c in self.of(column) if self.sweep.is_whole(points[c.setting - 1])]
+        whole = [cell for cell in long if cell.whole]
         return max(whole, key=lambda cell: statistics.fmean(cell.values.values()), default=None)
 
     @property
@@ -127,7 +130,11 @@ class SweepView:
         return sum(cell.whole for cell in self.of(self.objective))
 
     def expected(self) -> list[tuple[int, float]]:
-        """k and the expected best of k settings: 1, 2, 4, ... and as many as have every score."""
+        """k and the expected best of k settings: 1, 2, 4, ... and as many as have every score;
+        nothing of a search by halving, which does not train all of them to the end.
+        """
+        if self.sweep.epochs is not None:
+            return []
         means = [
             statistics.fmean(cell.values.values()) for cell in self.of(self.objective) if cell.whole
         ]
@@ -341,6 +348,14 @@ def _cost(view: SweepView, best: Scores) -> Iterator[str]:
     else:
         yield (
             "The chosen score is optimistic: the setting was chosen by the score on the same rows."
+        )
+    if view.sweep.epochs is not None:
+        points = view.sweep.points
+        whole = sum(map(view.sweep.is_whole, points))
+        tried = sum(point[EPOCHS] == points[0][EPOCHS] for point in points)
+        yield (
+            f"Successive halving tried {tried} settings, {whole} of them with all "
+            f"{view.sweep.epochs} epochs; a setting that is slow at first may have been left out."
         )
     if len(expected) < 2:
         return

@@ -26,7 +26,7 @@ from repro.report.figures.style import styled
 from repro.report.figures.sweep_drawing import draw_sweep
 from repro.report.files import saved_requests, saved_sweeps
 from repro.report.sweep import view_sweep
-from repro.spec import RunSpec
+from repro.spec import RunSpec, run_key
 from repro.stats.summary import expected_best
 from repro.store import Store
 from repro.words import run_name
@@ -297,6 +297,75 @@ def test_a_whole_grid_can_be_drawn_at_random(cli: Call, store: Store) -> None:
     found = document(cli(*words))
     assert found["complete"] == "6/6"
     assert found["settings"][found["chosen"] - 1]["values"] == [64, 3e-4]
+
+
+HALVING = (*ASKED, "--tasks", "rte", *GRID, "--search", "halving", "--epochs", "4")
+
+
+@pytest.fixture
+def lengths(store: Store) -> dict[int, list[RunSpec]]:
+    """The runs of `GRID` with 1, 2 and 4 epochs; the best setting is the worst after one."""
+    runs = {}
+    for epochs in (1, 2, 4):
+        asked = make_request(
+            TABLES["3-shared-2"], "smoke", seeds=2, tasks="rte", rows=["Ours (3-shared)"],
+            epochs=epochs,
+        )  # fmt: skip
+        points = [{"method.size": s, "recipe.learning_rate": r} for s in SCORES for r in SCORES[s]]
+        found = matrices(TABLES["3-shared-2"], Sweep(asked, tuple(points)))
+        runs[epochs] = [spec for matrix in found for spec in matrix.runs.values()]
+
+    def slow(spec: RunSpec, epoch: int, split: str, metric: str) -> float:
+        late = spec.recipe.epochs == 1 and spec.recipe.learning_rate == 3e-4
+        return score(spec, epoch, split, metric) - 20 * late
+
+    for spec in (spec for own in runs.values() for spec in own):
+        store_run(store, spec, slow)
+    return runs
+
+
+def test_halving_goes_on_with_the_better_half_and_chooses_among_those_of_full_length(
+    cli: Call, lengths: dict[int, list[RunSpec]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("repro.cli.execute.train_missing", lambda *_, **__: pytest.fail("trains"))
+    found = document(cli(*HALVING, "--json"))
+    tried = [tuple(one["values"]) for one in found["settings"]]
+    assert [epochs for *_, epochs in tried] == [1] * 6 + [2] * 3 + [4] * 2
+    assert tried[6:9] == [(64, 1e-4, 2), (64, 1e-3, 2), (8, 1e-3, 2)]
+    assert tried[9:] == [(64, 1e-4, 4), (64, 1e-3, 4)]
+    assert tried[found["chosen"] - 1] == (64, 1e-4, 4)
+    assert found["expected_best"] == []
+    assert "tried 6 settings, 2 of them with all 4 epochs" in cli(*HALVING).out
+    (name,) = [one["name"] for one in document(cli("status", "--json"))["tables"]]
+    assert name in found["files"][0]
+
+
+def test_halving_stops_where_a_run_is_missing_and_leaves_out_a_diverged_setting(
+    cli: Call, store: Store, lengths: dict[int, list[RunSpec]]
+) -> None:
+    spec = next(one for one in lengths[2] if getattr(one.method, "size", 0) == 64)
+    key = run_key(spec)
+    (store.root / key[:2] / key / "MANIFEST.json").write_text("damaged")
+    answer = cli(*HALVING, "--no-run", "--json")
+    found = json.loads(answer.out)
+    assert (answer.code, len(found["settings"]), found["chosen"]) == (3, 9, None)
+    store.record_failure(key, spec, "diverged", "The loss was not finite.", "log")
+    found = document(cli(*HALVING, "--no-run", "--json"))
+    assert [tuple(one["values"]) for one in found["settings"][9:]] == [(64, 1e-3, 4), (8, 1e-3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--set", "recipe.epochs=2,4"), "sets recipe.epochs by itself"),
+        (("--set", "method.size=8,16", "--epochs", "1"), "of 2 epochs at least"),
+    ],
+)
+def test_halving_is_refused_where_no_run_can_be_shortened(
+    cli: Call, words: tuple[str, ...], said: str
+) -> None:
+    answer = cli(*ASKED, "--tasks", "rte", *words, "--search", "halving")
+    assert (answer.code, said in answer.err) == (2, True)
 
 
 def test_a_search_without_its_library_says_what_to_install(

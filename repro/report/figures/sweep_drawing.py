@@ -1,7 +1,7 @@
 """Draws a sweep: score against one field, one line a task; of two fields also a heat map.
 
 The chosen setting is marked. Of three fields and more, or of settings drawn at
-random, every setting is a dot in a panel a field.
+random, every setting is a dot in a panel a field; of a search by halving, a line by epochs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any
 
-from repro.papers.sweeps import fields_in_short, spans_powers
+from repro.papers.sweeps import EPOCHS, fields_in_short, setting_in_words, spans_powers
 from repro.report.figures.style import (
     INK,
     MARK,
@@ -51,6 +51,8 @@ def draw_sweep(view: SweepView) -> Drawing:
     frame, fields = _long(view), view.sweep.fields
     columns = [column for column in view.columns if (frame["column"] == column).any()]
     colours = _colours(columns)
+    if view.sweep.epochs is not None:
+        return _rungs(view, frame)
     if len(fields) == 1:
         drawing = headed(0.75 * WIDTH, 1.25 * HEIGHT, _title(view), _stamp(view))
         _lines(drawing.add_subplot(), view, frame, fields[0], "column", colours)
@@ -288,6 +290,47 @@ def _heat_map(axes: Axes, view: SweepView, frame: pandas.DataFrame) -> None:
         axes.add_patch(
             Rectangle(corner, 1, 1, fill=False, edgecolor=MARK, linewidth=2.5, clip_on=False)
         )
+
+
+def _rungs(view: SweepView, frame: pandas.DataFrame) -> Drawing:
+    """The objective of each setting of a search by halving by epochs: those that were trained to
+    the end in colour.
+    """
+    import seaborn
+    from matplotlib.lines import Line2D
+
+    own = frame[frame["column"] == view.objective].copy()
+    others = [path for path in view.sweep.fields if path != EPOCHS]
+    named = {
+        number: setting_in_words({path: point[path] for path in others})
+        for number, point in enumerate(view.sweep.points, 1)
+    }
+    own["line"] = own["setting"].map(named)
+    whole = own.loc[own[EPOCHS] == view.sweep.epochs, "line"].drop_duplicates().tolist()
+    drawing = headed(0.75 * WIDTH, 1.25 * HEIGHT, _title(view), _stamp(view))
+    axes = drawing.add_subplot()
+    colours = dict.fromkeys(own["line"], "#BBBBBB") | _colours(whole)
+    for name, colour in colours.items():
+        seaborn.lineplot(
+            own[own["line"] == name].astype({EPOCHS: float}), x=EPOCHS, y="values", color=colour,
+            marker="o", errorbar="sd" if name in whole and view.sweep.request.seeds > 1 else None,
+            err_style="bars", linewidth=1.6 if name in whole else 1.0, ax=axes,
+            zorder=4 if name in whole else 2,
+        )  # fmt: skip
+    best = own[own["best"]]
+    if not best.empty:
+        axes.plot([best[EPOCHS].iloc[0]], [best["values"].mean()], **STAR)
+    _scale(axes, _values(own, EPOCHS), True)
+    axes.set(xlabel="epochs", ylabel=f"{_said(view, view.objective)}, %")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.5, zorder=0)
+    handles = [Line2D([], [], color=colours[name], marker="o", label=name) for name in whole]
+    handles.append(Line2D([], [], color="#BBBBBB", marker="o", label="left out"))
+    drawing.legend(
+        handles=[*handles, *([Line2D([], [], label="chosen", **STAR)] if whole else [])],
+        loc="outside lower left", ncols=1, frameon=False, fontsize=SMALL,
+    )  # fmt: skip
+    return drawing
 
 
 def _dots(view: SweepView, frame: pandas.DataFrame) -> Drawing:
