@@ -163,6 +163,8 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(verb)
     def command(**given: Any) -> None:
+        if "store" in given:
+            open_store(given["store"])  # whose methods have fields that --set may name
         made = {}
         for name, options in groups.items():
             own = {option.name: given.pop(option.name) for option in options}

@@ -26,7 +26,7 @@ from repro.papers.request import (
 from repro.papers.tables import Table
 from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
-from repro.spec.method import load_method
+from repro.spec.method import load_method, why_unknown
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
@@ -50,6 +50,8 @@ def parsed(**typed: Any) -> Asked:
     short = {name: given.pop(name) for name in SHORT_NAMES if name in given}
     if ".py" in given.get("method", ""):
         load_method(given["method"])  # so that --set knows its fields
+    elif "method" in given:
+        why_unknown(given["method"])  # loads the file that the store remembers, if it does
     settings = settings_of(given.pop("settings", ()), **short)
     scale = check_scale(given.pop("scale", "auto"))
     found: Asked = {"settings": settings} if settings else {}

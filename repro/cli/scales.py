@@ -261,6 +261,6 @@ def _chosen(
     for scale, plan in plans.items():
         seconds = plan.estimate().seconds
         if seconds <= budget * 3600:
-            fits = f"about {duration(seconds)} of the budget of {budget:g} h"
+            fits = f"about {duration(seconds)} of the budget of {budget:.3g} h"
             return scale, f"the largest that fits: {fits}"
     return "smoke", "the smallest; none fits the budget"

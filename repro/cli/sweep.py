@@ -188,10 +188,11 @@ def check_within(sweep: Sweep, plan: Plan, budget: float | None, store: Store) -
             fits = middle
         else:
             too_many = middle
+    fitting = f"the first {fits} of {len(sweep.points)} settings" if fits else "no two settings"
     raise ReproError(
         f"The sweep takes about {duration(plan.estimate().seconds)}, and --budget allows "
-        f"{duration(budget * 3600)}: the first {fits} of {len(sweep.points)} settings fit. Nothing "
-        "was trained. Give fewer values, fewer --seeds or --tasks, or a larger --budget."
+        f"{duration(budget * 3600)}: {fitting} fit. Nothing was trained. Give fewer values, fewer "
+        "--seeds or --tasks, or a larger --budget."
     )
 
 

@@ -258,14 +258,14 @@ def history_frame(run: StoredRun) -> pandas.DataFrame:
         )
     try:
         lines = [_step(parse_json(line)) for line in run.source.read(HISTORY).splitlines()]
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+        frame = pandas.DataFrame(lines or [], columns=None if lines else ["epoch", "step", "loss"])
+        numbers = [name for name in frame if name not in ("epoch", "step")]
+        return frame.astype({"epoch": "Int64", "step": "Int64"} | dict.fromkeys(numbers, "float64"))
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise ReproError(
             f"The history of run {run.key[:12]} is damaged. Its scores are in repro.results(); to "
             "train it again, remove its folder from the store."
         ) from error
-    frame = pandas.DataFrame(lines or [], columns=None if lines else ["epoch", "step", "loss"])
-    numbers = [name for name in frame if name not in ("epoch", "step")]
-    return frame.astype({"epoch": "Int64", "step": "Int64"} | dict.fromkeys(numbers, "float64"))
 
 
 def _step(line: Mapping[str, Any]) -> dict[str, Any]:

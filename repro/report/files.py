@@ -288,8 +288,12 @@ def saved_sweeps(store: Store) -> dict[str, Sweep]:
 
 
 def save_sweep(store: Store, sweep: Sweep) -> None:
-    """Remembers a sweep, for `status`, `why` and `pack`."""
-    store.save_request(sweep_name(sweep), sweep_document(sweep))
+    """Remembers a sweep where it is new, for `status`, `why` and `pack`."""
+    name, document = sweep_name(sweep), sweep_document(sweep)
+    known = store.requests().get(name)
+    _save_method(store, sweep.request)
+    if known is None or canonical_json(known) != canonical_json(document):
+        store.save_request(name, document)
 
 
 def _is_sweep(document: Any) -> bool:

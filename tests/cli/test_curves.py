@@ -124,7 +124,9 @@ def test_what_names_no_stored_run_is_refused(
     assert said in answer.err
 
 
-@pytest.mark.parametrize("content", [b"no json\n", b"[1]\n", b'{"loss": 1.0}\n'])
+@pytest.mark.parametrize(
+    "content", [b"no json\n", b"[1]\n", b'{"loss": 1.0}\n', b'{"epoch": "x", "step": 1}\n']
+)
 def test_a_damaged_history_is_an_error_that_names_the_run(
     cli: Call, store: Store, content: bytes
 ) -> None:

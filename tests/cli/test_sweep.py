@@ -224,6 +224,28 @@ def test_the_row_of_a_method_of_yours_is_swept_alone(cli: Call) -> None:
     assert "2 runs, 0 stored" in cli(*asked, "--set", "method.rank=2,8", "--no-run").err
 
 
+def test_the_file_of_a_swept_method_is_remembered_for_the_command_that_is_printed(
+    cli: Call, run: Call, store: Store, tmp_path: Path
+) -> None:
+    cli("new", "method", "my-scales")
+    method = ("--method", "my_scales.py:MyScales", "--set", "method.initial=0.5,1.0")
+    asked = ("sweep", "3-shared-2", "--tasks", "rte", "--scale", "smoke", *method)
+    request = make_request(
+        TABLES["3-shared-2"], "smoke", tasks="rte", method="my_scales.py:MyScales", rows=["yours"]
+    )
+    points = tuple({"method.initial": value} for value in (0.5, 1.0))
+    for matrix in matrices(TABLES["3-shared-2"], Sweep(request, points)):
+        for spec in matrix.runs.values():
+            store_run(store, spec, lambda spec, *_: 50.0 + spec.method.initial)
+    found = document(cli(*asked, "--json"))
+    assert (found["row"], found["complete"], found["chosen"]) == ("my-scales (yours)", "2/2", 2)
+    assert list(store.method_files()) == ["my-scales"]
+    words = shlex.split(found["settings"][1]["command"])[3:]
+    answer = run(*words, "--no-run", "--json", at=tmp_path, torch=False)  # a process of its own
+    (own,) = [c for c in json.loads(answer.out)["rows"][0]["cells"] if c["reproduced"]]
+    assert own["reproduced"]["mean"] == 51.0
+
+
 def test_a_sweep_over_the_budget_is_refused_and_says_what_fits(cli: Call, store: Store) -> None:
     words = (*ASKED, "--tasks", "rte", *GRID)
     whole = re.search(r"about ([\d.]+) (min|s)", cli(*words, "--no-run").err)
