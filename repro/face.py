@@ -123,6 +123,111 @@ def comparison(
     return view_table(table, request, runs).frame
 
 
+def add(
+    id: str,
+    name: str,
+    scores: pandas.DataFrame | Path | str,
+    *,
+    note: str = "",
+    by: str | None = None,
+    section: str = "",
+    scales: Iterable[str] | None = None,
+    server: bool = False,
+    fractions: bool | None = None,
+    replace: bool = False,
+    store: Path | str | None = None,
+) -> pandas.DataFrame:
+    """Adds a row of your own numbers to a published table, marked as external; see `add --help`.
+
+    Args:
+        id: the table, in any case.
+        name: what the row is called.
+        scores: a frame, or a CSV file. Its columns are names of the table's columns; several lines
+            are runs, one a line; one line has means, with columns "NAME sd" and "NAME n" where they
+            are known. A missing value was not measured. The index is left out.
+        note: a sentence for the notes below the table.
+        by: who adds it; None: your user name.
+        section: the part of a table that repeats its rows, like Low-data-100.
+        scales: where it is shown; None: paper and reduced scale.
+        server: the scores are of the GLUE test server.
+        fractions: True: from 0 to 1; False: percent, even scores of at most 1; None: percent.
+        replace: replace numbers that have this name.
+        store: the folder of results; None: $REPRO_STORE, else runs. It is made where it is missing.
+
+    Returns:
+        What was stored: one row a column, with `column`, `mean`, `sd`, `n` and `values`.
+
+    Raises ReproError, before anything is stored, for numbers or a name that cannot be right.
+    """
+    import pandas
+
+    from repro.cli import add as verb
+    from repro.cli.options import open_store
+    from repro.cli.requests import split_sections
+    from repro.comparison.external import frame_bytes, keep, read_row, record_of
+    from repro.errors import ReproError
+    from repro.papers.registry import find_table
+
+    table = find_table(_text("id", id))
+    if isinstance(scores, pandas.DataFrame):
+        data = frame_bytes(scores)
+    elif isinstance(scores, str | Path):
+        data = verb.read(Path(scores))
+    else:
+        raise ReproError(f"scores={scores!r:.60}: give a pandas frame or a CSV file.")
+    parts = split_sections(_text("section", section), table) if section else None
+    row = read_row(
+        data,
+        table,
+        _text("name", name),
+        by=verb.user() if by is None else _text("by", by),
+        note=_text("note", note),
+        section=parts[0] if parts else "",
+        scales=verb.scales(None if scales is None else [_text("scales", one) for one in scales]),
+        server=server,
+        fractions=fractions,
+    )
+    keep(row, open_store(None if store is None else Path(store)), replace=replace)
+    columns = ["column", "mean", "sd", "n", "values"]
+    kept = [{"column": one.column, **record_of(one)} for one in row.numbers]
+    return pandas.DataFrame(kept, columns=columns).astype({"n": "Int64", "column": "string"})
+
+
+def compare(
+    first: str,
+    second: str,
+    table: str,
+    scale: str | None = None,
+    store: Path | str | None = None,
+    **options: Any,
+) -> pandas.DataFrame:
+    """Two rows of a table, column by column; `attrs["words"]` of the frame says it in sentences.
+
+    Args:
+        first: a row by its name, external and your own included; "published: NAME" and "reproduced:
+            NAME" say which of its numbers are meant. Without: reproduced where there are any.
+        second: another row, or the same in the other form.
+        table: the table, in any case.
+        scale: paper, reduced or smoke; None: where most can be compared.
+        store: the folder of results; None: $REPRO_STORE, else runs.
+        options: see `comparison`.
+
+    Columns: see `COLUMNS` in repro/comparison/pairs.py.
+
+    Raises UnknownName for an unknown table, row or option, and ReproError for rows that cannot be
+    compared and for a store that is not there.
+    """
+    from repro.cli.compare import find_pair, find_views
+    from repro.cli.requests import parsed
+    from repro.papers.registry import find_table
+
+    found = find_table(_text("table", table))
+    typed = {} if scale is None else {"scale": _text("scale", scale)}
+    asked = parsed(**typed, **_options(options))
+    names = _text("first", first), _text("second", second)
+    return find_pair(find_views(found, asked, _open(store)), *names).frame
+
+
 def sweep(
     id: str,
     row: str,
@@ -254,7 +359,7 @@ def _text(name: str, given: Any) -> str:
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a request, as the command line would hand them over. Raises ReproError."""
+    """The options of a request, checked. Raises UnknownName, ReproError."""
     from repro.errors import UnknownName
     from repro.papers.request import OPTIONS
 

@@ -151,3 +151,57 @@ def test_several_parts_are_a_list_and_a_text_alone_is_one(results: Path) -> None
         "Adapter, ALL EM",
         "Adapter, ALL F1",
     ]
+
+
+def test_a_frame_and_a_file_of_it_add_the_same_row(tmp_path: Path) -> None:
+    import pandas
+
+    frame = pandas.DataFrame({"CoLA": [60.1, 0.1 + 61.2], "RTE": [70.0, None]}, index=[4, 5])
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    added = repro.add("3-shared-2", "Frame", frame, by="Ada", store=tmp_path / "s")
+    again = repro.add("3-SHARED-2", "File", tmp_path / "mine.csv", by="Ada", store=tmp_path / "s")
+    pandas.testing.assert_frame_equal(added, again)
+    assert added["values"].tolist() == [[60.1, 0.1 + 61.2], [70.0]]
+    assert added["n"].tolist() == [2, 1]
+    first, second = Store(tmp_path / "s").external()
+    assert first.sha256 == second.sha256
+
+
+@pytest.mark.parametrize(
+    ("scores", "more", "said"),
+    [
+        ([1, 2], {}, "give a pandas frame or a CSV file"),
+        ("no.csv", {}, "cannot be read"),
+        ({"CoLA": [True, False]}, {}, "CoLA is 'True'"),
+        ({"CoLA": [float("inf")]}, {}, "CoLA is 'inf'"),
+        ({0: [60.0]}, {}, "no column '0'"),
+        ({"CoLA": []}, {}, "no line of numbers"),
+        ({}, {}, "is empty"),
+        ({"CoLA": [60.0]}, {"scales": ["huge"]}, "no scale called 'huge'"),
+        ({"CoLA": [60.0]}, {"by": 3}, "by=3: give a text"),
+    ],
+)
+def test_a_frame_that_cannot_be_right_is_refused(
+    tmp_path: Path, scores: Any, more: dict[str, Any], said: str
+) -> None:
+    import pandas
+
+    given = pandas.DataFrame(scores) if isinstance(scores, dict) else scores
+    with pytest.raises(ReproError, match=said):
+        repro.add("3-shared-2", "Mine", given, **({"by": "Ada", "store": tmp_path / "s"} | more))
+    assert not (tmp_path / "s").exists()
+
+
+def test_two_rows_are_compared_as_a_frame(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    frame = repro.compare(
+        "published: Full fine-tuning", "Ours (3-shared)", "3-shared-2", store=tmp_path / "s"
+    )
+    cola = frame.set_index("column").loc["CoLA"]
+    assert (cola["first"], cola["second"]) == (52.1, 53.5)
+    assert cola["outcome"] == "not tested"
+    assert "higher than published Ours (3-shared) on 7 of 9 columns" in frame.attrs["words"][0]
+    with pytest.raises(UnknownName, match="option"):
+        repro.compare("a", "b", "3-shared-2", store=tmp_path / "s", epoch=1)
+    with pytest.raises(ReproError, match="There is no store"):
+        repro.compare("a", "b", "3-shared-2", store=tmp_path / "none")

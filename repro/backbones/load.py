@@ -91,14 +91,19 @@ def load_encoder(
     else:
         made = _published(backbone, folders, precision)
     if pretrained is not None:
-        _take_weights(made.model, pretrained)
-    for part in (made.model, made.pooler):
+        take_weights(made.model, pretrained)
+    return frozen(made, device)
+
+
+def frozen(encoder: Encoder, device: torch.device) -> Encoder:
+    """The encoder on `device`, in eval mode; no weight of it trains."""
+    for part in (encoder.model, encoder.pooler):
         if part is not None:
             part.to(device).eval().requires_grad_(False)
-    return made
+    return encoder
 
 
-def _take_weights(model: nn.Module, artefact: Path) -> None:
+def take_weights(model: nn.Module, artefact: Path) -> None:
     """Puts the weights that a run trained (all of the model's) in place of its own."""
     from safetensors.torch import load_file
 

@@ -19,9 +19,9 @@ from repro.spec.method import place_in_file
 VERBS = {
     "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
     "table": "table", "figure": "figure", "sweep": "sweep", "report": "report",
-    "claims": "claims", "audit": "audit", "pack": "pack", "export": "export",
-    "import-scores": "import_scores", "freeze": "freeze",
-    "status": "status", "why": "why", "curves": "curves", "doctor": "doctor", "new": "new",
+    "claims": "claims", "audit": "audit", "add": "add", "compare": "compare", "pack": "pack",
+    "export": "export", "import-scores": "import_scores", "freeze": "freeze", "status": "status",
+    "why": "why", "curves": "curves", "doctor": "doctor", "new": "new", "rehearse": "rehearse",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""
 BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."

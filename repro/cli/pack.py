@@ -16,6 +16,7 @@ from repro.report.counted import count_files
 from repro.report.files import request_file, saved_sweeps, sweep_document
 from repro.report.view import TableView
 from repro.store.bundle import SUFFIX
+from repro.store.external import FOLDER
 from repro.store.strict_json import json_bytes
 from repro.words import counted
 
@@ -39,11 +40,15 @@ def command(
     for view in views:
         if isinstance(view, TableView):
             files |= count_files(view.table, view.request, results)
+    asked = {view.request.id for view in views}
+    added = [row for row in results.external() if row.table in asked]
+    files |= {f"{FOLDER}/{row.key}.json": json_bytes(row.model_dump(mode="json")) for row in added}
     keys = {key for view in views for key in view.runs}
     sweeps = saved_sweeps(results)
     for name, sweep in sweeps.items():
         files |= {f"requests/{name}.json": json_bytes(sweep_document(sweep))}
         keys |= runs_of(sweep.requests).keys() & set(results.keys())
     packed = results.pack(keys, expanded(file), files)
-    asked = counted(len(views) + len(sweeps), "request")
-    print(f"Packed {counted(packed, 'run')} and {asked} into {file}.")
+    parts = [counted(packed, "run"), counted(len(views) + len(sweeps), "request")]
+    parts += [counted(len(added), "row") + " of external numbers"] * bool(added)
+    print(f"Packed {' and '.join(parts)} into {file}.")

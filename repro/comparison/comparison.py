@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from repro.comparison.columns import Column, Columns, untyped
+from repro.comparison.external import record_of
 from repro.comparison.verdicts import JUDGED, judge_cells
 from repro.papers.margins import LAYER, with_rounding
 from repro.papers.matrix import Matrix
-from repro.papers.request import OPTIONS
+from repro.papers.request import OPTIONS, Request
 from repro.papers.tables import Fact, Mean, Row, Score, Table
 from repro.report.cells import Cell, RowView
 from repro.server.layout import PROTOCOL
@@ -29,8 +30,9 @@ COLUMNS: Columns = {
     "section": Column("string", "the part of the table that the row is in", "section"),
     "row": Column("string", "name of the row", "name"),
     "reference": Column("boolean", "`true` for a row that is no model of the paper's", "reference"),
-    "measure": Column("string", "what the row holds: `score`, `layers` (in use), or `difference` "
-                      "(of two other rows)"),
+    "measure": Column("string", "what the row holds: `score`, `layers` (in use), `difference` (of "
+                      "two other rows), or `external`: numbers that somebody added, in `mean`, "
+                      "`sd`, `n` and `values` as far as they are known"),
     "column": Column("string", "name of the column", "cells.column"),
     "kind": Column("category", "of the column: `score`, `mean` (of the row's scores), `fact` "
                    "(counted or stated) or `printed` (not reproduced)"),
@@ -141,6 +143,13 @@ def _of_row(view: RowView) -> dict[str, Any]:
     }
 
 
+def _protocol(table: Table, row: Row, column: Score, request: Request) -> str | None:
+    """How the scores of a row are made; None where somebody else made them."""
+    if row.measure == "external":
+        return None
+    return PROTOCOL if request.server else column.protocol or table.protocol
+
+
 def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
     table, request = matrix.artefact, matrix.request
     column, published, ours = cell.column, cell.published, cell.reproduced
@@ -161,8 +170,8 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
     if isinstance(column, Score):
         found |= {name: getattr(column, name) for name in ("task", "metric", "group")}
         found |= {
-            "split": table.split(column, request.scale),
-            "protocol": PROTOCOL if request.server else column.protocol or table.protocol,
+            "split": cell.rows or table.split(column, request.scale),
+            "protocol": _protocol(table, row, column, request),
             "collapsed": len(cell.collapsed),
         }
     if published is not None:
@@ -177,6 +186,8 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
         }
     if ours is not None:
         found |= {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
+    if cell.external is not None:
+        found |= record_of(cell.external)
     # At smoke scale, model and data are made up: a difference of scores says nothing.
     if request.scale != "smoke" or cell.verdict != "NOT COMPARABLE":
         found |= {"difference": cell.difference, "margin": _margin(table, row, cell)}

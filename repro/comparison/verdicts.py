@@ -90,7 +90,7 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 WORDS: dict[str, Collection[str]] = {
     "spread": ("sd", "population sd", "sem"),
-    "measure": ("score", "layers", "difference"),
+    "measure": ("score", "layers", "difference", "external"),
     "verdict": MEANINGS,
 }
 """What the columns of words can hold."""
@@ -141,7 +141,7 @@ def judge_cells(cells: Sequence[dict[str, Any]]) -> None:
     found = {}
     for i in weighed:
         typical = typical_sd(models.get(cells[i]["column"], []) if _of_a_model(cells[i]) else [])
-        found[i] = weigh(ours[i], _target(cells[i]), cells[i]["margin"], typical, len(tested))
+        found[i] = weigh(ours[i], target_of(cells[i]), cells[i]["margin"], typical, len(tested))
     adjusted = dict(zip(tested, holm([found[i].p or 0.0 for i in tested]), strict=True))
     for i in open_:
         found[i] = replace(found[i], p_adjusted=adjusted.get(i))
@@ -158,7 +158,7 @@ def _of_a_model(cell: Mapping[str, Any]) -> bool:
     return not cell["reference"] and cell["measure"] in (None, "score")
 
 
-def _target(cell: Mapping[str, Any]) -> Target:
+def target_of(cell: Mapping[str, Any]) -> Target:
     """The published number as the rule needs it; `spread` says what the paper prints after ±."""
     n, sd, spread = cell["published_n"], cell["published_sd"], cell["spread"]
     unit = 10.0 ** -cell["decimals"]

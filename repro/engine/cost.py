@@ -10,24 +10,38 @@ are frozen (forward, and the gradient of the states), three where they train. Sp
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from repro.engine.jobs import Job
-from repro.spec import Backbone, RunSpec, canonical_json
+from repro.spec import Backbone, RunSpec, Task, canonical_json
 from repro.spec.identity import identity_fields
 from repro.store.atomic import write_json
 from repro.store.strict_json import parse_json
 
-CALIBRATION = "calibration.json"
+CALIBRATION, REHEARSED = "calibration.json", "rehearsed.json"
 
 PADDED = {"dynamic": 1.4, "max": 2.3}
 """Tokens with padding for each token without, at batches of 8 in random order."""
 ANSWER_TOKENS, VOCABULARY = 3, 32_128
 """Tokens of a written answer, and of T5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What a few steps of a job took on this machine."""
+
+    step: float
+    """Seconds a step, at typical lengths."""
+    token: float
+    """Seconds a scored token."""
+    memory: float
+    """Peak bytes, with the longest inputs that can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,8 @@ class Speed:
     """Seconds that a job takes beside its steps: small jobs are mostly that."""
     fp32: float = 1.0
     """How many times as long fp32 takes."""
+    rehearsed: Mapping[str, Rehearsed] = field(default_factory=dict)
+    """Kind of job -> what its rehearsal took; see `kind_of`."""
 
 
 ASSUMED = {
@@ -102,18 +118,53 @@ def steps_of(spec: RunSpec) -> int:
 def estimate(job: Job, speed: Speed) -> Estimate:
     """Seconds and peak memory of one job, by a worker that has started."""
     recipe, length = job.lead.recipe, job.lead.task.tokens()
-    trained, scored = (rows * length for rows in passed_rows(job.lead))
-    padded = PADDED[recipe.padding] if any(s.method.reads_states for s in job.specs) else 1.0
-    flops, traffic = 0.0, 0.0
+    rows, scored_rows = passed_rows(job.lead)
+    known = speed.rehearsed.get(kind_of(job))
+    if known is not None:
+        trained = steps_of(job.lead) * known.step
+        return Estimate(trained + scored_rows * length * known.token + speed.job, known.memory)
+    padded = padding(job)
+    flops, traffic = work(job, rows * length, scored_rows * length)
+    slowed = speed.fp32 if recipe.precision == "fp32" else 1.0
+    seconds = slowed * flops / speed.flops + traffic / speed.bytes + launching(job, speed)
+    return Estimate(seconds + speed.job, memory(job, length * padded))
+
+
+def padding(job: Job) -> float:
+    """Tokens that the encoder reads in training for each that is no padding."""
+    shared = any(spec.method.reads_states for spec in job.specs)
+    return PADDED[job.lead.recipe.padding] if shared else 1.0
+
+
+def work(job: Job, trained: float, scored: float) -> tuple[float, float]:
+    """FLOP, and bytes moved, of so many tokens that a job trains on and that it scores."""
+    length, flops, traffic = job.lead.task.tokens(), 0.0, 0.0
     if any(s.method.reads_states for s in job.specs):
-        flops += encoder_flops(job.lead, length) * (trained * padded + scored)
+        flops += encoder_flops(job.lead, length) * (trained * padding(job) + scored)
     for spec in job.specs:
         own, moved = method_cost(spec, length)
         flops += own * (spec.method.passes(spec) * trained + scored)
         traffic += moved * (trained + scored / 3)
-    slowed = speed.fp32 if recipe.precision == "fp32" else 1.0
-    seconds = slowed * flops / speed.flops + traffic / speed.bytes + launching(job, speed)
-    return Estimate(seconds + speed.job, memory(job, length * padded))
+    return flops, traffic
+
+
+def typical_tokens(task: Task) -> int:
+    """The mean tokens of an input to the next 16: tasks that share it are rehearsed as one."""
+    return min(task.max_length, max(16, -16 * int(-task.tokens() // 16)))
+
+
+def kind_of(job: Job) -> str:
+    """A digest that jobs share whose steps are alike: model, methods, batch, lengths, outputs."""
+    task, recipe = job.lead.task, job.lead.recipe
+    alike = [
+        identity_fields(job.lead.backbone),
+        [identity_fields(spec.method) for spec in job.specs],
+        [type(task).__name__, len(task.names), task.source == "generated", task.max_length],
+        [typical_tokens(task), task.development_share is not None, job.lead.outputs],
+        [recipe.batch_size, recipe.padding, recipe.order, recipe.precision, recipe.keep],
+        sorted(job.lead.parents),
+    ]
+    return hashlib.sha256(canonical_json(alike).encode()).hexdigest()[:16]
 
 
 def estimate_all(jobs: Sequence[Job], speed: Speed) -> Estimate:
@@ -180,23 +231,36 @@ def memory(job: Job, length: float) -> float:
 
 
 def stored_speed(root: Path, device: str) -> Speed:
-    """The speed measured for this kind of device, else the assumed one."""
-    found = _stored_speeds(root).get(device)
-    try:
-        return Speed(**found) if isinstance(found, dict) and _is_speed(found) else ASSUMED[device]
-    except TypeError:  # of another version of the project
-        return ASSUMED[device]
+    """The speed measured for this kind of device, else the assumed one; with its rehearsals."""
+    found = _stored(root / CALIBRATION).get(device)
+    rehearsed = _stored(root / REHEARSED).get(device, {})
+    speed = ASSUMED[device]
+    with suppress(TypeError):  # of another version of the project
+        speed = Speed(**found) if isinstance(found, dict) and _is_speed(found) else speed
+    with suppress(TypeError, AttributeError):
+        known = {kind: Rehearsed(**one) for kind, one in rehearsed.items()}
+        speed = replace(speed, rehearsed=known)
+    return speed
 
 
 def store_speed(root: Path, device: str, speed: Speed) -> None:
     """Remembers a measured speed."""
-    write_json(root / CALIBRATION, {**_stored_speeds(root), device: asdict(speed)})
+    measured = asdict(speed)
+    del measured["rehearsed"]
+    write_json(root / CALIBRATION, {**_stored(root / CALIBRATION), device: measured})
 
 
-def _stored_speeds(root: Path) -> dict[str, Any]:
-    """What `calibration.json` holds; nothing where it is absent or damaged: it is an estimate."""
+def store_rehearsed(root: Path, device: str, rehearsed: Mapping[str, Rehearsed]) -> None:
+    """Remembers what kinds of jobs took; plans use it."""
+    known = _stored(root / REHEARSED)
+    own = known.get(device, {}) | {kind: asdict(one) for kind, one in rehearsed.items()}
+    write_json(root / REHEARSED, {**known, device: own})
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """What the file holds; nothing where it is absent or damaged: it is for estimates."""
     try:
-        document = parse_json((root / CALIBRATION).read_bytes())
+        document = parse_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}
@@ -209,16 +273,15 @@ def _is_speed(document: dict[str, Any]) -> bool:
 
 def calibrated(jobs: list[tuple[Job, float]], speed: Speed, device_name: str) -> Speed:
     """The speed at which the model's estimate meets the seconds that these jobs trained."""
-    beside, speed = speed, replace(speed, start=0.0, job=0.0)
+    beside, speed = speed, replace(speed, start=0.0, job=0.0, rehearsed={})
     taken = math.fsum(seconds for _, seconds in jobs)
     launched = math.fsum(launching(job, speed) for job, _ in jobs)
     predicted = math.fsum(estimate(job, speed).seconds for job, _ in jobs)
     computed = predicted - launched
     if predicted <= 0 or taken <= 0:  # runs that train nothing say nothing about the machine
         return beside
+    found = replace(beside, device=device_name, measured=True)
     if computed > 0 and taken > 2 * launched:
         factor = computed / (taken - launched)
-        measured = {"flops": speed.flops * factor, "bytes": speed.bytes * factor}
-    else:
-        measured = {"layer": speed.layer * taken / predicted}
-    return replace(beside, device=device_name, measured=True, **measured)
+        return replace(found, flops=speed.flops * factor, bytes=speed.bytes * factor)
+    return replace(found, layer=speed.layer * taken / predicted)

@@ -35,6 +35,15 @@ job's start costs seconds, so few runs are joined.
 """
 
 
+class Rehearsal(BaseModel):
+    """A run of few steps on a made-up model and inputs; see `repro.engine.rehearsal`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    steps: int
+    longest: bool
+
+
 class Execution(BaseModel):
     """How a job is executed on this machine. No run's identity depends on it."""
 
@@ -49,6 +58,7 @@ class Execution(BaseModel):
     checkpoint_seconds: float = 60.0
     checkpoint_steps: int | None = None
     folders: dict[str, str] = {}
+    rehearsal: Rehearsal | None = None
 
 
 class JobFile(BaseModel):

@@ -180,6 +180,10 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
         tf32=execution.tf32,
     )
     forget_memory(device)
+    if execution.rehearsal is not None:
+        from repro.engine.rehearsal import Rehearsed
+
+        loaded = Rehearsed(store.cache, execution.rehearsal)
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
     report(where | {"what": lead.backbone.name})
     shared = any(spec.method.reads_states for spec in file.specs)

@@ -128,8 +128,10 @@ class Row:
     """Why nothing here reproduces the row; such a row has no runs."""
     delta: tuple[str, str] | None = None
     """Two other rows, by name: this one is the first minus the second."""
-    measure: Literal["score", "layers"] = "score"
-    """What its cells hold: scores, or how many layers of the runs have an adapter in use."""
+    measure: Literal["score", "layers", "external"] = "score"
+    """What its cells hold: scores, how many layers of the runs have an adapter in use, or numbers
+    that somebody added, which no run is behind.
+    """
     metric: str = ""
     """The metric of its numbers in the CSV, where that is not the column's."""
     added: bool = False
@@ -140,7 +142,8 @@ class Row:
     @property
     def trained(self) -> bool:
         """It has runs of its own."""
-        return not self.only_printed and self.delta is None and self.gap is None
+        makes = not self.only_printed and self.delta is None and self.measure != "external"
+        return makes and self.gap is None
 
     @property
     def scored(self) -> bool:

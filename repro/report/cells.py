@@ -21,6 +21,7 @@ from repro.spec.types import ARCHITECTURE
 from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
 from repro.store.entry import StoredRun
+from repro.store.external import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,10 @@ class Cell:
     """All its runs are stored, and they give no number: nothing that is trained would change it."""
     model: RunSpec | None = field(default=None, repr=False)
     differs: str = ""
+    external: Number | None = None
+    """What somebody added, in place of a reproduced number."""
+    rows: str = ""
+    """The rows that it is scored on, where these are not those of the column."""
 
     @property
     def converged(self) -> Summary | None:
@@ -65,11 +70,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class RowView:
-    """One row; `parameters` are the trained and the total ones of its first score's model."""
+    """One row; `parameters` are the trained and the total ones of its first score's model, these
+    None where nobody knows.
+    """
 
     row: Row
     cells: tuple[Cell, ...]
-    parameters: tuple[int, int] | None
+    parameters: tuple[int, int | None] | None
     span_f1: Summary | None
 
     @property

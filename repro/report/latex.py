@@ -94,7 +94,7 @@ def latex(view: TableView, name: str, layout: Layout | None = None) -> str:
         if place:
             above = [rf"Table~\ref{{{label(name)}}}, continued{escape(named)}.\par\smallskip"]
         notes = _notes(view, [part for _, part in parts], layout) if place == len(parts) - 1 else []
-        lines += _float(part, above, notes)
+        lines += floated(part, above, notes)
     return "\n".join(lines) + "\n"
 
 
@@ -162,7 +162,7 @@ def _width(text: str) -> float:
     )
 
 
-def _float(page: Grid, above: Sequence[str], notes: Sequence[str]) -> list[str]:
+def floated(page: Grid, above: Sequence[str], notes: Sequence[str]) -> list[str]:
     """A float as wide as one column of a paper, or as two."""
     tabular = _tabular(page)
     star = "*" * (_total(page) > ONE_COLUMN)
@@ -195,7 +195,7 @@ def _tabular(page: Grid) -> list[str]:
     bold = pandas.DataFrame([(*[False] * lead, *line.best) for line in page.lines])
     styled = (
         frame.style.hide(axis="index")
-        .relabel_index(list(map(escape, page.head())), axis=1)
+        .relabel_index([_unformatted(escape(text)) for text in page.head()], axis=1)
         .apply(lambda _: bold.map(lambda best: "textbf:--rwrap;" if best else ""), axis=None)
     )
     text = styled.to_latex(hrules=True, column_format="l" * lead + "r" * len(page.columns))
@@ -206,6 +206,11 @@ def _tabular(page: Grid) -> list[str]:
         if page.lines[place].first and page.kinds:
             rows.insert(place, r"\addlinespace[2pt]")
     return [*(head + rule).splitlines(), *rows, *(bottom + end).splitlines()]
+
+
+def _unformatted(label: str) -> str:
+    """A label that the library's `str.format` leaves as it is."""
+    return label.replace("{", "{{").replace("}", "}}")
 
 
 def cell(text: str) -> str:

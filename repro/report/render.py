@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,7 +16,6 @@ from repro.report.layout import markdown_table, prose
 from repro.report.notes import notes
 from repro.report.view import TableView
 from repro.server.layout import PROTOCOL
-from repro.stats.summary import Summary
 
 GAP = "—"
 Layout = Literal["reproduced", "side-by-side", "difference"]
@@ -40,8 +40,9 @@ def with_spread(cell: Cell) -> str:
     """mean, or mean ± sd (or s.e.m.) of several runs; a gap where there is none."""
     if cell["mean"] is None:
         return GAP
-    summary = Summary(cell["mean"], cell["sd"], tuple(cell["values"]))
-    found = summary.sem if cell["spread"] == "sem" else summary.sd
+    found = cell["sd"]
+    if found is not None and cell["spread"] == "sem":
+        found /= math.sqrt(cell["n"])
     spread = f" ± {found:.{cell['digits']}f}" if found is not None else ""
     return number(cell["mean"], cell["digits"]) + spread
 
@@ -62,7 +63,7 @@ class Line:
 
     Attributes:
         name: The row that the line is of (the column, in a table printed with columns as rows).
-        kind: published, reproduced, difference or verdict.
+        kind: published, reproduced, external, difference or verdict.
         texts: One text a column.
         best: Whether the text is the best reproduced score of its column in this part of the table.
         first: Whether the line is the first of its row.
@@ -146,7 +147,7 @@ def lay_out(cells: Sequence[Cell], transposed: bool, layout: Layout | None) -> G
         else:
             lines = [_with_size(line, texts[line.name.removesuffix(" †")]) for line in lines]
             columns += ("Trained parameters",)
-    kinds = {line.kind for line in lines} - {"reproduced", ""} != set()
+    kinds = {line.kind for line in lines} - {"reproduced", "external", ""} != set()
     return Grid("" if transposed else "Model", columns, tuple(lines), kinds)
 
 
@@ -158,8 +159,8 @@ def _grouped(cells: Sequence[Cell], name: str) -> dict[str, list[Cell]]:
 
 
 def _with_size(line: Line, size: str) -> Line:
-    """With the number of trained parameters beside the reproduced scores."""
-    texts = (*line.texts, size if line.kind == "reproduced" else "")
+    """With the number of trained parameters beside the reproduced or added scores."""
+    texts = (*line.texts, size if line.kind in ("reproduced", "external") else "")
     return replace(line, texts=texts, best=(*line.best, False))
 
 
@@ -171,7 +172,10 @@ def _lines(
     known: dict[str, list[str]] = {}
     if layout != "reproduced" and set(published) - {"", GAP}:
         known["published"] = published
-    if not known or any(cell["verdict"] or cell["n"] or cell["words"] for cell in cells):
+    external = {cell["measure"] for cell in cells} == {"external"}
+    if external:
+        known["external"] = [with_spread(cell) for cell in cells]
+    elif not known or any(cell["verdict"] or cell["n"] or cell["words"] for cell in cells):
         known["reproduced"] = [_reproduced(cell, marked) for cell in cells]
     if layout in (None, "difference"):
         if any(cell["difference"] is not None for cell in cells):

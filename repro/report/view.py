@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import typed
 from repro.comparison.comparison import COLUMNS, compared
+from repro.comparison.external import external_rows, placed
 from repro.comparison.statistics import table_statistics
 from repro.methods.adaptable_adapters import LastLayers
 from repro.papers.matrix import Matrix
@@ -135,7 +136,9 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
     wanted = [column for column in table.scores if not table.gap(column, request)]
     first = (wanted or table.scores or table.columns)[0]
     lead = matrix.of(table.trained[0].name, first.name)[0]
-    return TableView(table, matrix, tuple(rows.values()), lead)
+    for row, found in external_rows(table, request, store):
+        table, rows[row.name] = placed(table, [row]), found
+    return TableView(table, matrix, tuple(rows[row.name] for row in table.rows), lead)
 
 
 def _difference(at: Place, rows: dict[str, RowView]) -> RowView:
@@ -159,7 +162,7 @@ def _row(at: Place) -> RowView:
     return RowView(at.row, cells, _parameters(at), _span_f1(at))
 
 
-def _parameters(at: Place) -> tuple[int, int] | None:
+def _parameters(at: Place) -> tuple[int, int | None] | None:
     """Of the row's one model; a reference has none, and a sweep has many."""
     untold = at.row.swept or not at.row.scored
     if untold or not at.table.scores:

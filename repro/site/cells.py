@@ -139,7 +139,10 @@ def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
     if cell["source"] is not None:
         of = f", {counted(cell['published_n'], 'run')}" if cell["published_n"] else ""
         facts.append(("Published", f"{words.printed(cell)}{of} ({cell['source']})"))
-    if cell["mean"] is not None:
+    if cell["mean"] is not None and cell["measure"] == "external":
+        runs = f" ({counted(cell['n'], 'run')})" * (cell["n"] is not None)
+        facts.append(("External", _value(cell) + runs))
+    elif cell["mean"] is not None:
         runs = counted(cell["n"], "run") if cell["kind"] == "score" else ""
         kind = "standard error" if cell["spread"] == "sem" else "standard deviation"
         how = f" (mean ± {kind} of {runs})" if cell["n"] > 1 else f" ({runs})" * bool(runs)

@@ -363,6 +363,11 @@ class TextToText(Task):
     draws: ClassVar[bool] = True
 
     @property
+    def outputs(self) -> int:
+        """None: an answer is written."""
+        return 0
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Those of the mixture."""
         return self.tasks

@@ -1,11 +1,11 @@
 """Many runs in one read-only file, which a store shows behind its own.
 
 A bundle `NAME.jsonl.xz` is JSON Lines, compressed by XZ, whose checksum finds damage. Its first
-line is {"bundle": 1}. Each further line is one small file of a store, {"file": NAME, "text": TEXT},
-by its name relative to the store's folder, sorted: spec, result, environment and manifest of a run,
-a request, a count, the scores of a test server. So equal content is equal bytes, and a run in a
-bundle passes the same checks as one in a folder. Histories, predictions and weights stay in the
-store that trained the runs.
+line is {"bundle": 1}, or 2 where it holds external numbers. Each further line is one small file of
+a store, {"file": NAME, "text": TEXT}, by its name relative to the store's folder, sorted: spec,
+result, environment and manifest of a run, a request, a count, the scores of a test server, external
+numbers. So equal content is equal bytes, and a run in a bundle passes the same checks as one in a
+folder. Histories, predictions and weights stay in the store that trained the runs.
 
 A bundle is trusted as a whole or not at all, and nothing of it is ever unpacked to the disk.
 """
@@ -27,12 +27,14 @@ from repro.store.entry import MANIFEST, StoredRun, digest_of
 from repro.store.reading import Entries
 from repro.store.strict_json import json_bytes
 
-FORMAT = 1
-"""Bumped when a line changes shape, or when a bundle may hold another kind of file."""
+FORMATS = (1, 2)
+"""One more when a line changes shape, or when a bundle may hold another kind of file: 2 holds
+external numbers. A bundle without the new kind is written as before, so older versions read it.
+"""
 SUFFIX = ".jsonl.xz"
 NAME = re.compile(
     r"([0-9a-f]{2})/(\1[0-9a-f]{62})/(spec|result|environment|MANIFEST)\.json"
-    r"|(requests|counts|server)/[^./\\\0][^/\\\0]*\.json"
+    r"|(requests|counts|server|external)/[^./\\\0][^/\\\0]*\.json"
 )
 """What a bundle may hold: no other name is written, and a file with another is refused."""
 LARGEST = 1 << 28
@@ -120,7 +122,8 @@ def pack(path: Path, files: Mapping[str, bytes]) -> None:
 
     Raises StoreError where the system refuses or the bundle could not be read again.
     """
-    lines = [json_bytes({"bundle": FORMAT})]
+    newest = any(name.startswith("external/") for name in files)
+    lines = [json_bytes({"bundle": FORMATS[newest]})]
     for name, content in sorted(files.items()):
         if not NAME.fullmatch(name):
             raise ValueError(f"a bundle holds no file {name}")
@@ -141,7 +144,7 @@ def unpacked(path: Path) -> dict[str, bytes]:
     header = _object(first)
     if "bundle" not in header:
         raise _Refused("its first line is not that of a bundle")
-    if header != {"bundle": FORMAT}:
+    if header not in [{"bundle": form} for form in FORMATS]:
         raise _Refused("a newer version of repro wrote it. Update repro to use it")
     if not lines or lines.pop() != b"":
         raise _Refused("its last line is cut short")

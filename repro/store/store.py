@@ -31,6 +31,8 @@ from repro.store.entry import (
     manifest_bytes,
     spec_bytes,
 )
+from repro.store.external import FOLDER as EXTERNAL
+from repro.store.external import External, read_external, remove_external, write_external
 from repro.store.result import Failure, FailureKind, parse
 from repro.store.served import FOLDER as SERVED
 from repro.store.served import ServedRun, read_served, write_served
@@ -217,7 +219,8 @@ class Store:
 
     def pack(self, keys: Iterable[str], path: Path, files: Mapping[str, bytes]) -> int:
         """Writes the bundle `path`: spec, result, environment and server scores of the runs `keys`
-        and of their parents as far as those are stored, and `files` (requests and counts by name).
+        and of their parents as far as those are stored, and `files` (requests, counts and external
+        numbers by name).
 
         Returns the number of runs; equal content gives equal bytes. Raises StoreError; where a run
         is missing, before anything is written.
@@ -255,7 +258,7 @@ class Store:
 
         Returns the number of files and folders removed. Raises StoreError.
         """
-        names = ("failures", REQUESTS, "quarantine", SERVED)
+        names = ("failures", REQUESTS, "quarantine", SERVED, EXTERNAL)
         places = [self.root, self.cache, *(self.root / name for name in names)]
         places += (self.root / "work").glob("*")
         found = [item for place in places if place.is_dir() for item in place.iterdir()]
@@ -317,6 +320,31 @@ class Store:
     def save_served(self, served: ServedRun) -> None:
         """Replaces what a test server said of a run. Raises StoreError."""
         write_served(self.root, served)
+
+    def external(self) -> list[External]:
+        """The rows of numbers from elsewhere, those in the folder before those of its bundles."""
+        found = {row.key: row for row in read_external(self.root, self._say)}
+        for bundle in self._bundles:
+            for name in bundle.names(EXTERNAL):
+                place = bundle.place / name
+                row = records.checked_record(
+                    External, bundle.content(name) or b"", place, self._say,
+                    partial(self._ignore, place),
+                )  # fmt: skip
+                if row is not None:
+                    found.setdefault(row.key, row)
+        return sorted(found.values(), key=lambda row: (row.table, row.section, row.added, row.name))
+
+    def save_external(self, row: External) -> None:
+        """Writes or replaces a row of numbers from elsewhere. Raises StoreError."""
+        write_external(self.root, row)
+
+    def remove_external(self, key: str) -> bool:
+        """Removes such a row; False where it is in no folder of ours (in a bundle, perhaps).
+
+        Raises StoreError.
+        """
+        return remove_external(self.root, plain(key))
 
     def save_request(self, name: str, document: Any) -> None:
         """Remembers what was asked for. Raises StoreError, ValueError (not strict JSON)."""

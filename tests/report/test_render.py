@@ -53,13 +53,10 @@ def strict(text: str) -> Any:
 def test_numbers_as_the_paper_prints_them() -> None:
     assert (number(30.64), number(100.0), number(None)) == ("30.6", "100.0", "—")
     assert (signed(2.71), signed(-4.6), signed(None)) == ("+2.7", "-4.6", "—")
-    two = {"mean": 51.5, "sd": 2.1213, "values": [50.0, 53.0], "digits": 1, "spread": "sd"}
+    two = {"mean": 51.5, "sd": 2.1213, "n": 2, "digits": 1, "spread": "sd"}
     assert with_spread(two) == "51.5 ± 2.1"
     assert with_spread(two | {"spread": "sem"}) == "51.5 ± 1.5"
-    assert (
-        with_spread({"mean": 50.0, "sd": None, "values": [50.0]} | {"digits": 1, "spread": "sd"})
-        == "50.0"
-    )
+    assert with_spread({"mean": 50.0, "sd": None, "n": 1} | {"digits": 1, "spread": "sd"}) == "50.0"
     assert with_spread({"mean": None}) == "—"
 
 

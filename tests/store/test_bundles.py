@@ -96,7 +96,7 @@ def content(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[bytes], b
         (lambda data: b"", "damaged (it is cut short)"),
         (lambda data: b"version https://git-lfs.github.com/spec/v1\n", "damaged"),
         (lambda data: gzip.compress(lzma.decompress(data)), "damaged"),
-        (content(lambda lines: [b'{"bundle":2}\n', *lines[1:]]), "a newer version of repro wrote"),
+        (content(lambda lines: [b'{"bundle":3}\n', *lines[1:]]), "a newer version of repro wrote"),
         (content(lambda lines: lines[1:]), "its first line is not that of a bundle"),
         (content(lambda lines: [*lines[:-1], lines[-1][:-1]]), "its last line is cut short"),
         (content(lambda lines: [*lines, b"{\n"]), "a line is not JSON"),
