@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 32
 """Blocks of a line in the terminal."""
+MOST_PARTS = 4
+"""Settings in a label."""
 MOST_PANELS = 5
 """Scores that are drawn."""
 SMOOTH = 200
@@ -84,25 +86,29 @@ def courses(runs: Sequence[StoredRun]) -> list[Course]:
 
 
 def label_of(spec: RunSpec, among: Sequence[RunSpec]) -> str:
-    """What tells a run from the others: "size 64, seed 1"; of a run alone its whole name."""
-    differing = varying(spec, among)
-    if not differing:
-        return run_name(spec)
+    """What tells a run from the others: "size 64, seed 1". Its whole name for a run alone, and
+    where most settings differ.
+    """
     parts: dict[str, None] = {}
-    for path, value in differing.items():
-        part, _, name = path.removeprefix("spec.").rpartition(".")
+    for path, value in varying(spec, among).items():
+        part, _, name = path.partition(".")
         if part == "method" and len({one.method.kind for one in among}) > 1:
             parts[spec.method.label()] = None
+        elif part == "task" and len({one.task.names for one in among}) > 1:
+            parts[_tasks(spec)] = None
         elif part == "backbone":
             parts[spec.backbone.name] = None
-        elif part == "task" and name in ("name", "kind", "revision", "source"):
-            parts[spec.task.name] = None
-        elif part == "parents" or path.endswith("kind"):
-            parts[f"made from {str(value)[:6]}" if part == "parents" else str(value)] = None
+        elif part == "parents":
+            parts[f"made from {str(value)[:6]}"] = None
         else:
             shown = f"{value:g}" if isinstance(value, float) else str(value)
-            parts[f"{name.replace('_', ' ')} {shown}"] = None
-    return ", ".join(parts)
+            parts[f"{(name or part).replace('_', ' ')} {shown}"] = None
+    return ", ".join(parts) if 0 < len(parts) <= MOST_PARTS else run_name(spec)
+
+
+def _tasks(spec: RunSpec) -> str:
+    names = spec.task.names
+    return names[0] if len(names) == 1 else f"{len(names)} tasks"
 
 
 # In the terminal.
@@ -319,14 +325,14 @@ def _fill(axes: Axes, own: pandas.DataFrame, colours: dict[str, Any], x: str) ->
     if x == "epoch":
         from matplotlib.ticker import MaxNLocator
 
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def _shared(found: Sequence[Course]) -> str:
     """What all runs have in common, as a title."""
     spec = found[0].spec
     methods = list(dict.fromkeys(course.spec.method.label() for course in found))
-    tasks = list(dict.fromkeys(course.spec.task.name for course in found))
+    tasks = list(dict.fromkeys(_tasks(course.spec) for course in found))
     method = " and ".join(methods) if len(methods) < 3 else f"{len(methods)} models"
     task = " and ".join(tasks) if len(tasks) < 3 else f"{len(tasks)} tasks"
     return f"{method} on {task}, {spec.backbone.name}: {len(found)} runs"
