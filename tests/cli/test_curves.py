@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from fake_results import request, runs_of, store_all, store_result
@@ -89,7 +90,7 @@ def test_the_picture_has_the_loss_and_a_panel_a_score(store: Store, two: list[st
     runs = [run for key in two if (run := store.read(key)) is not None]
     drawing = draw(courses(runs))
     assert [axes.get_title(loc="left") for axes in drawing.axes] == ["training loss", "f1"]
-    lines = [line.get_xydata()[:, 1].tolist() for line in drawing.axes[0].lines]
+    lines = [np.asarray(line.get_ydata()).tolist() for line in drawing.axes[0].lines]
     assert sorted(line for line in lines if line) == [[4, 3, 2, 1], [4, 4, 3, 3]]
 
 

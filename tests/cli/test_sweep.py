@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from fake_glue import store_run
@@ -236,7 +237,7 @@ def test_the_file_of_a_swept_method_is_remembered_for_the_command_that_is_printe
     points = tuple({"method.initial": value} for value in (0.5, 1.0))
     for matrix in matrices(TABLES["3-shared-2"], Sweep(request, points)):
         for spec in matrix.runs.values():
-            store_run(store, spec, lambda spec, *_: 50.0 + spec.method.initial)
+            store_run(store, spec, lambda spec, *_: 50.0 + spec.method.model_dump()["initial"])
     found = document(cli(*asked, "--json"))
     assert (found["row"], found["complete"], found["chosen"]) == ("my-scales (yours)", "2/2", 2)
     assert list(store.method_files()) == ["my-scales"]
@@ -416,7 +417,7 @@ def test_the_picture_has_a_line_a_task_a_logarithmic_axis_and_marks_the_chosen_s
     lines = [line for line in axes.lines if line.get_linestyle() == "-"]
     assert len(lines) == 3  # CoLA, RTE and their mean
     (star,) = [line for line in axes.lines if line.get_marker() == "*"]
-    assert star.get_xydata().tolist() == [[8.0, 58.0]]
+    assert np.asarray(star.get_xydata()).tolist() == [[8.0, 58.0]]
     titles = [axes.get_title(loc="left") for axes in both.axes]
     assert titles == [
         "learning rate 0.0001", "learning rate 0.0003", "learning rate 0.001",
