@@ -1,4 +1,4 @@
-"""`pack`: one file with the results behind every table and figure asked for. Trains nothing."""
+"""`pack`: one file with the results behind everything that was asked for. Trains nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from repro.cli.why import runs_of
 from repro.errors import ReproError
 from repro.folders import expanded
 from repro.report.counted import count_files
-from repro.report.files import request_file, saved_sweeps, sweep_document
+from repro.report.files import request_file, saved_requests, saved_sweeps, sweep_document
 from repro.report.view import TableView
 from repro.store.bundle import SUFFIX
 from repro.store.external import FOLDER
@@ -25,7 +25,7 @@ def command(
     file: Annotated[Path, typer.Argument(help=f"The bundle to write: NAME{SUFFIX}.")],
     store: o.StoreOption = None,
 ) -> None:
-    """Packs spec, scores and environment of the runs behind every table and figure asked for, and
+    """Packs spec, scores and environment of the runs behind every table, figure and sweep, and
     of their parents, into one file. A store shows the bundles in its folder behind its own runs.
 
     Example: python -m repro pack results.jsonl.xz
@@ -35,7 +35,8 @@ def command(
     if expanded(file).exists():
         raise ReproError(f"{file} is there already: name another file, or delete that one first.")
     results = o.open_store(store)
-    views = asked_views(results)
+    sweeps = saved_sweeps(results)
+    views = asked_views(results) if saved_requests(results) or not sweeps else []
     files = dict(request_file(view.request) for view in views)
     for view in views:
         if isinstance(view, TableView):
@@ -44,7 +45,6 @@ def command(
     added = [row for row in results.external() if row.table in asked]
     files |= {f"{FOLDER}/{row.key}.json": json_bytes(row.model_dump(mode="json")) for row in added}
     keys = {key for view in views for key in view.runs}
-    sweeps = saved_sweeps(results)
     for name, sweep in sweeps.items():
         files |= {f"requests/{name}.json": json_bytes(sweep_document(sweep))}
         keys |= runs_of(sweep.requests).keys() & set(results.keys())

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from repro.errors import ReproError
 from repro.papers.matrix import Matrix
@@ -49,7 +51,7 @@ class Sweep:
     """
 
     request: Request
-    points: tuple[Mapping[str, Any], ...]
+    points: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     epochs: int | None = None
 
     def is_whole(self, point: Mapping[str, Any]) -> bool:

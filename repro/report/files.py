@@ -38,6 +38,7 @@ from repro.store.strict_json import json_bytes
 from repro.store.temporary import unfinished_name
 
 REQUEST = TypeAdapter(Request)
+SWEEP = TypeAdapter(Sweep)
 LATER = ("rows", "columns")
 """Fields that came when tables were stored already: without a value they change no name."""
 LONGEST_TABLE = 60
@@ -260,31 +261,27 @@ def saved_requests(store: Store) -> list[Request]:
     """All remembered requests of tables and figures, by name. One that this version cannot read is
     left out with a warning.
     """
-    read = (
-        _read_request(store, name, document)
-        for name, document in store.requests().items()
-        if not _is_sweep(document)
-    )
-    found = {table_name(request): request for request in read if request is not None}
+    found = {table_name(one): one for one in _saved(store).values() if isinstance(one, Request)}
     return [found[name] for name in sorted(found)]
-
-
-def sweep_document(sweep: Sweep) -> dict[str, Any]:
-    """The sweep as plain data."""
-    points = [dict(point) for point in sweep.points]
-    document = {"request": request_document(sweep.request), "points": points}
-    return document | ({} if sweep.epochs is None else {"epochs": sweep.epochs})
 
 
 def saved_sweeps(store: Store) -> dict[str, Sweep]:
     """All remembered sweeps, by name; see `saved_requests`."""
-    found = {}
-    for name, document in store.requests().items():
-        if _is_sweep(document):
-            request = _read_request(store, name, document["request"])
-            if request is not None:
-                found[name] = Sweep(request, tuple(document["points"]), document.get("epochs"))
-    return found
+    return {name: one for name, one in _saved(store).items() if isinstance(one, Sweep)}
+
+
+def asked_for(store: Store) -> dict[str, Sequence[Request]]:
+    """Name -> requests of everything that was asked for in this store: a table's or a figure's one,
+    and of a sweep one a setting.
+    """
+    alone = {table_name(request): [request] for request in saved_requests(store)}
+    return {**alone, **{name: sweep.requests for name, sweep in saved_sweeps(store).items()}}
+
+
+def sweep_document(sweep: Sweep) -> dict[str, Any]:
+    """The sweep as plain data."""
+    document: dict[str, Any] = SWEEP.dump_python(sweep, mode="json")
+    return document
 
 
 def save_sweep(store: Store, sweep: Sweep) -> None:
@@ -296,29 +293,27 @@ def save_sweep(store: Store, sweep: Sweep) -> None:
         store.save_request(name, document)
 
 
-def _is_sweep(document: Any) -> bool:
-    return isinstance(document, dict) and {"request", "points"} <= document.keys()
+def _saved(store: Store) -> dict[str, Request | Sweep]:
+    read = {name: read_asked(store, name, document) for name, document in store.requests().items()}
+    return {name: found for name, found in read.items() if found is not None}
 
 
-def asked_for(store: Store) -> dict[str, Sequence[Request]]:
-    """Name -> requests of everything that was asked for in this store: a table's or a figure's one,
-    and of a sweep one a setting.
+def read_asked(store: Store, name: str, document: Any) -> Request | Sweep | None:
+    """The request or the sweep that was saved by this name; None, with a warning, where this
+    version cannot read it.
     """
-    alone = {table_name(request): [request] for request in saved_requests(store)}
-    return {**alone, **{name: sweep.requests for name, sweep in saved_sweeps(store).items()}}
-
-
-def _read_request(store: Store, name: str, document: Any) -> Request | None:
+    is_sweep = isinstance(document, dict) and "points" in document
     known = {field.name for field in fields(Request)}
     try:
-        request = REQUEST.validate_python(document)
+        found: Request | Sweep = (SWEEP if is_sweep else REQUEST).validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     else:
-        unknown = sorted(set(document) - known)
+        request = found.request if isinstance(found, Sweep) else found
+        unknown = sorted(set(document["request"] if is_sweep else document) - known)
         if not unknown and request.id in ARTEFACTS:
-            return request if _has_method(store, name, request) else None
+            return found if _has_method(store, name, request) else None
         problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.id}"
     store.say(
         f"{store.request_path(name)} was written by another version of this project ({problem}) "

@@ -25,7 +25,7 @@ from repro.papers.registry import TABLES
 from repro.papers.sweeps import Sweep, matrices
 from repro.report.figures.style import styled
 from repro.report.figures.sweep_drawing import draw_sweep
-from repro.report.files import saved_requests, saved_sweeps
+from repro.report.files import saved_requests, saved_sweeps, sweep_document
 from repro.report.sweep import view_sweep
 from repro.spec import RunSpec, run_key
 from repro.stats.summary import expected_best
@@ -274,6 +274,28 @@ def test_a_sweep_is_one_line_of_status_and_no_variant_of_its_table(
         f"{line['name']}.{e}" for e in ("csv", "json", "md", "pdf", "png", "svg")
     )
     assert len(pd.read_csv(tmp_path / "figures" / f"{line['name']}.csv")) == 6
+
+
+def test_a_packed_sweep_is_shown_by_another_store(cli: Call, store: Store) -> None:
+    sweep(store)
+    before = cli(*ASKED, "--tasks", "rte", *GRID)
+    packed = cli("pack", "other/one.jsonl.xz")
+    assert packed.out == "Packed 12 runs and 1 request into other/one.jsonl.xz.\n"
+    again = cli(*ASKED, "--tasks", "rte", *GRID, "--store", "other", "--no-run")
+    assert (again.code, again.out) == (0, before.out)
+    assert list(saved_sweeps(Store("other"))) == list(saved_sweeps(store))
+
+
+@pytest.mark.parametrize("points", [[], 5, [{"method.size": 8}, "x"], None])
+def test_a_damaged_record_of_a_sweep_is_left_out_with_a_line(
+    cli: Call, store: Store, points: Any
+) -> None:
+    found = sweep(store)
+    store.save_request("mine", sweep_document(found) | {"points": points})
+    store.save_request("other", sweep_document(found))
+    answer = cli("status", "--json")
+    assert [one["name"] for one in json.loads(answer.out)["tables"]] == ["other"]
+    assert "mine.json was written by another version" in answer.err
 
 
 def test_python_gives_the_frame_of_what_is_stored(store: Store) -> None:
