@@ -334,9 +334,10 @@ def history(key: str, store: Path | str | None = None) -> pandas.DataFrame:
 
 
 def _open(given: Path | str | None) -> Store:
-    """The store asked for. Raises ReproError where the folder is not there."""
+    """The store asked for. Raises ReproError where the folder is not there or holds no results."""
     from repro.cli.options import open_store
     from repro.errors import ReproError
+    from repro.store.store import holds_store
 
     if given is not None and (not isinstance(given, str | Path) or given == ""):
         raise ReproError(f"store={given!r}: give the folder of a store, or leave it out.")
@@ -345,6 +346,11 @@ def _open(given: Path | str | None) -> Store:
         raise ReproError(
             f"There is no store {store.root}. Name a folder of results with store=..., or with the "
             "environment variable REPRO_STORE."
+        )
+    if not holds_store(store.root):
+        raise ReproError(
+            f"{store.root} is no store: nothing was stored there. Name a folder of results with "
+            "store=..., or with the environment variable REPRO_STORE."
         )
     return store
 

@@ -14,6 +14,14 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def age(seconds: float) -> str:
+    """How long ago, in one unit: 12 s, 5 min, 3 h, 40 d."""
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{int(seconds // unit)} {name}"
+    return f"{max(0, int(seconds))} s"
+
+
 def size(count: float) -> str:
     """1.2 GB, 340 MB, 25 KB."""
     for unit, name, digits in ((1e9, "GB", 1), (1e6, "MB", 0)):

@@ -58,6 +58,23 @@ def claim(root: str, *keys: str) -> None:
         sys.stdin.readline()
 
 
+def contend(root: str, key: str, times: str) -> None:
+    """Claims a key again and again; fails where another process holds it at the same time."""
+    store, marker = Store(root), Path(root) / "held"
+    for _ in range(int(times)):
+        with store.claim([key]) as held:
+            if held:
+                os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+                assert store.claimed() == {key}
+                marker.unlink()
+
+
+def tidy(root: str, key: str, times: str) -> None:
+    """Removes the lock file of a key again and again."""
+    for _ in range(int(times)):
+        Store(root).remove_claim(key)
+
+
 def staging(root: str) -> None:
     """Leaves a staging folder and a temporary file, and lives until its input ends."""
     folder = Path(root) / unfinished_name(".staging")
@@ -74,6 +91,8 @@ if __name__ == "__main__":
         "race": race,
         "claim": claim,
         "staging": staging,
+        "contend": contend,
+        "tidy": tidy,
     }
     verbs[sys.argv[1]](*sys.argv[2:])
     assert "torch" not in sys.modules

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from repro.methods.ablated_spans import AblatedSpans
 from repro.methods.always_null import AlwaysNull
 from repro.spec import Backbone, Recipe, RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render
@@ -92,6 +93,17 @@ def write_scores(store: Store, seed: int, value: float = 50.0) -> str:
     files = files_of(key, value)
     kept = {name: files[name] for name in ("result.json", "environment.json")}
     store.write(key, spec, kept)
+    return key
+
+
+def write_child(store: Store, parent: str) -> str:
+    found = store.read(parent)
+    assert found is not None
+    update = {"method": AblatedSpans(), "parents": {"trained": parent}}
+    spec = found.spec.model_copy(update=update)
+    key = run_key(spec)
+    result = result_of(key).model_copy(update={"parents": {"trained": found.digest}})
+    store.write(key, spec, {"result.json": render(result)})
     return key
 
 

@@ -86,6 +86,9 @@ def test_a_mistake_says_what_is_there_instead(results: Path) -> None:
         repro.comparison("AA-2", scale="smok")
     with pytest.raises(ReproError, match=r"There is no store .*nowhere"):
         repro.results(results / "nowhere")
+    (results / "notes").mkdir()
+    with pytest.raises(ReproError, match="notes is no store: nothing was stored there"):
+        repro.comparison("AA-2", store=results / "notes")
     with pytest.raises(ReproError, match="has no run of AA-2 at paper scale"):
         repro.comparison("AA-2", scale="paper", store=results)
     with pytest.raises(ReproError, match="Name the scale of ResAdapters-1 beside epochs"):

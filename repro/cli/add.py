@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import SCALES, check_scale, split_sections
 from repro.comparison.external import DEFAULT_SCALES, MARK, keep, read_row, record_of, remove
@@ -25,7 +26,9 @@ from repro.words import counted
 
 
 def command(
-    id: Annotated[str, typer.Argument(help="Table, for example 3-shared-2.")],
+    id: Annotated[
+        str, typer.Argument(help="Table, for example 3-shared-2.", autocompletion=completion.ids)
+    ],
     name: Annotated[str | None, typer.Option(help="What the row is called.")] = None,
     scores: Annotated[
         Path | None,

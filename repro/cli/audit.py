@@ -14,6 +14,7 @@ import typer
 
 from repro.audit.finding import Finding
 from repro.audit.run import SEVERITIES, findings
+from repro.cli import completion
 from repro.cli import options as o
 from repro.papers.names import PAPERS, by_paper, find_paper
 from repro.report.render import json_text
@@ -22,7 +23,10 @@ from repro.words import counted
 
 def command(
     paper: Annotated[
-        str | None, typer.Argument(help="One paper, for example houlsby; all without.")
+        str | None,
+        typer.Argument(
+            help="One paper, for example houlsby; all without.", autocompletion=completion.papers
+        ),
     ] = None,
     json: o.JsonOption = False,
 ) -> None:

@@ -27,8 +27,11 @@ def carry(needs: Sequence[Need], root: Path, requests: Sequence[Request]) -> lis
     """Copies what is here into `root`; returns what could not be, a line each. `requests` are those
     whose runs it is for.
 
-    Raises StoreError where the folder cannot be written, ReproError where it is too small.
+    Raises StoreError where the folder cannot be written, ReproError where it is too small, or where
+    what it says of the origin of its content is damaged.
     """
+    for part in ("data", "models"):
+        record_of(root / part)
     here = [need for need in needs if need.state == "here" and need.name != MINILM]
     folder = next(one for one in (root, *root.absolute().parents) if one.exists())
     data, models = Portable(root / "data"), Portable(root / "models")

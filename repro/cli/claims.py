@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.cli import completion, requests
 from repro.cli import options as o
-from repro.cli import requests
 from repro.comparison.claims import JudgedClaim, JudgedStatement, judge_all
 from repro.errors import ReproError
 from repro.papers.claims import KINDS
@@ -24,7 +24,12 @@ WIDTH = 100
 
 
 def command(
-    paper: Annotated[str | None, typer.Argument(help=f"{', '.join(PAPERS)}; default: all.")] = None,
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            help=f"{', '.join(PAPERS)}; default: all.", autocompletion=completion.papers
+        ),
+    ] = None,
     scale: Annotated[
         str | None,
         typer.Option(
@@ -91,6 +96,8 @@ def _counts(judged: Sequence[JudgedClaim]) -> str:
     sentences = sum(one.claim.kind == "sentence" for one in judged)
     printed = Counter(one.published for one in judged)
     ours = Counter(one.ours for one in judged)
+    if not judged:
+        return "No claims of this paper are recorded."
     lines = [
         f"{counted(len(judged), 'claim')}: {counted(sentences, 'sentence')} of the papers, "
         f"{counted(len(judged) - sentences, 'reading')} of their tables and figures.",

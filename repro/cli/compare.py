@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from repro.cli import completion, requests
 from repro.cli import options as o
-from repro.cli import requests
 from repro.cli.scales import requests_at, stored_variants
 from repro.comparison.pairs import Pair, compare_rows, sides
 from repro.errors import MissingData, ReproError, UnknownName
@@ -34,15 +34,20 @@ def command(
         str,
         typer.Argument(
             help='A row, for example "Ours (3-shared)"; "published: NAME" or "reproduced: NAME" '
-            "says which of its numbers (default: reproduced where there are any)."
+            "says which of its numbers (default: reproduced where there are any).",
+            autocompletion=completion.rows,
         ),
     ],
-    table: Annotated[str, typer.Option(help="The table that both are rows of.")],
+    table: Annotated[
+        str,
+        typer.Option(help="The table that both are rows of.", autocompletion=completion.ids),
+    ],
     asked: o.AskedOfWhole,
     second: Annotated[
         str | None,
         typer.Argument(
-            help="Another row, or the same in the other form (default: all, a line each)."
+            help="Another row, or the same in the other form (default: all, a line each).",
+            autocompletion=completion.rows,
         ),
     ] = None,
     format: Annotated[str, typer.Option(help="md, csv or tex.")] = "md",

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.execute import disk_needed
 from repro.cli.needs import Need, check_no_option, wanted_by
@@ -31,7 +32,7 @@ from repro.spec.glue import GLUE
 from repro.spec.texts import TEXTS
 from repro.store.store import Store
 from repro.tasks.catalogue import SQUAD2, data_revision, unavailable
-from repro.words import size
+from repro.words import counted, size
 
 PACKAGES = (
     "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "pandas",
@@ -51,7 +52,10 @@ BUSY = 0.75
 def command(
     asked: o.AskedOfNeeds,
     ids: Annotated[
-        list[str] | None, typer.Argument(help="Tables and figures (default: this machine alone).")
+        list[str] | None,
+        typer.Argument(
+            help="Tables and figures (default: this machine alone).", autocompletion=completion.ids
+        ),
     ] = None,
     json: o.JsonOption = False,
     store: o.StoreOption = None,
@@ -163,7 +167,7 @@ def _gpu() -> str:
 
 def _store(store: Store) -> str:
     store.check_writable()
-    return f"{store.root}, {len(store.keys())} runs"
+    return f"{store.root}, {counted(len(store.keys()), 'run')}"
 
 
 def _glue() -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.scales import choose_shown
 from repro.cli.table import train
@@ -26,7 +27,10 @@ from repro.store.store import Store
 
 @o.grouped
 def command(
-    id: Annotated[str, typer.Argument(help="Figure, for example ablation-heatmap.")],
+    id: Annotated[
+        str,
+        typer.Argument(help="Figure, for example ablation-heatmap.", autocompletion=completion.ids),
+    ],
     asked: o.AskedOfWhole,
     how: o.How,
     made: o.Made,

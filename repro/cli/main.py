@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 import repro
-from repro.cli import streams
+from repro.cli import completion, streams
 from repro.errors import WRONG_USAGE, ReproError
 from repro.spec.backbones import KNOWN
 from repro.spec.method import place_in_file
@@ -19,27 +20,34 @@ from repro.spec.method import place_in_file
 VERBS = {
     "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
     "table": "table", "figure": "figure", "sweep": "sweep", "report": "report",
-    "claims": "claims", "audit": "audit", "add": "add", "compare": "compare", "pack": "pack",
-    "export": "export", "import-scores": "import_scores", "freeze": "freeze", "status": "status",
-    "why": "why", "curves": "curves", "doctor": "doctor", "new": "new", "rehearse": "rehearse",
+    "claims": "claims", "audit": "audit", "add": "add", "compare": "compare", "export": "export",
+    "import-scores": "import_scores", "freeze": "freeze", "status": "status", "why": "why",
+    "curves": "curves", "doctor": "doctor", "new": "new", "rehearse": "rehearse",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""
+GROUPS = {"store": "store"}
+"""Verb with verbs of its own -> its module here, whose COMMANDS these are."""
 BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
 """Below the options, whose column is too narrow for an id of the hub."""
 
 
 class Once(TyperCommand):
-    """A verb that refuses an option which takes one value and is given twice: the last one would
-    win silently.
+    """A verb that refuses an option which takes one value and is given twice, as the last one would
+    win silently, and one with an empty value, which would mean the current folder or nothing.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """See click. Raises ReproError."""
+        """See click. Raises ReproError; what is typed only in part is not judged."""
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
         words = [word.partition("=")[0] for word in args if word.startswith("--")]
         for option in self.params:
             given = [word for word in words if word in option.opts]
             if len(given) > 1 and not getattr(option, "multiple", False):
                 raise ReproError(f"{given[-1]} is given {len(given)} times and takes one value.")
+            for name in option.opts if not getattr(option, "is_flag", True) else ():
+                if f"{name}=" in args or (name, "") in pairwise(args):
+                    raise ReproError(f"{name} is given an empty value: give one, or leave it out.")
         return super().parse_args(ctx, args)
 
 
@@ -49,19 +57,35 @@ def command_of(verb: str) -> Callable[..., None]:
     return command
 
 
+def group_of(verb: str) -> typer.Typer:
+    """A verb with verbs of its own."""
+    module = import_module(f"repro.cli.{GROUPS[verb]}")
+    group = typer.Typer(help=module.__doc__, no_args_is_help=True)
+    for name, command in module.COMMANDS.items():
+        group.command(name, cls=Once)(command)
+    return group
+
+
 def application(asked: str = "") -> typer.Typer:
     """The command line: with the verb that is asked for, or with all where that is none of them."""
     app = typer.Typer(
         name="repro",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
-        add_completion=False,
         pretty_exceptions_enable=False,
         help="Reproduces the tables of the adapter papers: published and reproduced, side by "
         "side.\n\nBegin with: python -m repro table ResAdapters-1 --scale smoke",
     )
     app.callback(invoke_without_command=True)(version)
-    for name in [asked] if asked in VERBS else VERBS:
+    every = [*VERBS, *GROUPS]
+    if completion.is_asked() and asked not in every:
+        for name in every:  # their names suffice
+            app.command(name)(lambda: None)
+        return app
+    for name in [asked] if asked in every else every:
+        if name in GROUPS:
+            app.add_typer(group_of(name), name=name)
+            continue
         verb = command_of(name)
         app.command(
             name, cls=Once, epilog=BACKBONES if "backbone" in verb.__annotations__ else None
@@ -78,6 +102,17 @@ def version(
         raise typer.Exit
 
 
+INSTALL = ("--install-completion", "--show-completion")
+
+
+def asked_verb() -> tuple[str, str | None]:
+    """The verb that is asked for, and the program's name where completion needs the script's."""
+    if completion.is_asked():
+        return completion.verb_typed(), completion.PROGRAM
+    typed = sys.argv[1:2]
+    return "".join(typed), completion.PROGRAM if typed and typed[0] in INSTALL else None
+
+
 def main() -> None:
     """Runs a verb; a ReproError is printed without a traceback and gives the exit code, and an
     error in the file of a user's method is printed with its file and line.
@@ -87,7 +122,8 @@ def main() -> None:
     streams.prepare()
     try:
         try:
-            application("".join(sys.argv[1:2]))(standalone_mode=True)
+            asked, program = asked_verb()
+            application(asked)(standalone_mode=True, prog_name=program)
         finally:
             sys.stdout.flush()
     except streams.OutputLost as problem:
@@ -95,7 +131,8 @@ def main() -> None:
             print(f"repro: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except ReproError as problem:
-        print(f"repro: {problem}", file=sys.stderr)
+        if not completion.is_asked():  # a message in the middle of a line helps nobody
+            print(f"repro: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except Exception as problem:
         place = place_in_file(problem)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from repro.cli import requests
+from repro.cli import completion, requests
 from repro.cli.requests import find_folders
 from repro.engine.cost import ASSUMED, Speed
 from repro.engine.jobs import Execution
@@ -35,7 +35,12 @@ BUDGET = 1.0
 StoreOption = Annotated[
     Path | None, typer.Option(help="Folder of results (default: $REPRO_STORE, else runs).")
 ]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        help="auto, cpu or cuda.", autocompletion=completion.one_of(["auto", "cpu", "cuda"])
+    ),
+]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")]
 DeterministicOption = Annotated[
     bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
@@ -49,6 +54,19 @@ MicroBatchOption = Annotated[
     typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+COMPLETED: dict[str, Callable[..., list[str]]] = {
+    "scale": completion.scales,
+    "tasks": completion.tasks,
+    "sections": completion.sections,
+    "rows": completion.rows,
+    "columns": completion.columns,
+    "method": completion.methods,
+    "backbone": completion.backbones,
+    "precision": completion.one_of(["fp32", "bf16"]),
+}
+"""What a shell completes of the options of a request."""
 
 
 def _parameter(name: str, option: Option) -> Parameter:
@@ -69,6 +87,7 @@ def _parameter(name: str, option: Option) -> Parameter:
         max=option.most,
         metavar=f"<{kind.__name__}>" if several else None,
         help=f"{option.help} Sets {option.path}." if option.path else option.help,
+        autocompletion=COMPLETED.get(name),
     )
     return Parameter(
         name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, info]
@@ -104,7 +123,9 @@ AskedOfRuns = Annotated[
     tuple(known for known in _WHOLE if known.name not in ("scale", "seeds", "server")),
 ]
 """The same of one run at a scale that the verb has an option of its own for."""
-_SCALE = Annotated[str, typer.Option(help="paper, reduced or smoke.")]
+_SCALE = Annotated[
+    str, typer.Option(help="paper, reduced or smoke.", autocompletion=completion.scales)
+]
 AskedOfNeeds = Annotated[
     requests.Asked,
     tuple(

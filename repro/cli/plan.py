@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import all_unavailable, gap_lines
 from repro.cli.scales import choose
@@ -27,7 +28,8 @@ from repro.words import counted, duration, run_name, size
 def command(
     asked: o.Asked,
     ids: Annotated[
-        list[str] | None, typer.Argument(help="Tables and figures (default: all).")
+        list[str] | None,
+        typer.Argument(help="Tables and figures (default: all).", autocompletion=completion.ids),
     ] = None,
     json: o.JsonOption = False,
     store: o.StoreOption = None,

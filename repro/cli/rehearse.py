@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.doctor import BUSY, load, timed
 from repro.cli.execute import disk_needed
@@ -96,7 +97,9 @@ class Line:
 @o.grouped
 def command(
     asked: o.AskedOfNeeds,
-    ids: Annotated[list[str], typer.Argument(help="Tables and figures.")],
+    ids: Annotated[
+        list[str], typer.Argument(help="Tables and figures.", autocompletion=completion.ids)
+    ],
     json: o.JsonOption = False,
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",

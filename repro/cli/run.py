@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import gap_lines
 from repro.cli.scales import choose
@@ -19,7 +20,12 @@ from repro.report.files import save_request
 
 @o.grouped
 def command(
-    ids: Annotated[list[str], typer.Argument(help="Tables and figures, for example 3-shared-2.")],
+    ids: Annotated[
+        list[str],
+        typer.Argument(
+            help="Tables and figures, for example 3-shared-2.", autocompletion=completion.ids
+        ),
+    ],
     asked: o.Asked,
     how: o.How,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,

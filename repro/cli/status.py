@@ -74,7 +74,7 @@ def as_text(document: dict[str, Any], store: Store) -> str:
         lines.append(f"\n{counted(count, 'run')} blocked: {reason}")
     for job in document["unfinished_jobs"]:
         lines.append(
-            f"\njob {job['id']} ({len(job['runs'])} runs) has not ended; if it is not running, the "
-            "same command continues it."
+            f"\njob {job['id']} ({counted(len(job['runs']), 'run')}) has not ended; if it is not "
+            "running, the same command continues it."
         )
     return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.scales import choose_shown
 from repro.engine.jobs import Execution, sweep_jobs
@@ -41,7 +42,9 @@ FORMATS: dict[str, Callable[[TableView, Layout | None], str]] = {
 
 @o.grouped
 def command(
-    id: Annotated[str, typer.Argument(help="Table, for example ResAdapters-1.")],
+    id: Annotated[
+        str, typer.Argument(help="Table, for example ResAdapters-1.", autocompletion=completion.ids)
+    ],
     asked: o.Asked,
     how: o.How,
     made: o.Made,
@@ -49,14 +52,16 @@ def command(
         str | None,
         typer.Option(
             help="md, csv, json or tex on the screen (default: a table as wide as the terminal, md "
-            "where output is piped)."
+            "where output is piped).",
+            autocompletion=completion.one_of(list(FORMATS)),
         ),
     ] = None,
     layout: Annotated[
         str | None,
         typer.Option(
             help=f"What to show of each cell on a terminal, in md and in tex: {_LAYOUTS} (default: "
-            "all that can be compared)."
+            "all that can be compared).",
+            autocompletion=completion.one_of(list(LAYOUTS)),
         ),
     ] = None,
     notes: Annotated[

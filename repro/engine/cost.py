@@ -22,6 +22,7 @@ from repro.engine.jobs import Job
 from repro.spec import Backbone, RunSpec, Task, canonical_json
 from repro.spec.identity import identity_fields
 from repro.store.atomic import write_json
+from repro.store.entry import read_file
 from repro.store.strict_json import parse_json
 
 CALIBRATION, REHEARSED = "calibration.json", "rehearsed.json"
@@ -260,7 +261,7 @@ def store_rehearsed(root: Path, device: str, rehearsed: Mapping[str, Rehearsed])
 def _stored(path: Path) -> dict[str, Any]:
     """What the file holds; nothing where it is absent or damaged: it is for estimates."""
     try:
-        document = parse_json(path.read_bytes())
+        document = parse_json(read_file(path))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

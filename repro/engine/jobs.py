@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import identity_fields
-from repro.spec.method import is_of_a_file
 from repro.spec.types import WITH_WEIGHTS
 from repro.store.atomic import write_text
+from repro.store.entry import read_file
 from repro.store.store import Store
 
 FILE = "job.json"
@@ -161,7 +161,7 @@ def _group(spec: RunSpec) -> str:
     ]
     if spec.method.trains_encoder or spec.method.evaluates or spec.method.family == "t5":
         shared.append(run_key(spec))
-    if is_of_a_file(type(spec.method)):  # what is wrong with it must not cost other methods
+    if spec.method.foreign:  # what is wrong with it must not cost other methods
         shared.append(spec.method.kind)
     return canonical_json(shared)
 
@@ -178,7 +178,7 @@ def write_job(store: Store, job: Job, execution: Execution) -> Path:
 def read_job(folder: Path) -> JobFile | None:
     """The job in a work folder; None where there is none that can be read."""
     try:
-        return JobFile.model_validate_json((folder / FILE).read_bytes())
+        return JobFile.model_validate_json(read_file(folder / FILE))
     except (OSError, ValidationError):
         return None
 

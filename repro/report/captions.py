@@ -108,6 +108,7 @@ def _of_sentences(view: TableView) -> list[str]:
         f"Scored: {_rows(view, columns)}, {named}{_others(columns, named)}".rstrip(", ") + ".",
         f"Reading: {reading}.",
         f"Seeds: {request.seeds}.",
+        *["Cells: the median of their runs."] * (view.table.statistic == "median"),
         *[f"Trained parameters: of the model of {columns[0].name}."] * counted,
     ]
 
@@ -244,15 +245,20 @@ def setting(
         many = len({run_key(spec.model_copy(update={"seed": 0})) for spec in specs})
     swept = f"best of {many}{noun} on validation, " if select != "mean" and many > 1 else ""
     tops = [spec.method.layers for spec in specs if isinstance(spec.method, TopLayers)]
-    deep = f"top {_listed(tops)} layers, " if tops and select != "mean" else ""
+    deep = f"top {_counted(tops, 'layer')}, " if tops and select != "mean" else ""
     wide = f"size {_listed(sizes)}, " if len(set(sizes)) > 1 else ""
-    counted = f"epochs {own_epochs}" if own_epochs else f"{_listed(epochs)} epochs"
+    long = f"epochs {own_epochs}" if own_epochs else _counted(epochs, "epoch")
     if specs[0].recipe.look_steps is not None:
-        counted = _listed(training_length(spec) for spec in specs)
+        long = _listed(training_length(spec) for spec in specs)
     return (
-        f"{swept}{deep}{wide}{counted}, batch {_listed(batches)}, rate {_listed(rates)}, "
+        f"{swept}{deep}{wide}{long}, batch {_listed(batches)}, rate {_listed(rates)}, "
         f"{_listed(precisions)}"
     )
+
+
+def _counted(values: Sequence[object], noun: str) -> str:
+    """1 epoch; 3 epochs; 1 or 3 epochs."""
+    return f"{_listed(values)} {noun}{'s' * (set(values) != {1})}"
 
 
 def _listed(values: Iterable[object]) -> str:

@@ -274,8 +274,10 @@ def asked_for(store: Store) -> dict[str, Sequence[Request]]:
     """Name -> requests of everything that was asked for in this store: a table's or a figure's one,
     and of a sweep one a setting.
     """
-    alone = {table_name(request): [request] for request in saved_requests(store)}
-    return {**alone, **{name: sweep.requests for name, sweep in saved_sweeps(store).items()}}
+    found = _saved(store)
+    alone = {table_name(one): [one] for one in found.values() if isinstance(one, Request)}
+    sweeps = {name: one.requests for name, one in found.items() if isinstance(one, Sweep)}
+    return {**dict(sorted(alone.items())), **sweeps}
 
 
 def sweep_document(sweep: Sweep) -> dict[str, Any]:

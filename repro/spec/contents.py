@@ -63,7 +63,7 @@ def record_of(folder: Path) -> Contents:
     path = folder / RECORD
     if not path.exists():
         return Contents()
-    return _read(path, "Delete it, or give the command again that made the folder.")
+    return _read(path, "Delete it, and give the command again that made the folder.")
 
 
 def recorded(folder: Path, kind: Kind, name: str, digests: Mapping[str, str]) -> str | None:

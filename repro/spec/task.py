@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -121,6 +121,17 @@ class Task(Spec):
         Tokenised rows are kept in the folder `cache` and read from there; without one they are made
         anew. Raises MissingData where they cannot be had, are damaged, or are not those of its
         revision.
+        """
+        raise NotImplementedError
+
+    def rescored(self, predictions: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """The scores of stored predictions, but for their epoch, as `result.json` holds them: made
+        from the rows' right answers, without a model. A score that does not follow from predictions
+        alone is left out.
+
+        `predictions`: what `predictions.json` holds. Raises MissingData where the rows cannot be
+        had; ValueError, KeyError, TypeError or AttributeError where these are no predictions of
+        these rows.
         """
         raise NotImplementedError
 

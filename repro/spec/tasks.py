@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
@@ -112,6 +112,12 @@ class SquadTask(Task):
 
         return load_squad(self, tokenizer, cache)
 
+    def rescored(self, predictions: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """See `repro.tasks.squad2.protocols`."""
+        from repro.tasks.squad2.protocols import rescored
+
+        return rescored(self, predictions)
+
     def loss(self, recipes: Sequence[Recipe], device: torch.device) -> Loss:
         """Cross-entropies of start and end."""
         from repro.training.losses import SpanLoss
@@ -152,6 +158,12 @@ class SentenceTask(Task):
         from repro.tasks.sentences.task import load_sentences
 
         return load_sentences(self, tokenizer, cache)
+
+    def rescored(self, predictions: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """See `repro.tasks.sentences.task`."""
+        from repro.tasks.sentences.task import rescored
+
+        return rescored(self, predictions)
 
     def loss(self, recipes: Sequence[Recipe], device: torch.device) -> Loss:
         """Cross-entropy of the classes, or squared error."""
@@ -299,6 +311,12 @@ class TaggingTask(Task):
 
         return load_tagging(self, tokenizer, cache)
 
+    def rescored(self, predictions: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """See `repro.tasks.tagging.task`."""
+        from repro.tasks.tagging.task import rescored
+
+        return rescored(self, predictions)
+
     def loss(self, recipes: Sequence[Recipe], device: torch.device) -> Loss:
         """Cross-entropy of the tags of words."""
         from repro.training.losses import tag_loss
@@ -410,6 +428,12 @@ class TextToText(Task):
         from repro.tasks.text_to_text.task import load_text_to_text
 
         return load_text_to_text(self, tokenizer, cache)
+
+    def rescored(self, predictions: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """See `repro.tasks.text_to_text.task`."""
+        from repro.tasks.text_to_text.task import rescored
+
+        return rescored(self, predictions)
 
     def loss(self, recipes: Sequence[Recipe], device: torch.device) -> Loss:
         """Cross-entropy of the written tokens."""

@@ -181,7 +181,7 @@ def move_aside(path: Path, quarantine: Path, name: str) -> Path:
     path.lstat()
     with store_errors(quarantine):
         make_directory(quarantine)
-        place = _new_place(quarantine, name)
+        place = new_place(quarantine, name)
         target = place if path.is_dir() else place / path.name
         try:
             os.rename(path, target)  # a folder may be renamed onto an empty one
@@ -192,7 +192,7 @@ def move_aside(path: Path, quarantine: Path, name: str) -> Path:
         return target
 
 
-def _new_place(quarantine: Path, name: str) -> Path:
+def new_place(quarantine: Path, name: str) -> Path:
     """Makes the first `<name>-<n>` that no other process has."""
     for number in itertools.count(1):
         place = quarantine / f"{name}-{number}"
@@ -214,7 +214,7 @@ def remove_tree(path: Path) -> None:
         os.rename(path, mine)
     except FileNotFoundError:
         return
-    if mine.is_dir():
+    if mine.is_dir() and not mine.is_symlink():
         shutil.rmtree(mine)
     else:
         mine.unlink()

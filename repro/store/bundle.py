@@ -23,7 +23,7 @@ from pathlib import Path
 
 from repro.errors import StoreError
 from repro.store.atomic import write_bytes
-from repro.store.entry import MANIFEST, StoredRun, digest_of
+from repro.store.entry import MANIFEST, StoredRun, digest_of, read_file
 from repro.store.reading import Entries
 from repro.store.strict_json import json_bytes
 
@@ -174,7 +174,7 @@ def _decompressed(path: Path) -> bytes:
         raise _Refused(f"it is larger than {LARGEST >> 20} MiB")
     decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY)
     try:
-        data = decompressor.decompress(path.read_bytes(), LARGEST + 1)
+        data = decompressor.decompress(read_file(path), LARGEST + 1)
     except lzma.LZMAError as error:
         raise _Refused(f"it is damaged ({error}). Put an undamaged copy there") from error
     if len(data) > LARGEST:

@@ -1,9 +1,10 @@
 """Who works on which run: one kernel lock (flock) a key, held for as long as its process lives.
 
 The kernel drops the lock when the holder dies, however it dies, so a claim never outlives its
-process. The lock files are empty and stay: removing one while another process opens it would let
-two hold "the" lock. On a file system without such locks nothing can be claimed, so nothing is
-trained there: a marker file in place of a lock would outlive a process killed on another host.
+process. The lock files are empty and stay until `remove_idle`: removing one while another process
+opens it would let two hold "the" lock. On a file system without such locks nothing can be claimed,
+so nothing is trained there: a marker file in place of a lock would outlive a process killed on
+another host.
 """
 
 from __future__ import annotations
@@ -71,6 +72,26 @@ def is_claimed(folder: Path, key: str, say: Callable[[str], None]) -> bool:
     except OSError as error:
         say(f"Cannot see whether another process trains runs of {folder.parent}: {error.strerror}.")
     return False
+
+
+def names(folder: Path) -> list[str]:
+    """The keys that have a lock file, held or not, sorted."""
+    return sorted(path.stem for path in folder.glob("[!.]*.lock") if path.name != GATE)
+
+
+def remove_idle(folder: Path, key: str) -> bool:
+    """Removes the lock file of a key that nobody holds; False where somebody does.
+
+    The gate is held alone meanwhile, so that nobody is between opening the file and locking it.
+    Raises StoreError.
+    """
+    path = lock_path(folder, key)
+    with exclusive(folder / GATE, GATE_SECONDS), ExitStack() as held:
+        if path.exists() and not _take(path, held):
+            return False
+        with store_errors(path):
+            path.unlink(missing_ok=True)
+    return True
 
 
 @contextmanager

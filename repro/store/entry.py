@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -82,7 +84,7 @@ class FolderFiles:
 
     def read(self, name: str) -> bytes:
         """See `Files`."""
-        return (self.path / name).read_bytes()
+        return read_file(self.path / name)
 
     def size(self, name: str) -> int:
         """See `Files`."""
@@ -90,7 +92,7 @@ class FolderFiles:
 
     def digest(self, name: str) -> str:
         """See `Files`."""
-        return file_digest(self.path / name)
+        return file_digest(checked_file(self.path / name))
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,21 @@ class StoredRun:
             return {}
         document: dict[str, Any] = parse_json(self.source.read(ENVIRONMENT))
         return document
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a file of a store. Raises OSError."""
+    return checked_file(path).read_bytes()
+
+
+def checked_file(path: Path) -> Path:
+    """The path, unless a pipe, a socket or a device lies there, which may never end: to a store,
+    that is no file. Raises FileNotFoundError.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise FileNotFoundError(errno.ENOENT, "no regular file", str(path))
+    return path
 
 
 def digest_of(data: bytes) -> str:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from repro.errors import StoreError
 from repro.spec import RunSpec
 from repro.store.atomic import move_aside, store_errors, write_json, write_text
-from repro.store.entry import first_problem, written_later
+from repro.store.entry import first_problem, read_file, written_later
 from repro.store.result import Failure, FailureKind, Record
 from repro.store.strict_json import parse_json
 
@@ -23,18 +23,18 @@ def failure_of(key: str, spec: RunSpec, kind: FailureKind, message: str) -> Fail
     """The record of a run that failed."""
     readable = message.encode(errors="backslashreplace").decode()  # a lone surrogate is not UTF-8
     plain = spec.model_dump(mode="json")
-    return Failure(key=key, kind=kind, message=readable, log=f"failures/{key}.log", spec=plain)
+    return Failure(key=key, kind=kind, message=readable, log=log_of(key), spec=plain)
 
 
 def record_failure(root: Path, failure: Failure, log_text: str) -> None:
     """Writes the log, then `failures/<key>.json` that names it. Raises StoreError."""
     write_text(root / failure.log, log_text)
-    write_json(_failure_path(root, failure.key), failure.model_dump(mode="json"))
+    write_json(failure_path(root, failure.key), failure.model_dump(mode="json"))
 
 
 def read_failure(root: Path, key: str, say: Say) -> Failure | None:
     """The record of `key`; see `read_record`."""
-    return read_record(Failure, _failure_path(root, key), root, say)
+    return read_record(Failure, failure_path(root, key), root, say)
 
 
 def read_record(kind: type[Found], path: Path, root: Path, say: Say) -> Found | None:
@@ -74,7 +74,7 @@ def checked_record(
 
 def clear_failure(root: Path, key: str) -> None:
     """Removes the record, then the log that it names. Raises StoreError."""
-    path = _failure_path(root, key)
+    path = failure_path(root, key)
     with store_errors(path):
         path.unlink(missing_ok=True)
         path.with_suffix(".log").unlink(missing_ok=True)
@@ -99,14 +99,25 @@ def read_requests(root: Path, say: Say) -> dict[str, Any]:
     return found
 
 
-def _failure_path(root: Path, key: str) -> Path:
+def log_of(key: str) -> str:
+    """Where the log of a failure lies, relative to the store's root."""
+    return f"failures/{key}.log"
+
+
+def failed(root: Path) -> set[str]:
+    """The keys of all records of failures."""
+    return {path.stem for path in (root / "failures").glob("[!.]*.json")}
+
+
+def failure_path(root: Path, key: str) -> Path:
+    """Where the record of `key` lies, if there is one."""
     return root / "failures" / f"{key}.json"
 
 
 def read_small(path: Path, say: Say) -> bytes | None:
     """A record's bytes; None where there is none, or it cannot be read, which is said."""
     try:
-        return path.read_bytes()
+        return read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from repro.errors import StoreError
+from repro.spec.contents import file_digest
 from repro.store import claims
 from repro.store.atomic import (
     move_aside,
@@ -15,12 +18,17 @@ from repro.store.atomic import (
     remove_tree,
     rename_folder,
     store_errors,
+    sync,
+    sync_directory,
 )
 from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, FolderFiles, StoredRun
 from repro.store.reading import Corrupt, Entries, Foreign, Newer, read_entry
 from repro.store.staging import Staged, discard
+from repro.store.temporary import unfinished_name
 
 KEY = re.compile(r"[0-9a-f]{64}")
+SHARD = re.compile(r"[0-9a-f]{2}")
+"""Names of the folders that hold entries."""
 LOCK_SECONDS = 30.0
 """How long to wait for another process that moves an entry; it needs some milliseconds."""
 
@@ -101,6 +109,25 @@ class Shelf(Entries):
             self._retire(key, less, target)
         return target
 
+    def keep_aside(self, key: str, staged: Staged) -> Path:
+        """Puts a staged entry into quarantine; returns where it lies. Raises StoreError."""
+        try:
+            with store_errors(self.quarantine):
+                for item in (*sorted(staged.folder.iterdir()), staged.folder):
+                    sync(item)
+            return move_aside(staged.folder, self.quarantine, key)
+        except BaseException:
+            discard(staged.folder)
+            raise
+
+    def kept_aside(self, key: str, digest: str) -> Path | None:
+        """Where a result of the run with this digest lies in quarantine, if it does."""
+        for place in sorted(self.quarantine.glob(f"{key}-*")):
+            result = place / RESULT
+            if result.is_file() and file_digest(result) == digest:
+                return place
+        return None
+
     def set_aside(self, key: str, why: str) -> None:
         """Moves an entry that holds no longer to quarantine; where it cannot be moved, says so."""
         path = entry_path(self.place, key)
@@ -111,6 +138,22 @@ class Shelf(Entries):
                     self.say(f"Run {key[:12]} counts as missing: {why}; moved to {place}.")
         except StoreError as refusal:
             self.say(f"Run {key[:12]} counts as missing: {why}. {refusal}")
+
+    def remove(self, key: str) -> bool:
+        """Removes an entry, whatever its state; False where there is none. Raises StoreError.
+
+        It first gets a name that a sweep knows, so a kill leaves it whole or gone.
+        """
+        path, unfinished = entry_path(self.place, key), self.place / unfinished_name(".staging")
+        with self._moving(), store_errors(path):
+            try:
+                os.rename(path, unfinished)
+            except FileNotFoundError:
+                return False
+            sync_directory(path.parent)
+        with store_errors(unfinished):
+            shutil.rmtree(unfinished)
+        return True
 
     def _moving(self) -> AbstractContextManager[None]:
         """Held while an entry is moved away, so that nobody moves away its good successor."""

@@ -29,8 +29,12 @@ def stage(
     root: Path,
     key: str,
     files: Mapping[str, bytes | Path],
+    *,
+    partial: bool = False,
 ) -> Staged:
     """Writes `files` (name -> content, or a file to copy) to a new folder under `root`.
+
+    `partial`: they are a copy of what a bundle holds of a run.
 
     Raises StoreError where the system refuses; nothing is left then. Not synced: publishing does
     that.
@@ -41,7 +45,7 @@ def stage(
             make_directory(root)
             folder.mkdir()
         entries = {name: _put(folder / name, content) for name, content in sorted(files.items())}
-        manifest = Manifest(key=key, partial=False, files=entries)
+        manifest = Manifest(key=key, partial=partial, files=entries)
         _put(folder / MANIFEST, manifest_bytes(manifest))
     except BaseException:
         discard(folder)

@@ -15,7 +15,13 @@ from pydantic import TypeAdapter, ValidationError
 from repro.errors import StoreError
 from repro.spec import RunSpec, run_key
 from repro.store import claims, records
-from repro.store.atomic import make_directory, remove_tree, store_errors, write_json
+from repro.store.atomic import (
+    make_directory,
+    remove_tree,
+    store_errors,
+    sync_directory,
+    write_json,
+)
 from repro.store.bundle import SUFFIX, Bundle, pack
 from repro.store.entry import (
     ADAPTER,
@@ -23,6 +29,7 @@ from repro.store.entry import (
     MANIFEST,
     RESULT,
     SPEC,
+    FolderFiles,
     Manifest,
     StoredRun,
     file_stamp,
@@ -33,11 +40,12 @@ from repro.store.entry import (
 )
 from repro.store.external import FOLDER as EXTERNAL
 from repro.store.external import External, read_external, remove_external, write_external
+from repro.store.reading import Entries
 from repro.store.result import Failure, FailureKind, parse
 from repro.store.served import FOLDER as SERVED
 from repro.store.served import ServedRun, read_served, write_served
-from repro.store.shelf import Shelf, entry_path
-from repro.store.staging import stage
+from repro.store.shelf import KEY, SHARD, Shelf, entry_path
+from repro.store.staging import discard, stage
 from repro.store.strict_json import json_bytes, parse_json
 from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
 from repro.words import counted
@@ -49,6 +57,10 @@ METHODS = "methods.json"
 METHOD_FILES = TypeAdapter(dict[str, str])
 
 State = Literal["done", "failed", "running", "missing"]
+Adopted = Literal["new", "completed", "same", "differs"]
+"""What becomes of a run of another store: stored; files added to the same result; nothing; kept
+aside, because the results differ.
+"""
 
 
 def to_stderr(line: str) -> None:
@@ -140,6 +152,20 @@ class Store:
         """The keys of all finished runs, those in bundles included, unchecked and sorted."""
         return sorted(self._shelf.keys().union(*(bundle.keys() for bundle in self._bundles)))
 
+    def peek(self, key: str) -> StoredRun | None:
+        """The finished run as `read` finds it; moves nothing and does not look at its parents."""
+        places: list[Entries] = [self._shelf, *self._bundles]
+        return next((run for one in places if (run := one.peek(key)) is not None), None)
+
+    def folder(self, key: str) -> Path | None:
+        """The folder of the run's own entry, whatever its state; None where it has none."""
+        path = entry_path(self.root, key)
+        return path if path.is_dir() else None
+
+    def bundle_of(self, key: str) -> Path | None:
+        """The first bundle that holds the run."""
+        return next((one.place for one in self._bundles if one.files(key).exists()), None)
+
     def specs(self) -> dict[str, RunSpec]:
         """Key -> spec of every finished run whose spec reads well; results are not read."""
         specs = {key: self._spec(key) for key in self.keys()}
@@ -217,6 +243,60 @@ class Store:
         self.clear_failure(key)
         return path
 
+    def compare(self, run: StoredRun, pending: Mapping[str, str] | None = None) -> Adopted:
+        """What `adopt` would do with a run of another store; changes nothing.
+
+        `pending`: key -> digest of results that will be stored before it.
+        """
+        mine, pending = self.peek(run.key), pending or {}
+        if mine is None:
+            for role, key in run.spec.parents.items():
+                parent = self.peek(key)
+                digest = pending.get(key) if parent is None else parent.digest
+                if digest not in (None, run.result.parents.get(role)):
+                    return "differs"
+            return "new"
+        if mine.digest != run.digest:
+            return "differs"
+        return "same" if set(run.files) <= set(mine.files) else "completed"
+
+    def adopt(self, run: StoredRun) -> tuple[Adopted, Path | None]:
+        """Stores a verified run of another store or bundle, file by file as it is there.
+
+        Of a run that is stored here with the same result, files that are only there are added. A
+        different result, and one of another result of its parent, is kept in quarantine; the
+        second value says where. Raises StoreError.
+        """
+        outcome, key = self.compare(run), run.key
+        if outcome == "same":
+            return outcome, None
+        known = self._shelf.kept_aside(key, run.digest) if outcome == "differs" else None
+        if known is not None:
+            return outcome, known
+        files = {name: _content(run, name) for name in run.files}
+        mine = self._shelf.peek(key) if outcome == "completed" else None
+        if mine is not None:
+            files |= {name: _content(mine, name) for name in mine.files}
+        partial = run.partial and (mine is None or mine.partial)
+        expected = {**run.files, **(mine.files if mine is not None else {})}
+        changed = f"The run {key[:12]} changed while it was copied: give the command again."
+        try:
+            staged = stage(self.root, key, files, partial=partial)
+        except FileNotFoundError as error:
+            raise StoreError(changed) from error
+        if staged.manifest.files != expected:
+            discard(staged.folder)
+            raise StoreError(changed)
+        if outcome == "differs":
+            return outcome, self._shelf.keep_aside(key, staged)
+        self._shelf.publish(key, staged)
+        self.clear_failure(key)
+        return outcome, None
+
+    def is_newer(self, key: str) -> bool:
+        """Whether only a newer version of repro can read the run's own entry."""
+        return self._shelf.is_newer(key)
+
     def pack(self, keys: Iterable[str], path: Path, files: Mapping[str, bytes]) -> int:
         """Writes the bundle `path`: spec, result, environment and server scores of the runs `keys`
         and of their parents as far as those are stored, and `files` (requests, counts and external
@@ -258,15 +338,27 @@ class Store:
 
         Returns the number of files and folders removed. Raises StoreError.
         """
-        names = ("failures", REQUESTS, "quarantine", SERVED, EXTERNAL)
-        places = [self.root, self.cache, *(self.root / name for name in names)]
-        places += (self.root / "work").glob("*")
-        found = [item for place in places if place.is_dir() for item in place.iterdir()]
-        leftovers = [item for item in found if is_unfinished(item.name) and is_leftover(item)]
-        for item in leftovers:
+        found = self.leftovers()
+        for item in found:
             with store_errors(item):
                 remove_tree(item)
-        return len(leftovers)
+        return len(found)
+
+    def leftovers(self) -> list[Path]:
+        """What dead processes left unfinished."""
+        own = [place for place in self.root.glob("[!.]*") if not SHARD.fullmatch(place.name)]
+        places = [self.root, *own, *(self.root / "work").glob("[!.]*")]
+        found = (item for place in places if place.is_dir() for item in place.glob(".*"))
+        return [item for item in found if is_unfinished(item.name) and is_leftover(item)]
+
+    def remove(self, key: str) -> bool:
+        """Removes the run's own entry, then its failure; False where there was neither. A bundle's
+        copy stays. Raises StoreError.
+        """
+        failed = self.failure_path(key).exists()
+        removed = self._shelf.remove(key)
+        self.clear_failure(key)
+        return removed or failed
 
     def work_dir(self, job: str) -> Path:
         """Where the training of job `job` keeps its scratch; not made here."""
@@ -289,6 +381,23 @@ class Store:
         """
         return claims.claim(self.root / "claims", [plain(key) for key in keys])
 
+    def claimed(self) -> set[str]:
+        """The keys that some process holds now, this one included."""
+        folder = self.root / "claims"
+        names = filter(KEY.fullmatch, claims.names(folder))
+        return {key for key in names if claims.is_claimed(folder, key, self._say)}
+
+    def idle_claims(self) -> list[Path]:
+        """The lock files of claims that nobody holds."""
+        folder, held = self.root / "claims", self.claimed()
+        return [claims.lock_path(folder, key) for key in claims.names(folder) if key not in held]
+
+    def remove_claim(self, key: str) -> bool:
+        """Removes the lock file of a claim that nobody holds; False where somebody does. Raises
+        StoreError.
+        """
+        return claims.remove_idle(self.root / "claims", key)
+
     def record_failure(
         self, key: str, spec: RunSpec, kind: FailureKind, message: str, log_text: str
     ) -> Failure:
@@ -300,6 +409,14 @@ class Store:
     def failure(self, key: str) -> Failure | None:
         """Why the run failed; None where it did not, or where the record is damaged."""
         return records.read_failure(self.root, plain(key), self._say)
+
+    def failed(self) -> set[str]:
+        """The keys of all records of failures, unchecked; some may have a result since."""
+        return {key for key in records.failed(self.root) if KEY.fullmatch(key)}
+
+    def failure_path(self, key: str) -> Path:
+        """Where the record of a failure lies, if there is one."""
+        return records.failure_path(self.root, plain(key))
 
     def clear_failure(self, key: str) -> None:
         """Forgets that the run failed. Raises StoreError."""
@@ -364,6 +481,17 @@ class Store:
                     self._ignore(bundle.place / name, "it is not JSON")
         return found | records.read_requests(self.root, self._say)
 
+    def remove_request(self, name: str) -> bool:
+        """Forgets what was asked for; False where that stands in a bundle or nowhere."""
+        path = self.root / REQUESTS / f"{plain(name)}.json"
+        with store_errors(path):
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                return False
+            sync_directory(path.parent)
+        return True
+
     def save_method(self, kind: str, file: Path) -> None:
         """Remembers the file of the user's that a method comes from. Raises StoreError."""
         known = self.method_files()
@@ -396,6 +524,17 @@ class Store:
 
     def _ignore(self, path: Path, problem: str) -> None:
         self._say(f"{path} is ignored: it is damaged ({problem}).")
+
+
+def holds_store(root: Path) -> bool:
+    """Whether a folder is a store that something was stored in, or holds a bundle."""
+    records = (f"{name}/*.json" for name in (REQUESTS, SERVED, EXTERNAL, "failures", "counts"))
+    marks = (f"??/*/{MANIFEST}", f"[!.]*{SUFFIX}", "claims/gate.lock", *records)
+    return root.is_dir() and any(True for mark in marks for _ in root.glob(mark))
+
+
+def _content(run: StoredRun, name: str) -> bytes | Path:
+    return run.path / name if isinstance(run.source, FolderFiles) else run.source.read(name)
 
 
 def plain(name: str) -> str:

@@ -81,14 +81,16 @@ def is_leftover(path: Path) -> bool:
     if len(parts) == 5 and parts[1] == machine() and parts[2].isdecimal():
         found = started(int(parts[2]))
         return found is None or (found != parts[3] and found != UNKNOWN)
+    changed = last_change(path)
+    return changed is not None and time.time() - changed > DAY
+
+
+def last_change(path: Path) -> float | None:
+    """The newest modification time of `path` and what it holds, in seconds since the epoch; None
+    where it, or something in it, vanished while we looked: it is in use.
+    """
+    inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else ()
     try:
-        return time.time() - _last_change(path) > DAY
-    except FileNotFoundError:  # something in it vanished while we looked: it is in use
-        return False
-
-
-def _last_change(path: Path) -> float:
-    """The newest modification time of `path` and what it holds, in seconds since the epoch."""
-    inside = path.rglob("*") if path.is_dir() else ()
-    times: list[float] = [item.lstat().st_mtime for item in (path, *inside)]
-    return max(times)
+        return max(float(item.lstat().st_mtime) for item in (path, *inside))
+    except OSError:
+        return None

@@ -103,3 +103,9 @@ class TaskData(Protocol):
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether one epoch's scores are those of a constant answer."""
+
+
+def check_ids(where: str, stored: Sequence[Any], rows: Sequence[Any]) -> None:
+    """Raises ValueError where stored predictions are not of these rows, in their order."""
+    if list(stored) != list(rows):
+        raise ValueError(f"the predictions of {where} are of other rows than the data here")

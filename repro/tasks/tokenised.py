@@ -188,6 +188,8 @@ def _read(cache: Path, name: str) -> Dataset | None:
     for path in sorted(cache.glob(f"{name}-*.arrow")):
         with suppress(FileNotFoundError):  # removed just now
             if file_digest(path)[:DIGITS] == path.stem.rpartition("-")[2]:
+                with suppress(OSError):  # a store that this user may only read
+                    path.touch()  # `store gc` removes what was not used for long
                 return Dataset.from_file(str(path))
             _say(f"{path} is damaged; it is removed and made again.")
             path.unlink()

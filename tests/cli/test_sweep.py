@@ -279,7 +279,7 @@ def test_a_sweep_is_one_line_of_status_and_no_variant_of_its_table(
 def test_a_packed_sweep_is_shown_by_another_store(cli: Call, store: Store) -> None:
     sweep(store)
     before = cli(*ASKED, "--tasks", "rte", *GRID)
-    packed = cli("pack", "other/one.jsonl.xz")
+    packed = cli("store", "pack", "other/one.jsonl.xz")
     assert packed.out == "Packed 12 runs and 1 request into other/one.jsonl.xz.\n"
     again = cli(*ASKED, "--tasks", "rte", *GRID, "--store", "other", "--no-run")
     assert (again.code, again.out) == (0, before.out)

@@ -228,7 +228,7 @@ def test_a_table_of_counts_needs_no_data(cli: Call, tmp_path: Path) -> None:
 def test_counts_are_kept_for_the_next_table_and_packed(cli: Call, tmp_path: Path) -> None:
     first = cli("table", "3-shared-1", *SMOKE).out
     assert cli("table", "3-shared-1", *SMOKE, "--no-run").out == first
-    assert cli("pack", "runs/one.jsonl.xz").code == 0
+    assert cli("store", "pack", "runs/one.jsonl.xz").code == 0
     for path in (tmp_path / "runs" / "counts").iterdir():
         path.unlink()
     assert cli("table", "3-shared-1", *SMOKE, "--no-run").out == first  # from the bundle

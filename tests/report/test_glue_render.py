@@ -92,6 +92,12 @@ def test_a_row_without_all_its_columns_says_how_many_it_has(store: Store) -> Non
     assert "Full fine-tuning (QQP, MNLI(m), MNLI(mm)): gap, not run." in notes(table)
 
 
+def test_the_caption_counts_one_epoch_as_one(store: Store) -> None:
+    said = caption(view(store, request(epochs=1)))
+    assert "1 epoch, batch 16" in said
+    assert "1 epochs" not in said
+
+
 def test_the_caption_of_a_glue_table(store: Store) -> None:
     said = caption(view(store, request(seeds=2)))
     for part in (

@@ -125,6 +125,26 @@ def test_marker_file_that_a_kill_on_another_host_left_blocks_nobody(tmp_path: Pa
         assert store.state(KEYS[0]) == "running"
 
 
+def test_a_claim_is_one_process_s_alone_while_its_lock_file_is_removed(
+    tmp_path: Path, start: Start
+) -> None:
+    started = [start("contend", tmp_path, KEYS[0], 200) for _ in range(2)]
+    started.append(start("tidy", tmp_path, KEYS[0], 300))
+    assert [child.wait() for child in started] == [0, 0, 0]
+
+
+def test_idle_claims_are_removed_and_held_ones_stay(tmp_path: Path, start: Start) -> None:
+    store, holder = Store(tmp_path), start("claim", tmp_path, KEYS[0])
+    assert said(holder) == [KEYS[0]]
+    with store.claim(KEYS):
+        pass
+    assert [path.stem for path in store.idle_claims()] == sorted(KEYS[1:])
+    assert not store.remove_claim(KEYS[0])
+    assert all(store.remove_claim(key) for key in KEYS[1:])
+    assert store.idle_claims() == []
+    assert store.state(KEYS[0]) == "running"
+
+
 def test_sweep_takes_what_the_dead_left_and_nothing_of_the_living(
     tmp_path: Path, start: Start
 ) -> None:

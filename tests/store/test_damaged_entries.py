@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 from collections.abc import Callable
@@ -43,8 +44,14 @@ def make_folder(path: Path) -> None:
     path.mkdir()
 
 
+def make_pipe(path: Path) -> None:
+    """Reading it would wait for ever."""
+    path.unlink()
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize("name", sorted(FULL))
-@pytest.mark.parametrize("damage", [truncate, flip, empty, delete, make_folder])
+@pytest.mark.parametrize("damage", [truncate, flip, empty, delete, make_folder, make_pipe])
 def test_damage_to_any_file_is_quarantined_with_one_line(
     tmp_path: Path, name: str, damage: Damage
 ) -> None:
@@ -340,3 +347,15 @@ def test_entry_that_this_user_may_not_read_is_left_alone(
         assert store.read(key) is None
     assert "cannot be read (Permission denied)" in lines[0]
     assert store.read(key) is not None
+
+
+def test_pipes_in_the_place_of_records_are_no_records(tmp_path: Path) -> None:
+    store, _ = listening(tmp_path)
+    key = write_run(store, 0)
+    for name in ("requests/T-1.json", f"failures/{key}.json", "one.jsonl.xz", "counts/x.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        os.mkfifo(tmp_path / name)
+    assert store.requests() == {}
+    assert store.failure(key) is None
+    assert list(store.contents("counts/x.json")) == []
+    assert store.keys() == [key]

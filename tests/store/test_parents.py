@@ -6,23 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from store_samples import files_of, result_of, spec_of, write_run
+from store_samples import files_of, spec_of, write_child, write_run
 
 from repro.errors import StoreError
-from repro.methods.ablated_spans import AblatedSpans
-from repro.spec import run_key
-from repro.store import Store, render, shelf
-
-
-def write_child(store: Store, parent: str) -> str:
-    found = store.read(parent)
-    assert found is not None
-    update = {"method": AblatedSpans(), "parents": {"trained": parent}}
-    spec = found.spec.model_copy(update=update)
-    key = run_key(spec)
-    result = result_of(key).model_copy(update={"parents": {"trained": found.digest}})
-    store.write(key, spec, {"result.json": render(result)})
-    return key
+from repro.store import Store, shelf
 
 
 def test_a_child_is_missing_once_its_parent_has_another_result(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from repro.spec import canonical_json
 from repro.spec.facts import Facts
 from repro.spec.tasks import SentenceTask
+from repro.tasks.data import check_ids
 from repro.tasks.sentences.development import DEVELOPMENT
 from repro.tasks.sentences.examples import SentenceExample, make_examples
 from repro.tasks.sentences.sources import task_rows
@@ -109,18 +110,15 @@ class SentenceCollector:
         left out; raises ValueError where outputs lack of another.
         """
         return [
-            {
-                "task": self.data.task.name,
-                "split": split,
-                "protocol": self.data.task.protocol,
-                "metric": metric,
-                "group": "ALL",
-                "value": 100 * value,
-                "n": len(predicted),
-                "epoch": epoch,
-            }
+            {**score, "epoch": epoch}
             for split, predicted, _ in self._splits()
-            for metric, value in self._measured(split, predicted)
+            for score in split_scores(
+                self.data.task,
+                split,
+                predicted,
+                [example.target for example in self._examples(split)],
+                divided=self.data.divided,
+            )
         ]
 
     def predictions(self) -> dict[str, Any]:
@@ -156,18 +154,48 @@ class SentenceCollector:
         classes: NDArray[Any] = outputs.argmax(axis=1)
         return classes if self.data.facts.labels else outputs[:, 0].clip(*self.data.facts.bounds)
 
-    def _measured(self, split: str, predicted: NDArray[Any]) -> Iterator[tuple[str, float]]:
-        from repro.tasks.metrics.glue_scores import scores
 
-        facts = self.data.facts
-        gold = [example.target for example in self._examples(split)]
-        combined = self.data.divided and facts.combined
-        values = scores(facts.metrics, predicted, gold, combined=combined)
-        yield from ((name, value) for name, value in values.items() if value is not None)
-        if facts.labels:
-            yield MAJORITY, majority_share(predicted)
-        elif np.ptp(predicted) == 0:
-            yield MAJORITY, 1.0
+def split_scores(
+    task: SentenceTask,
+    split: str,
+    predicted: NDArray[Any],
+    gold: Sequence[int | float],
+    *,
+    divided: bool,
+) -> Iterator[dict[str, Any]]:
+    """Every score of one split, but for its epoch; see `SentenceCollector.scores`. `divided`:
+    whether the run has development rows.
+    """
+    from repro.tasks.metrics.glue_scores import scores
+
+    facts = task.facts
+    values = scores(facts.metrics, predicted, gold, combined=divided and facts.combined)
+    if facts.labels:
+        values[MAJORITY] = majority_share(predicted)
+    elif np.ptp(predicted) == 0:
+        values[MAJORITY] = 1.0
+    for metric, value in values.items():
+        if value is not None:
+            yield {
+                "task": task.name,
+                "split": split,
+                "protocol": task.protocol,
+                "metric": metric,
+                "group": "ALL",
+                "value": 100 * value,
+                "n": len(predicted),
+            }
+
+
+def rescored(task: SentenceTask, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """See `repro.spec.task.Task.rescored`."""
+    rows = task_rows(task)
+    for split, stored in document.items():
+        check_ids(split, stored["ids"], [row.idx for row in rows[split]])
+        kind = np.int64 if task.facts.labels else np.float32
+        predicted = np.array(stored["predictions"], dtype=kind)
+        gold = [row.label for row in rows[split]]
+        yield from split_scores(task, split, predicted, gold, divided=DEVELOPMENT in rows)
 
 
 def majority_share(predicted: NDArray[np.integer]) -> float:

@@ -6,12 +6,13 @@ argmax pair, the CS224N split; the others stand beside it at no cost in training
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from repro.spec import SquadTask
+from repro.tasks.data import check_ids
 from repro.tasks.squad2.decoding import Answers, Outcomes, answers
 from repro.tasks.squad2.features import Convention, Union, Window, make_windows, union
 from repro.tasks.squad2.questions import Question
@@ -69,9 +70,19 @@ def score_run(outcomes: Outcomes, evaluation: Evaluation) -> list[Score]:
     F1 of the best span whatever the null score says. A group without questions has no scores.
     """
     found = answers_by_protocol(outcomes, evaluation)
+    return score_answers(found, evaluation.task, evaluation.questions, evaluation.sets)
+
+
+def score_answers(
+    found: Mapping[str, Answers],
+    task: str,
+    questions: Sequence[Question],
+    sets: Mapping[str, Sequence[int]],
+) -> list[Score]:
+    """The same of the answers under every protocol; `sets` are positions in `questions`."""
     return [
         Score(
-            task=evaluation.task,
+            task=task,
             split=split,
             protocol=protocol,
             metric=metric,
@@ -79,10 +90,10 @@ def score_run(outcomes: Outcomes, evaluation: Evaluation) -> list[Score]:
             value=value,
             n=count,
         )
-        for split, positions in evaluation.sets.items()
+        for split, positions in sets.items()
         for protocol, answered in found.items()
         for group, metric, value, count in _scores(
-            protocol, answered, [evaluation.questions[position] for position in positions]
+            protocol, answered, [questions[position] for position in positions]
         )
     ]
 
@@ -108,6 +119,19 @@ def predictions_document(outcomes: Outcomes, evaluation: Evaluation) -> dict[str
         protocol: {"text": found.texts, "margin": found.margins, "span_text": found.spans}
         for protocol, found in answers_by_protocol(outcomes, evaluation).items()
     }
+
+
+def rescored(task: SquadTask, document: dict[str, Any]) -> list[Score]:
+    """See `repro.spec.task.Task.rescored`."""
+    questions = evaluation_questions(task)
+    ids = sorted(question.id for question in questions)
+    for protocol, stored in document.items():
+        check_ids(protocol, sorted(stored["text"]), ids)
+    found = {
+        protocol: Answers(stored["text"], stored["margin"], stored["span_text"])
+        for protocol, stored in document.items()
+    }
+    return score_answers(found, task.name, questions, evaluation_sets(task, questions))
 
 
 def _both(

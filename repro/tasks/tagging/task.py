@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from repro.spec import TaggingTask
 from repro.spec.tagging import TAGS
+from repro.tasks.data import check_ids
 from repro.tasks.tagging.examples import TaggedExample, make_examples
 from repro.tasks.tagging.rows import task_rows
 
@@ -96,18 +97,12 @@ class TagCollector:
         tokens that the model reads, 100 where no sentence was cut.
         """
         return [
-            {
-                "task": self.data.task.name,
-                "split": split,
-                "protocol": PROTOCOL,
-                "metric": name,
-                "group": "ALL",
-                "value": value,
-                "n": n,
-                "epoch": epoch,
-            }
+            {**_score(self.data.task, split, name, value, n), "epoch": epoch}
             for split, examples, tags in self._splits()
-            for name, value, n in _measured(examples, tags)
+            for name, value, n in (
+                *_of_tags(_named(tags), _named([one.sentence.tags for one in examples])),
+                _of_reading(examples),
+            )
         ]
 
     def predictions(self) -> dict[str, Any]:
@@ -129,20 +124,46 @@ class TagCollector:
             yield split, self.data.evaluation[place], found[place]
 
 
-def _measured(
-    examples: list[TaggedExample], tags: list[list[int]]
+def _score(task: TaggingTask, split: str, name: str, value: float, n: int) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "split": split,
+        "protocol": PROTOCOL,
+        "metric": name,
+        "group": "ALL",
+        "value": value,
+        "n": n,
+    }
+
+
+def _of_tags(
+    predicted: Sequence[list[str]], gold: Sequence[list[str]]
 ) -> Iterator[tuple[str, float, int]]:
-    """(metric, percent, what it is over) of one split."""
+    """(metric, percent, what it is over) of one split's tags by name."""
     from repro.tasks.metrics.conll_scores import scores
 
-    gold = [example.sentence.tags for example in examples]
     words = sum(map(len, gold))
-    for name, value in scores(_named(tags), _named(gold)).items():
-        yield name, value, words if name == "accuracy" else len(examples)
-    outside = sum(tag == OUTSIDE for sentence in tags for tag in sentence)
-    read = sum(int((example.firsts >= 0).sum()) for example in examples)
+    for name, value in scores(predicted, gold).items():
+        yield name, value, words if name == "accuracy" else len(gold)
+    outside = sum(tag == TAGS[OUTSIDE] for sentence in predicted for tag in sentence)
     yield OUTSIDE_SHARE, 100 * outside / words, words
-    yield READ_SHARE, 100 * read / words, words
+
+
+def _of_reading(examples: Sequence[TaggedExample]) -> tuple[str, float, int]:
+    """The share of words that the model reads; it depends on the tokenizer, not on predictions."""
+    words = sum(len(example.firsts) for example in examples)
+    read = sum(int((example.firsts >= 0).sum()) for example in examples)
+    return READ_SHARE, 100 * read / words, words
+
+
+def rescored(task: TaggingTask, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """See `repro.spec.task.Task.rescored`; all but the share of words that the model reads."""
+    rows = task_rows(task)
+    for split, stored in document.items():
+        check_ids(split, stored["ids"], [sentence.idx for sentence in rows[split]])
+        gold = _named([sentence.tags for sentence in rows[split]])
+        for name, value, n in _of_tags(stored["predictions"], gold):
+            yield _score(task, split, name, value, n)
 
 
 def _named(tags: Sequence[Sequence[int]]) -> list[list[str]]:

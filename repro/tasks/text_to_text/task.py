@@ -18,9 +18,10 @@ from repro.spec import TextToText, canonical_json
 from repro.spec.facts import Metric
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
+from repro.tasks.data import check_ids
 from repro.tasks.text_to_text.division import divided
 from repro.tasks.text_to_text.examples import SPANS, TextExample, make_examples
-from repro.tasks.text_to_text.formats import INVALID, parsed_class, parsed_number
+from repro.tasks.text_to_text.formats import INVALID, answer_text, parsed_class, parsed_number
 from repro.tasks.text_to_text.sources import task_rows
 
 if TYPE_CHECKING:
@@ -129,18 +130,9 @@ class TextCollector:
         percent. Raises ValueError where answers lack.
         """
         return [
-            {
-                "task": part.name,
-                "split": part.split,
-                "protocol": PROTOCOL,
-                "metric": metric,
-                "group": "ALL",
-                "value": 100 * value,
-                "n": len(answers),
-                "epoch": epoch,
-            }
+            {**score, "epoch": epoch}
             for part, answers in self._parts()
-            for metric, value in measured(part.name, answers, self._gold(part)).items()
+            for score in split_scores(part.name, part.split, answers, self._gold(part))
         ]
 
     def predictions(self) -> dict[str, Any]:
@@ -166,6 +158,36 @@ class TextCollector:
     def _gold(self, part: Part) -> list[str]:
         tokens = [example.target.tokens for example in self.data.evaluation[part.place]]
         return _texts(tokens, self.data.tokenizer, marks=part.name == SPANS)
+
+
+def split_scores(
+    name: WrittenName, split: str, answers: Sequence[str], gold: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Every score of one part of a task, in percent, but for its epoch; see `measured`."""
+    for metric, value in measured(name, answers, gold).items():
+        yield {
+            "task": name,
+            "split": split,
+            "protocol": PROTOCOL,
+            "metric": metric,
+            "group": "ALL",
+            "value": 100 * value,
+            "n": len(answers),
+        }
+
+
+def rescored(task: TextToText, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """See `repro.spec.task.Task.rescored`; all but span corruption, whose right answers are tokens
+    of the model's own tokenizer.
+    """
+    for name in (name for name in task.tasks if name in document and name != SPANS):
+        rows = divided(task_rows(task, name), name, task)
+        for split, of in ((VALIDATION, rows.validation), (TEST, rows.test)):
+            if split in document[name]:
+                stored = document[name][split]
+                check_ids(f"{name}, {split}", stored["ids"], [row.idx for row in of])
+                gold = [answer_text(name, row.label, task.grid) for row in of]
+                yield from split_scores(name, split, stored["texts"], gold)
 
 
 def measured(name: WrittenName, answers: Sequence[str], gold: Sequence[str]) -> dict[str, float]:

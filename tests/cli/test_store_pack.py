@@ -1,4 +1,4 @@
-"""`pack`, and the verbs that read a bundle and never write to it."""
+"""`store pack`, and the verbs that read a bundle and never write to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def asked(cli: Call, store: Store) -> list[Request]:
     fake_spans.store_chain(source, second)
     for one in (first, second):
         save_request(source, one)
-    answer = cli("pack", "runs/one.jsonl.xz", "--store", "source")
+    answer = cli("store", "pack", "runs/one.jsonl.xz", "--store", "source")
     assert answer.code == 0
     assert re.fullmatch(r"Packed \d+ runs and 2 requests into runs/one.jsonl.xz.\n", answer.out)
     assert saved_requests(store) == saved_requests(source)
@@ -74,17 +74,17 @@ def test_a_packed_table_is_shown_without_torch(
 
 def test_pack_refuses_a_name_that_no_store_reads_and_a_store_of_nothing(cli: Call) -> None:
     for name in ("results.tar", ".jsonl.xz", ".x.jsonl.xz"):
-        answer = cli("pack", name)
+        answer = cli("store", "pack", name)
         assert (answer.code, answer.out) == (2, "")
         assert "NAME.jsonl.xz" in answer.err
-    answer = cli("pack", "x.jsonl.xz")
+    answer = cli("store", "pack", "x.jsonl.xz")
     assert answer.code == 2
     assert "No table or figure was asked for" in answer.err
 
 
 def test_a_bundle_that_is_there_is_not_written_over(cli: Call, asked: list[Request]) -> None:
     before = Path("runs/one.jsonl.xz").read_bytes()
-    answer = cli("pack", "runs/one.jsonl.xz", "--store", "source")
+    answer = cli("store", "pack", "runs/one.jsonl.xz", "--store", "source")
     assert answer.code == 2
     assert "is there already" in answer.err
     assert Path("runs/one.jsonl.xz").read_bytes() == before
