@@ -6,7 +6,7 @@ Nothing here trains or loads torch, and nothing is read before a function is cal
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -226,6 +226,64 @@ def compare(
     asked = parsed(**typed, **_options(options))
     names = _text("first", first), _text("second", second)
     return find_pair(find_views(found, asked, _open(store)), *names).frame
+
+
+def sweep(
+    id: str,
+    row: str,
+    settings: Mapping[str, Sequence[Any]],
+    scale: str | None = None,
+    store: Path | str | None = None,
+    **options: Any,
+) -> pandas.DataFrame:
+    """The scores of a table's row with every combination of some settings; one row for each
+    combination and column.
+
+    Args:
+        id: the table, in any case.
+        row: the row, as in the table; with method=... the row of that method, "yours".
+        settings: field -> its values, like {"method.size": [8, 64], "recipe.epochs": [3]}.
+        scale: paper, reduced or smoke; None: the largest at which some of it is stored.
+        store: the folder of results; None: $REPRO_STORE, else runs.
+        options: the fields of a request and short names of `--set`: tasks="cola,rte", seeds=3.
+
+    Columns: `OF_A_CELL` in repro/report/sweep.py, and the swept fields.
+
+    Raises UnknownName and ReproError as `comparison` does, and for settings that the row cannot be
+    trained with.
+    """
+    from repro.cli.requests import SCALES, check_scale, parsed
+    from repro.cli.sweep import find_sweep
+    from repro.errors import MissingData, ReproError
+    from repro.papers.registry import find_table
+    from repro.papers.request import as_typed
+    from repro.papers.sweeps import grid_of, points_of
+    from repro.report.sweep import view_sweep
+
+    table, runs = find_table(_text("id", id)), _open(store)
+    if not isinstance(settings, Mapping):
+        raise ReproError(f'settings={settings!r}: give fields and values, {{"method.size": [8]}}.')
+    texts = []
+    for path, given in settings.items():
+        values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+        texts.append(f"{path}={','.join(as_typed(value) for value in values)}")
+    asked = parsed(rows=[_text("row", row)], **_options({**options}))
+    points = points_of(grid_of(texts))
+    chosen = None if scale is None else check_scale(_text("scale", scale))
+    for at in SCALES if chosen is None else [chosen]:
+        try:
+            found = find_sweep(table, asked | {"scale": at}, points, runs)
+        except MissingData:
+            if chosen is not None:
+                raise
+            continue
+        view = view_sweep(found, runs)
+        if any(cell.values for cell in view.cells):
+            return view.frame
+    raise ReproError(
+        f"The store {runs.root} has no run of this sweep of {table.id}. Name another with "
+        f"store=..., or train it: python -m repro sweep {table.id}"
+    )
 
 
 def judged(frame: pandas.DataFrame) -> pandas.DataFrame:

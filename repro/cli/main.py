@@ -19,10 +19,10 @@ from repro.spec.method import place_in_file
 
 VERBS = {
     "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
-    "table": "table", "figure": "figure", "report": "report", "claims": "claims", "audit": "audit",
-    "add": "add", "compare": "compare", "export": "export", "import-scores": "import_scores",
-    "freeze": "freeze", "status": "status", "why": "why", "doctor": "doctor", "new": "new",
-    "rehearse": "rehearse",
+    "table": "table", "figure": "figure", "sweep": "sweep", "report": "report",
+    "claims": "claims", "audit": "audit", "add": "add", "compare": "compare", "export": "export",
+    "import-scores": "import_scores", "freeze": "freeze", "status": "status", "why": "why",
+    "curves": "curves", "doctor": "doctor", "new": "new", "rehearse": "rehearse",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""
 GROUPS = {"store": "store"}

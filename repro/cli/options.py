@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import inspect
 import os
@@ -93,13 +94,23 @@ def _parameter(name: str, option: Option) -> Parameter:
     )
 
 
+def hours(given: object) -> float:
+    """2h, 30min, or a number of hours. Raises ReproError for what is no time up to a million h."""
+    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|)", str(given).strip().lower())
+    with contextlib.suppress(ValueError):
+        value = float(found[1]) / (60 if found[2] == "min" else 1) if found else -1.0
+        if 0 <= value <= 1e6:
+            return value
+    raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")
+
+
 ASKED = tuple(_parameter(name, option) for name, option in OPTIONS.items())
 BUDGET_OPTION = Parameter(
     "budget",
     Parameter.KEYWORD_ONLY,
     default=BUDGET,
     annotation=Annotated[
-        float, typer.Option(min=0, max=1e6, help="Hours that --scale auto may spend.")
+        float, typer.Option(parser=hours, help="Time that --scale auto may spend: 2h, 30min.")
     ],
 )
 Asked = Annotated[requests.Asked, (*ASKED, BUDGET_OPTION)]
@@ -123,6 +134,10 @@ AskedOfNeeds = Annotated[
     ),
 ]
 """The same where nothing is trained: what runs at a scale, not chosen by a budget, need."""
+AskedOfSweep = Annotated[
+    requests.Asked, tuple(known for known in ASKED if known.name not in ("settings", "server"))
+]
+"""The same without `--set`, which gives a sweep several values."""
 AskedBackbone = Annotated[
     requests.Asked, tuple(known for known in ASKED if known.name == "backbone")
 ]
@@ -169,6 +184,8 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(verb)
     def command(**given: Any) -> None:
+        if "store" in given:
+            open_store(given["store"])  # whose methods have fields that --set may name
         made = {}
         for name, options in groups.items():
             own = {option.name: given.pop(option.name) for option in options}

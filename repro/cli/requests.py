@@ -26,7 +26,7 @@ from repro.papers.request import (
 from repro.papers.tables import Table
 from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
-from repro.spec.method import load_method, method_and_settings
+from repro.spec.method import load_method, method_and_settings, why_unknown
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
@@ -51,6 +51,7 @@ def parsed(**typed: Any) -> Asked:
     of_method: dict[str, Any] = {}
     if "method" in given:  # a file is loaded here, so that --set knows its fields
         given["method"], of_method = method_and_settings(given["method"])
+        why_unknown(given["method"])  # loads the file that the store remembers, if it does
     settings = settings_of(given.pop("settings", ()), **short) | of_method
     scale = check_scale(given.pop("scale", "auto"))
     found: Asked = {"settings": settings} if settings else {}

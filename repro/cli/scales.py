@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from repro.cli.options import trains_on
@@ -24,7 +24,7 @@ from repro.errors import MissingData, ReproError
 from repro.papers.matrix import Artefact
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
-from repro.report.files import command_line, saved_requests, table_name
+from repro.report.files import asked_for, command_line, saved_requests, table_name
 from repro.spec import Scale
 from repro.store.store import Store
 from repro.words import duration
@@ -38,20 +38,23 @@ def choose(
     store: Store,
     *,
     device: str = "auto",
+    spread: Callable[[Request], Sequence[Request]] | None = None,
 ) -> list[Request]:
     """The requests at the scale asked for, or at the chosen one, explained by a line on stderr.
+    `spread` makes several of each, which are all to be trained.
 
     Auto takes the largest scale that is stored whole, else the largest that fits the budget on the
     device that would train. A larger scale that was not considered, because its data cannot be had,
     has a line of its own; so has what `--tasks` and `--set` leave out of several artefacts.
     """
     pairs, scale = narrowed(artefacts, asked), asked.get("scale")
-    saved = saved_requests(store)
+    saved = [request for found in asked_for(store).values() for request in found]
     if scale is not None:
         found = requests_at(scale, pairs, store, saved)
         _tell_unused(found, asked)
-        return found
+        return _spread(found, spread)
     considered, barred = _considered(pairs, store, saved)
+    considered = {at: _spread(found, spread) for at, found in considered.items()}
     scale, why = _chosen(considered, asked["budget"], store, trains_on(device))
     _tell_unused(considered[scale], asked)
     print(f"Scale: {scale} ({why}).", file=sys.stderr)
@@ -59,6 +62,12 @@ def choose(
         if SCALES.index(other) < SCALES.index(scale):
             print(f"Not {other}: {problem}", file=sys.stderr)
     return considered[scale]
+
+
+def _spread(
+    requests: list[Request], spread: Callable[[Request], Sequence[Request]] | None
+) -> list[Request]:
+    return [one for request in requests for one in (spread(request) if spread else [request])]
 
 
 def _tell_unused(requests: Sequence[Request], asked: Asked) -> None:
@@ -252,6 +261,6 @@ def _chosen(
     for scale, plan in plans.items():
         seconds = plan.estimate().seconds
         if seconds <= budget * 3600:
-            fits = f"about {duration(seconds)} of the budget of {budget:g} h"
+            fits = f"about {duration(seconds)} of the budget of {budget:.3g} h"
             return scale, f"the largest that fits: {fits}"
     return "smoke", "the smallest; none fits the budget"

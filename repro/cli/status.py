@@ -9,7 +9,7 @@ from typing import Any
 from repro.cli import options as o
 from repro.engine.jobs import unfinished_jobs
 from repro.engine.plan import make_plan
-from repro.report.files import saved_requests, table_name
+from repro.report.files import asked_for
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.store.store import Store
@@ -31,10 +31,10 @@ def command(json: o.JsonOption = False, store: o.StoreOption = None) -> None:
 def as_json(store: Store) -> dict[str, Any]:
     """The object of `status --json`; docs/json.md describes it."""
     tables, failures, blocked = [], {}, {}
-    for request in saved_requests(store):
-        plan = make_plan([request], store, o.any_speed())
+    for name, requests in asked_for(store).items():
+        plan = make_plan(requests, store, o.any_speed())
         counts = {state: sum(run.state == state for run in plan.runs) for state in STATES}
-        tables.append({"name": table_name(request), "runs": len(plan.runs), **counts})
+        tables.append({"name": name, "runs": len(plan.runs), **counts})
         for run in plan.runs:
             if run.state == "failed" and run.failure is not None:
                 failures[run.key] = {

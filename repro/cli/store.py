@@ -27,8 +27,16 @@ from repro.engine.housekeeping import Listed, Needs, RunState
 from repro.engine.verify import Checked, other_results, runs_to_verify, verify_files, verify_run
 from repro.errors import DIFFERS, RUN_FAILED, ReproError, UnknownName
 from repro.folders import expanded
+from repro.papers.sweeps import Sweep
 from repro.report.counted import count_files
-from repro.report.files import read_request, request_file, table_name
+from repro.report.files import (
+    read_asked,
+    request_file,
+    saved_requests,
+    saved_sweeps,
+    sweep_document,
+    table_name,
+)
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.report.view import TableView
@@ -163,18 +171,21 @@ def _run_json(run: Listed) -> dict[str, Any]:
 
 
 def needs_of(store: Store) -> tuple[Needs, list[str]]:
-    """The saved requests that need each run, by its key, and the names of those requests that this
+    """The saved requests and sweeps that need each run, by its key, and the names of those requests that this
     version cannot read, whose runs are therefore unknown.
     """
     found: dict[str, list[str]] = {}
     unread = []
     for name, document in store.requests().items():
-        request = read_request(store, name, document)
-        if request is None:
+        asked = read_asked(store, name, document)
+        if asked is None:
             unread.append(name)
             continue
-        for key in runs_of([request]):
-            found.setdefault(key, []).append(table_name(request))
+        requests = asked.requests if isinstance(asked, Sweep) else [asked]
+        for key in runs_of(requests):
+            found.setdefault(key, []).append(
+                name if isinstance(asked, Sweep) else table_name(asked)
+            )
     return found, unread
 
 
@@ -424,7 +435,7 @@ def pack(
     file: Annotated[Path, typer.Argument(help=f"The bundle to write: NAME{SUFFIX}.")],
     store: o.StoreOption = None,
 ) -> None:
-    """Packs spec, scores and environment of the runs behind every table and figure asked for, and
+    """Packs spec, scores and environment of the runs behind every table, figure and sweep, and
     of their parents, into one file. A store shows the bundles in its folder behind its own runs.
 
     Example: python -m repro store pack results.jsonl.xz
@@ -434,7 +445,8 @@ def pack(
     if expanded(file).exists():
         raise ReproError(f"{file} is there already: name another file, or delete that one first.")
     results = o.open_store(store)
-    views = asked_views(results)
+    sweeps = saved_sweeps(results)
+    views = asked_views(results) if saved_requests(results) or not sweeps else []
     files = dict(request_file(view.request) for view in views)
     for view in views:
         if isinstance(view, TableView):
@@ -442,8 +454,12 @@ def pack(
     asked = {view.request.id for view in views}
     added = [row for row in results.external() if row.table in asked]
     files |= {f"{EXTERNAL}/{r.key}.json": json_bytes(r.model_dump(mode="json")) for r in added}
-    packed = results.pack({key for view in views for key in view.runs}, expanded(file), files)
-    parts = [counted(packed, "run"), counted(len(views), "request")]
+    keys = {key for view in views for key in view.runs}
+    for name, sweep in sweeps.items():
+        files |= {f"requests/{name}.json": json_bytes(sweep_document(sweep))}
+        keys |= runs_of(sweep.requests).keys() & set(results.keys())
+    packed = results.pack(keys, expanded(file), files)
+    parts = [counted(packed, "run"), counted(len(views) + len(sweeps), "request")]
     parts += [counted(len(added), "row") + " of external numbers"] * bool(added)
     print(f"Packed {' and '.join(parts)} into {file}.")
 

@@ -256,10 +256,16 @@ def history_frame(run: StoredRun) -> pandas.DataFrame:
             f"The history of run {run.key[:12]} is not stored: committed results hold the scores "
             "only. Train it into a store of your own, or see repro.results() for its scores."
         )
-    lines = [parse_json(line) for line in run.source.read(HISTORY).splitlines()]
-    frame = pandas.DataFrame([_step(line) for line in lines])
-    numbers = [name for name in frame if name not in ("epoch", "step")]
-    return frame.astype({"epoch": "Int64", "step": "Int64"} | dict.fromkeys(numbers, "float64"))
+    try:
+        lines = [_step(parse_json(line)) for line in run.source.read(HISTORY).splitlines()]
+        frame = pandas.DataFrame(lines or [], columns=None if lines else ["epoch", "step", "loss"])
+        numbers = [name for name in frame if name not in ("epoch", "step")]
+        return frame.astype({"epoch": "Int64", "step": "Int64"} | dict.fromkeys(numbers, "float64"))
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise ReproError(
+            f"The history of run {run.key[:12]} is damaged. Its scores are in repro.results(); to "
+            "train it again, remove its folder from the store."
+        ) from error
 
 
 def _step(line: Mapping[str, Any]) -> dict[str, Any]:

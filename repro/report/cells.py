@@ -139,7 +139,7 @@ def score_cell(at: Place, column: Score) -> Cell:
     values = [
         (one, value)
         for one in found
-        if one.run is not None and (value := _value(at, column, one.run)) is not None
+        if one.run is not None and (value := value_of(at, column, one.run)) is not None
     ]
     if at.row.select == "tuned":
         return _tuned(at, column, found, values)
@@ -150,12 +150,15 @@ def score_cell(at: Place, column: Score) -> Cell:
     return _mean_of_seeds(at, column, found, values)
 
 
-def _value(at: Place, column: Score, run: StoredRun) -> float | None:
-    """The run's score, or how many of its layers have an adapter in use."""
+def value_of(at: Place, column: Score, run: StoredRun, split: str = "") -> float | None:
+    """The run's score, on these rows where a split is given; or how many of its layers have an
+    adapter in use.
+    """
     if at.row.measure == "layers":
         return None if run.result.layers is None else float(len(run.result.layers))
     epoch = at.row.epoch or kept_epoch(run)
-    where = at.split(column), at.protocol(column), column.metric, column.group, epoch
+    rows = split or at.split(column)
+    where = rows, at.protocol(column), column.metric, column.group, epoch
     score = run.score(*where, task=column.task if len(run.tasks) > 1 else None)
     return None if score is None else score.value
 

@@ -24,6 +24,7 @@ from repro.papers.request import (
     run_fields,
     short_name,
 )
+from repro.papers.sweeps import EPOCHS, Sweep, fields_in_short
 from repro.report import latex
 from repro.report.render import as_json, csv_text, json_text
 from repro.report.view import TableView
@@ -37,6 +38,7 @@ from repro.store.strict_json import json_bytes
 from repro.store.temporary import unfinished_name
 
 REQUEST = TypeAdapter(Request)
+SWEEP = TypeAdapter(Sweep)
 LATER = ("rows", "columns")
 """Fields that came when tables were stored already: without a value they change no name."""
 LONGEST_TABLE = 60
@@ -99,6 +101,21 @@ def _differing(request: Request) -> Iterator[tuple[str, bool]]:
         ambiguous = not short and sum(known.endswith(f".{name}") for known in run_fields()) > 1
         says_all = not ambiguous and SHORT_VALUE.fullmatch(given) is not None
         yield _plain(f"{name.replace('_', '-')}-{given}"), says_all
+
+
+def sweep_name(sweep: Sweep) -> str:
+    """What the files of a sweep are called: table, scale, row and fields, and a digest of all that
+    was asked for: 3-shared-2.smoke.sweep.Ours-3-shared.size-learning_rate.1a2b3c.
+    """
+    asked = {name: v for name, v in request_document(sweep.request).items() if name in OPTIONS}
+    points = [dict(point) for point in sweep.points]
+    if sweep.epochs is not None:  # the others depend on scores
+        points = [point for point in points if point[EPOCHS] == points[0][EPOCHS]]
+    digest = _digest(canonical_json({"request": asked, "points": points}))[:6]
+    row = re.sub("-+", "-", _plain(sweep.request.method or "-".join(sweep.request.rows or ())))
+    fields = _plain("-".join(fields_in_short(sorted(sweep.fields))))
+    lead = f"{sweep.request.id}.{sweep.request.scale}.sweep"
+    return f"{lead}.{row.strip('-')[:40]}.{fields[:40]}.{digest}"
 
 
 def backbone_label(backbone: Backbone) -> str:
@@ -241,26 +258,64 @@ def _other_data(request: Request, known: Mapping[str, Any]) -> list[str]:
 
 
 def saved_requests(store: Store) -> list[Request]:
-    """All remembered requests, by name. One that this version cannot read is left out with a
-    warning.
+    """All remembered requests of tables and figures, by name. One that this version cannot read is
+    left out with a warning.
     """
-    read = (read_request(store, name, document) for name, document in store.requests().items())
-    found = {table_name(request): request for request in read if request is not None}
+    found = {table_name(one): one for one in _saved(store).values() if isinstance(one, Request)}
     return [found[name] for name in sorted(found)]
 
 
-def read_request(store: Store, name: str, document: Any) -> Request | None:
-    """The request in a saved document; None, with a warning, if this version cannot read it."""
+def saved_sweeps(store: Store) -> dict[str, Sweep]:
+    """All remembered sweeps, by name; see `saved_requests`."""
+    return {name: one for name, one in _saved(store).items() if isinstance(one, Sweep)}
+
+
+def asked_for(store: Store) -> dict[str, Sequence[Request]]:
+    """Name -> requests of everything that was asked for in this store: a table's or a figure's one,
+    and of a sweep one a setting.
+    """
+    found = _saved(store)
+    alone = {table_name(one): [one] for one in found.values() if isinstance(one, Request)}
+    sweeps = {name: one.requests for name, one in found.items() if isinstance(one, Sweep)}
+    return {**dict(sorted(alone.items())), **sweeps}
+
+
+def sweep_document(sweep: Sweep) -> dict[str, Any]:
+    """The sweep as plain data."""
+    document: dict[str, Any] = SWEEP.dump_python(sweep, mode="json")
+    return document
+
+
+def save_sweep(store: Store, sweep: Sweep) -> None:
+    """Remembers a sweep where it is new, for `status`, `why` and `pack`."""
+    name, document = sweep_name(sweep), sweep_document(sweep)
+    known = store.requests().get(name)
+    _save_method(store, sweep.request)
+    if known is None or canonical_json(known) != canonical_json(document):
+        store.save_request(name, document)
+
+
+def _saved(store: Store) -> dict[str, Request | Sweep]:
+    read = {name: read_asked(store, name, document) for name, document in store.requests().items()}
+    return {name: found for name, found in read.items() if found is not None}
+
+
+def read_asked(store: Store, name: str, document: Any) -> Request | Sweep | None:
+    """The request or the sweep that was saved by this name; None, with a warning, where this
+    version cannot read it.
+    """
+    is_sweep = isinstance(document, dict) and "points" in document
     known = {field.name for field in fields(Request)}
     try:
-        request = REQUEST.validate_python(document)
+        found: Request | Sweep = (SWEEP if is_sweep else REQUEST).validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     else:
-        unknown = sorted(set(document) - known)
+        request = found.request if isinstance(found, Sweep) else found
+        unknown = sorted(set(document["request"] if is_sweep else document) - known)
         if not unknown and request.id in ARTEFACTS:
-            return request if _has_method(store, name, request) else None
+            return found if _has_method(store, name, request) else None
         problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.id}"
     store.say(
         f"{store.request_path(name)} was written by another version of this project ({problem}) "

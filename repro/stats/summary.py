@@ -45,8 +45,8 @@ def summarise(values: Sequence[float], statistic: Statistic = "mean") -> Summary
 def expected_maximum(values: Sequence[float], k: int) -> float:
     """The mean, over all subsets of `k` of these values, of the largest one in the subset.
 
-    What a paper's "best of k" is to be compared with (Dodge et al. 2019). Raises ValueError for k
-    below 1 or above the number of values.
+    What a paper's "best of k" is to be compared with. Raises ValueError for k below 1 or above the
+    number of values.
     """
     if not 1 <= k <= len(values):
         raise ValueError(f"no best of {k} among {len(values)} values")
@@ -54,6 +54,22 @@ def expected_maximum(values: Sequence[float], k: int) -> float:
     # The i-th smallest (from 0) is the largest of the subsets that take k - 1 of the i below it.
     parts = (value * math.comb(i, k - 1) for i, value in enumerate(sorted(values)))
     return math.fsum(parts) / subsets
+
+
+def expected_best(values: Sequence[float], k: int) -> float:
+    """The expected largest of `k` values drawn at random, with replacement, from these.
+
+    With v_1 <= ... <= v_n: the sum of v_i ((i / n)^k - ((i - 1) / n)^k), what a search of `k`
+    random settings is expected to find (Dodge et al. 2019, "Show Your Work"). Raises ValueError for
+    k below 1 or no values.
+    """
+    if k < 1 or not values:
+        raise ValueError(f"no best of {k} draws from {len(values)} values")
+    n = len(values)
+    parts = (
+        value * ((i / n) ** k - ((i - 1) / n) ** k) for i, value in enumerate(sorted(values), 1)
+    )
+    return math.fsum(parts)
 
 
 def variation(values: Sequence[float]) -> float | None:

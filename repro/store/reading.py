@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -72,6 +72,15 @@ class Entries(ABC):
     def spec(self, key: str) -> RunSpec | None:
         """The spec alone of an entry, without reading its result; None where it is not good."""
         return self._trusted(key, lambda: read_spec(self.files(key), key))
+
+    def identity(self, key: str) -> Mapping[str, Any] | None:
+        """The document that the key is the hash of, unchecked; None where it cannot be read."""
+        try:
+            document = parse_json(self.files(key).read(SPEC))
+        except (OSError, ValueError, RecursionError):
+            return None
+        identity = document.get("identity") if isinstance(document, dict) else None
+        return identity if isinstance(identity, dict) else None
 
     def _trusted(self, key: str, look: Callable[[], Found | None]) -> Found | None:
         try:

@@ -171,6 +171,18 @@ class Store:
         specs = {key: self._spec(key) for key in self.keys()}
         return {key: spec for key, spec in specs.items() if spec is not None}
 
+    def identities(self) -> dict[str, Mapping[str, Any]]:
+        """Key -> identity document of every finished run, unchecked: a tenth of the cost of
+        `specs`, for a look over all of them. `read` checks the one that is used.
+        """
+        found = {}
+        for key in self.keys():
+            documents = (entries.identity(key) for entries in (self._shelf, *self._bundles))
+            document = next((one for one in documents if one is not None), None)
+            if document is not None:
+                found[key] = document
+        return found
+
     def _spec(self, key: str) -> RunSpec | None:
         found = (entries.spec(key) for entries in (self._shelf, *self._bundles))
         return next((spec for spec in found if spec is not None), None)

@@ -76,6 +76,13 @@ def cli(
 
 
 @pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of a picture hold nothing: writing three formats takes a second."""
+    written = dict.fromkeys(("png", "svg", "pdf"), b"")
+    monkeypatch.setattr("repro.report.figures.style.rendered", lambda drawing: written)
+
+
+@pytest.fixture
 def store(tmp_path: Path) -> Store:
     """The store that `cli` uses by default."""
     return Store(tmp_path / "runs")

@@ -30,6 +30,7 @@ from repro.store.entry import with_checksum
 
 Call = Callable[..., Any]
 COMPARED = ["--scale", "reduced", "--seeds", "2", "--epochs", "2"]
+SWEPT = ["ResAdapters-1", "--row", "Adapter", "--scale", "smoke"]
 ASKED = ["--scale", "smoke", "--seeds", "2", "--epochs", "2"]
 
 
@@ -123,6 +124,9 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
         "prepare a table": ["prepare", "ResAdapters-1", "--scale", "smoke", "--dry-run"],
         "status": ["status"],
         "why": ["why", diverged[:12]],
+        "why of a stored run": ["why", run_key(specs[0])[:12]],
+        "sweep": ["sweep", *SWEPT, "--set", "recipe.epochs=1,2", "--no-run"],
+        "curves": ["curves", run_key(specs[0])[:12]],
     }
 
     def verb(name: str) -> Any:
@@ -136,11 +140,14 @@ BESIDE = {
     "prepare": ["prepare a table"],
     "table": ["table beside numbers", "table of a sweep", "table of words"],
     "figure": ["figure of curves", "activations", "embeddings", "drawing"],
+    "why": ["why of a stored run"],
 }
 """What else a verb is asked, so that it prints every key that it has."""
 
 
-VERBS = ["list", "show", "plan", "prepare", "table", "figure", "status", "why"]
+VERBS = [
+    "list", "show", "plan", "prepare", "table", "figure", "sweep", "status", "why", "curves",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", VERBS)

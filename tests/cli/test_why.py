@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
+from repro.cli.options import any_speed
+from repro.engine.plan import make_plan
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.tables import _matrix
-from repro.report.files import save_request
+from repro.report.files import save_request, saved_requests
 from repro.spec import run_key
 from repro.spec.identity import REVISIONS
 from repro.store import Store
@@ -35,13 +38,18 @@ def test_the_first_differing_field_against_the_nearest_stored_run(cli: Call, sto
     near = runs_of(stored)[0]
     answer = cli("why", run_key(spec)[:10])
     assert answer.code == 0
-    assert answer.out.splitlines() == [
+    *said, settings, compared, difference = answer.out.splitlines()
+    assert said == [
         run_key(spec),
         "adapter b100 on MiniLM-L6, seed 0: missing",
         "Needed by: ResAdapters-1",
-        f"Nearest stored run: {run_key(near)[:12]}, which differs in:",
-        "  spec.recipe.learning_rate: 0.25 here, 0.5 there",
     ]
+    assert "method.bottleneck=100" in settings
+    assert "recipe.learning_rate=0.25" in settings
+    name = "adapter b100 on MiniLM-L6, seed 0"
+    near_key = run_key(near)[:12]
+    assert compared == f"Nearest stored run: {near_key} ({name}), which differs in:"
+    assert difference == "  spec.recipe.learning_rate: 0.25 here, 0.5 there"
 
 
 def test_of_several_stored_runs_the_one_with_fewest_differences_is_nearest(
@@ -66,6 +74,40 @@ def test_a_stored_run_is_done_and_its_neighbour_named(cli: Call, store: Store) -
     document = json.loads(cli("why", run_key(spec), "--json").out)
     assert (document["state"], document["failure"]) == ("done", None)
     assert document["differences"] == [{"field": "spec.seed", "this": 0, "stored": 1}]
+
+
+def test_a_stored_run_is_told_without_a_plan_and_with_the_tables_that_a_plan_names(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plans and the specs of all stored runs take seconds in a large store."""
+    for asked in (asked_for(store), asked_for(store, seeds=2), asked_for(store, epochs=3)):
+        store_all(store, asked)
+    key = run_key(runs_of(request())[0])
+    plan = make_plan(saved_requests(store), store, any_speed())
+    (planned,) = [run for run in plan.runs if run.key == key]
+    monkeypatch.setattr("repro.cli.why.make_plan", lambda *_: pytest.fail("it makes a plan"))
+    monkeypatch.setattr(Store, "specs", lambda _: pytest.fail("it reads all specs"))
+    document = json.loads(cli("why", key[:12], "--json").out)
+    assert (document["state"], document["tables"]) == ("done", list(planned.tables))
+
+
+def test_two_named_runs_are_compared_by_settings_and_scores(cli: Call, store: Store) -> None:
+    fast, slow = (request(learning_rate=rate, epochs=2) for rate in (0.5, 0.25))
+    store_all(store, fast, lambda spec, epoch, metric, group: 10 * epoch)
+    store_all(store, slow, lambda spec, epoch, metric, group: 11 * epoch)
+    one, other = (run_key(runs_of(asked)[0]) for asked in (fast, slow))
+    document = json.loads(cli("why", one[:12], other[:12], "--json").out)
+    assert (document["nearest"], document["other"]["key"]) == (None, other)
+    assert document["differences"] == [
+        {"field": "spec.recipe.learning_rate", "this": 0.5, "stored": 0.25}
+    ]
+    pairs = {(one["epoch"], one["value"], one["other"]) for one in document["scores"]}
+    assert pairs == {(2, 20.0, 22.0)}  # of the epoch that each run kept
+    text = cli("why", one[:12], other[:12]).out
+    assert re.search(r"squad2 +generated +em \(legacy/argmax-pair\) +12 +20\.0 +22\.0", text)
+    assert f"Compared with {other[:12]} (" in text
+    same = cli("why", one[:12], one[:14])
+    assert (same.code, "are the same run" in same.err) == (2, True)
 
 
 def test_a_failed_run_says_how_it_failed(cli: Call, store: Store) -> None:

@@ -9,7 +9,7 @@ import statistics
 import pytest
 from scipy.stats import binomtest
 
-from repro.stats.summary import expected_maximum, share_interval, variation
+from repro.stats.summary import expected_best, expected_maximum, share_interval, variation
 
 
 def test_the_best_of_k_is_the_mean_over_all_subsets() -> None:
@@ -28,6 +28,17 @@ def test_the_best_of_one_is_the_mean_and_of_all_the_best() -> None:
 def test_no_best_of_more_than_there_are(k: int) -> None:
     with pytest.raises(ValueError, match=f"best of {k} among 3"):
         expected_maximum([1.0, 2.0, 3.0], k)
+
+
+def test_the_expected_best_of_k_draws_is_the_mean_over_all_draws_with_replacement() -> None:
+    values = [60.0, 52.5, 71.0, 52.5]
+    for k in range(1, 6):
+        draws = [max(draw) for draw in itertools.product(values, repeat=k)]
+        assert expected_best(values, k) == pytest.approx(statistics.fmean(draws))
+    # By hand: of the 9 pairs of 1, 2 and 4 the largest is 1 once, 2 three times, 4 five times.
+    assert expected_best([4.0, 1.0, 2.0], 2) == pytest.approx((1 + 3 * 2 + 5 * 4) / 9)
+    with pytest.raises(ValueError, match="no best of 0 draws"):
+        expected_best(values, 0)
 
 
 def test_variation_of_two_numbers_by_hand() -> None:

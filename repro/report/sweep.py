@@ -1,0 +1,448 @@
+"""A sweep as it stands in the store: every setting's scores, the chosen one, the cost of choosing.
+
+Built from the store alone, without torch. Scores are in percent.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from repro.comparison.columns import Column, Columns, typed
+from repro.papers.matrix import Matrix
+from repro.papers.registry import TABLES
+from repro.papers.sweeps import (
+    EPOCHS,
+    Sweep,
+    fields_in_short,
+    matrices,
+    row_name,
+    scored_columns,
+    setting_in_words,
+    swept_row,
+)
+from repro.papers.tables import Score, Table
+from repro.report.cells import Place, value_of
+from repro.report.figures.files import FOLDER
+from repro.report.files import command_line, sweep_name, write_artefact, write_changed
+from repro.report.layout import Markdown, markdown_table
+from repro.report.render import GAP, json_text
+from repro.report.runs_found import Found, Lookup
+from repro.spec import RunSpec
+from repro.stats.summary import Summary, expected_best, summarise
+from repro.store.store import Store
+from repro.words import counted
+
+if TYPE_CHECKING:
+    import pandas
+
+MEAN = "mean"
+"""What the column over several tasks is called."""
+OF_A_CELL: Columns = {
+    "setting": Column("Int64", "number of the setting, from 1"),
+    "column": Column("string", 'column of the table; "mean": of all its scores, seed by seed'),
+    "split": Column("string", "rows whose score chooses the setting"),
+    "mean": Column("float64", "mean score of the seeds on these rows"),
+    "sd": Column("float64", "sample standard deviation over seeds; missing for one seed"),
+    "n": Column("Int64", "seeds that have a score"),
+    "values": Column("object", "the score of each of these seeds"),
+    "chosen": Column(
+        "boolean", "whether it is the column's best setting with a score of each seed"
+    ),
+    "held_out_split": Column("string", "other rows, if the table is of those: they choose nothing"),
+    "held_out_mean": Column("float64", "mean score of the same runs on these other rows"),
+    "held_out_sd": Column("float64", "sample standard deviation over seeds"),
+    "reason": Column("string", "why seeds have no score"),
+    "runs": Column("object", "keys of all its runs, stored or not"),
+}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A column's scores with one setting: seed -> score on the rows that choose, and on those of
+    the table where these are others. `seeds`: how many were asked for.
+    """
+
+    setting: int
+    column: str
+    split: str
+    values: Mapping[int, float]
+    held_out_split: str
+    held_out: Mapping[int, float]
+    seeds: int
+    reason: str
+    runs: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Every seed has a score."""
+        return len(self.values) == self.seeds
+
+    @property
+    def summary(self) -> Summary | None:
+        """Over the seeds; None without a score."""
+        return summarise([*self.values.values()]) if self.values else None
+
+    @property
+    def held_out_summary(self) -> Summary | None:
+        """The same on the rows that chose nothing."""
+        return summarise([*self.held_out.values()]) if self.held_out else None
+
+
+@dataclass(frozen=True)
+class SweepView:
+    """All scores of a sweep, a column after the other. `row` is what was swept."""
+
+    sweep: Sweep
+    row: str
+    cells: tuple[Scores, ...]
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns with scores, the mean last."""
+        return tuple(dict.fromkeys(cell.column for cell in self.cells))
+
+    @property
+    def objective(self) -> str:
+        """The column that chooses: the mean over several tasks, else the first one."""
+        return MEAN if MEAN in self.columns else self.columns[0]
+
+    def of(self, column: str) -> list[Scores]:
+        """A column's scores by setting."""
+        return [cell for cell in self.cells if cell.column == column]
+
+    def best(self, column: str) -> Scores | None:
+        """The setting with the best mean among those of full length of which every seed has a
+        score, ties to the first; None where there is none.
+        """
+        points = self.sweep.points
+        long = [c for c in self.of(column) if self.sweep.is_whole(points[c.setting - 1])]
+        whole = [cell for cell in long if cell.whole]
+        return max(whole, key=lambda cell: statistics.fmean(cell.values.values()), default=None)
+
+    @property
+    def done(self) -> int:
+        """Settings with every score."""
+        return sum(cell.whole for cell in self.of(self.objective))
+
+    def expected(self) -> list[tuple[int, float]]:
+        """k and the expected best of k settings: 1, 2, 4, ... and as many as have every score;
+        nothing of a search by halving, which does not train all of them to the end.
+        """
+        if self.sweep.epochs is not None:
+            return []
+        means = [
+            statistics.fmean(cell.values.values()) for cell in self.of(self.objective) if cell.whole
+        ]
+        powers = [2**n for n in range(len(means).bit_length()) if 2**n < len(means)]
+        return [(k, expected_best(means, k)) for k in [*powers, len(means)] if k]
+
+    @property
+    def frame(self) -> pandas.DataFrame:
+        """A row for each setting and column: `OF_A_CELL`, and the value of each swept field."""
+        fields = {path: Column("object", "a swept field") for path in self.sweep.fields}
+        first, *rest = OF_A_CELL.items()
+        return typed(self.records(), {**dict([first]), **fields, **dict(rest)})
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The rows of `frame` in plain Python."""
+        best = {column: self.best(column) for column in self.columns}
+        for cell in self.cells:
+            found, other = cell.summary, cell.held_out_summary
+            yield {
+                **self.sweep.points[cell.setting - 1],
+                "setting": cell.setting,
+                "column": cell.column,
+                "split": cell.split,
+                "mean": found and found.mean,
+                "sd": found and found.sd,
+                "n": len(cell.values),
+                "values": list(cell.values.values()),
+                "chosen": cell is best[cell.column],
+                "held_out_split": cell.held_out_split or None,
+                "held_out_mean": other and other.mean,
+                "held_out_sd": other and other.sd,
+                "reason": cell.reason or None,
+                "runs": list(cell.runs),
+            }
+
+
+def view_sweep(sweep: Sweep, store: Store) -> SweepView:
+    """Lays the store's results into the sweep. Raises ReproError, see `matrices`."""
+    lookup = Lookup(store)
+    cells: list[Scores] = []
+    row = ""
+    for number, matrix in enumerate(matrices(TABLES[sweep.request.id], sweep), 1):
+        found = [_scores(number, matrix, column, lookup) for column in scored_columns(matrix)]
+        cells += found
+        if len({column.task for column in scored_columns(matrix)}) > 1:
+            cells.append(_mean(found))
+        row = row or row_name(matrix)
+    order = list(dict.fromkeys(cell.column for cell in cells))
+    return SweepView(sweep, row, tuple(sorted(cells, key=lambda cell: order.index(cell.column))))
+
+
+def _scores(number: int, matrix: Matrix[Table], column: Score, lookup: Lookup) -> Scores:
+    at = Place(matrix, swept_row(matrix), lookup)
+    found = lookup.find(at.specs(column))
+    own = at.split(column)
+    chooses = _chooses(found[0].spec, own)
+    by_split: dict[str, dict[int, float]] = {split: {} for split in (chooses, own)}
+    for one in found:
+        for split, values in by_split.items():
+            score = None if one.run is None else value_of(at, column, one.run, split)
+            if score is not None:
+                values[one.spec.seed] = score
+    rest = [one for one in found if one.spec.seed not in by_split[chooses]]
+
+    def why(some: Sequence[Found]) -> str:
+        return lookup.why(some, at.row.epoch, at.table.collapse)
+
+    other = own if own != chooses else ""
+    return Scores(
+        setting=number,
+        column=column.name,
+        split=chooses,
+        values=by_split[chooses],
+        held_out_split=other,
+        held_out=by_split[other] if other else {},
+        seeds=len(found),
+        reason=lookup.missing(rest, len(found), why) if len(rest) < len(found) else why(rest),
+        runs=tuple(one.key for one in found),
+    )
+
+
+def _chooses(spec: RunSpec, scored: str) -> str:
+    """The rows whose score may choose a setting of which the table shows that on `scored`."""
+    if getattr(spec.task, "development", None) is not None:
+        return "development"
+    return "validation" if scored == "test" else scored
+
+
+def _mean(cells: Sequence[Scores]) -> Scores:
+    """The mean over a setting's columns, of the seeds that have all of them."""
+
+    def over(all_values: Sequence[Mapping[int, float]]) -> dict[int, float]:
+        seeds = [seed for seed in all_values[0] if all(seed in own for own in all_values)]
+        return {seed: statistics.fmean(own[seed] for own in all_values) for seed in seeds}
+
+    lacking = [cell.column for cell in cells if not cell.whole]
+    return Scores(
+        setting=cells[0].setting,
+        column=MEAN,
+        split=", ".join(dict.fromkeys(cell.split for cell in cells)),
+        values=over([cell.values for cell in cells]),
+        held_out_split=", ".join(dict.fromkeys(filter(None, (c.held_out_split for c in cells)))),
+        held_out=over([cell.held_out or cell.values for cell in cells])
+        if any(cell.held_out_split for cell in cells)
+        else {},
+        seeds=cells[0].seeds,
+        reason=f"needs {', '.join(lacking)}" if lacking else "",
+        runs=tuple(dict.fromkeys(key for cell in cells for key in cell.runs)),
+    )
+
+
+# What is said of it.
+
+
+def as_text(view: SweepView) -> str:
+    """The table in Markdown, the chosen setting, and what choosing it cost."""
+    parts = [caption(view), "\n".join(_table(view)), *said(view)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def caption(view: SweepView) -> str:
+    """What was swept, and how much of it is stored."""
+    request, sweep = view.sweep.request, view.sweep
+    cell = view.of(view.objective)[0]
+    return (
+        f"Sweep of {request.id}, {view.row}: {' x '.join(sweep.fields)}. Scale: {request.scale}. "
+        f"Scores in percent on {rows_in_words(cell.split)} rows"
+        f"{', mean ± standard deviation over seeds' if cell.seeds > 1 else ''}. "
+        f"Settings: {len(sweep.points)}. Seeds: {cell.seeds}. "
+        f"Settings with every score: {view.done}/{len(sweep.points)}."
+    )
+
+
+def _table(view: SweepView) -> list[str]:
+    fields = list(fields_in_short(view.sweep.fields))
+    best = {column: view.best(column) for column in view.columns}
+    rows = []
+    for number, point in enumerate(view.sweep.points, 1):
+        own = {cell.column: cell for cell in view.cells if cell.setting == number}
+        texts = [_in_words(own[column], own[column] is best[column]) for column in view.columns]
+        rows.append([*map(value_in_words, point.values()), *texts])
+    return markdown_table([*fields, *view.columns], rows, 0)
+
+
+def value_in_words(value: Any) -> str:
+    """0.0003; none for None; a list without brackets."""
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None else str(value).lower() if value in (True, False) else str(value)
+
+
+def rows_in_words(split: str) -> str:
+    """validation, also for MNLI's matched and mismatched ones; development, validation for two."""
+    names = (name.partition("_")[0] for name in split.split(", "))
+    return " and ".join(dict.fromkeys(names))
+
+
+def with_sd(found: Summary | None) -> str:
+    """71.2 ± 0.4."""
+    if found is None:
+        return GAP
+    return f"{found.mean:.1f}" + (f" ± {found.sd:.1f}" if found.sd is not None else "")
+
+
+def _in_words(cell: Scores, best: bool) -> str:
+    if cell.values and not cell.whole:
+        return f"{with_sd(cell.summary)} ({len(cell.values)} of {cell.seeds} seeds)"
+    if not cell.values:
+        return f"{GAP} {cell.reason}" if cell.column != MEAN else GAP
+    return Markdown(f"**{with_sd(cell.summary)}**") if best else with_sd(cell.summary)
+
+
+def said(view: SweepView) -> Iterator[str]:
+    """Paragraphs: the chosen setting, by task and by all, and the cost of choosing."""
+    best, point = view.best(view.objective), view.sweep.points
+    if best is None:
+        yield "No setting has a score of every seed yet, so none is chosen."
+        return
+    many = view.objective == MEAN
+    by = f"the mean over {len(view.columns) - 1} columns" if many else view.objective
+    so_far = "" if view.done == len(point) else f", of the {view.done} settings with every score"
+    yield (
+        f"Chosen by {by} on {rows_in_words(best.split)} rows (bold: the best of its column)"
+        f"{so_far}: {setting_in_words(point[best.setting - 1])}, which scores "
+        f"{with_sd(best.summary)}."
+    )
+    if many:
+        chosen = ((column, view.best(column)) for column in view.columns if column != MEAN)
+        yield (
+            "Chosen by one column alone: "
+            + "; ".join(
+                f"{column}: {setting_in_words(point[cell.setting - 1])} ({with_sd(cell.summary)})"
+                for column, cell in chosen
+                if cell is not None
+            )
+            + "."
+        )
+    yield from _cost(view, best)
+    yield f"The chosen setting in the table: {command_line(view.sweep.requests[best.setting - 1])}"
+
+
+def _cost(view: SweepView, best: Scores) -> Iterator[str]:
+    expected = view.expected()
+    if best.held_out_split:
+        yield (
+            f"Its score on {rows_in_words(best.held_out_split)} rows, which chose nothing: "
+            f"{with_sd(best.held_out_summary)}."
+        )
+    else:
+        yield (
+            "The chosen score is optimistic: the setting was chosen by the score on the same rows."
+        )
+    if view.sweep.epochs is not None:
+        points = view.sweep.points
+        whole = sum(map(view.sweep.is_whole, points))
+        tried = sum(point[EPOCHS] == points[0][EPOCHS] for point in points)
+        yield (
+            f"Successive halving tried {tried} settings, {whole} of them with all "
+            f"{view.sweep.epochs} epochs; a setting that is slow at first may have been left out."
+        )
+    if len(expected) < 2:
+        return
+    yield (
+        f"Expected best of k settings drawn at random from these {view.done} (Dodge et al. 2019), "
+        "by the score that chooses:"
+    )
+    yield "\n".join(
+        markdown_table(
+            ["k", *(str(k) for k, _ in expected)],
+            [["expected best", *(f"{value:.1f}" for _, value in expected)]],
+            1,
+        )
+    )
+
+
+# Its files.
+
+
+def as_json(view: SweepView) -> dict[str, Any]:
+    """The object of `sweep --json`; docs/json.md describes it."""
+    request, best = view.sweep.request, view.best(view.objective)
+    left_out = ("setting", *view.sweep.fields)
+    settings = [
+        {
+            "values": list(point.values()),
+            "command": command_line(asked),
+            "cells": [
+                {name: value for name, value in record.items() if name not in left_out}
+                for record in view.records()
+                if record["setting"] == number
+            ],
+        }
+        for number, (point, asked) in enumerate(
+            zip(view.sweep.points, view.sweep.requests, strict=True), 1
+        )
+    ]
+    return {
+        "table": request.id,
+        "row": view.row,
+        "scale": request.scale,
+        "seeds": request.seeds,
+        "fields": list(view.sweep.fields),
+        "objective": view.objective,
+        "chosen": best and best.setting,
+        "expected_best": [{"k": k, "value": value} for k, value in view.expected()],
+        "complete": f"{view.done}/{len(view.sweep.points)}",
+        "settings": settings,
+        "files": file_names(view),
+    }
+
+
+def file_names(view: SweepView) -> list[str]:
+    """What `write_sweep` writes, relative to its folder: nothing before there is a score."""
+    if not any(cell.values for cell in view.cells):
+        return []
+    name = sweep_name(view.sweep)
+    return [f"{FOLDER}/{name}.{ending}" for ending in ("png", "svg", "pdf", "csv", "json", "md")]
+
+
+def write_sweep(view: SweepView, folder: Path) -> list[Path]:
+    """Writes picture, CSV, JSON and Markdown where their content changed; returns the paths."""
+    from repro.report.figures.style import rendered, styled
+    from repro.report.figures.sweep_drawing import draw_sweep
+
+    paths = [folder / name for name in file_names(view)]
+    if not paths:
+        return []
+    with styled():
+        pictures = rendered(draw_sweep(view))
+    frame = view.frame
+    for name in ("values", "runs"):
+        frame[name] = frame[name].map(lambda some: " ".join(map(str, some)))
+    texts = {
+        "csv": str(frame.to_csv(index=False, lineterminator="\n")),
+        "json": json_text(as_json(view)),
+        "md": as_text(view),
+    }
+    for path in paths:
+        ending = path.suffix[1:]
+        if ending in texts:
+            write_changed(path, texts[ending])
+        elif not path.exists() or path.read_bytes() != pictures[ending]:
+            write_artefact(path, pictures[ending])
+    return paths
+
+
+def counted_settings(sweep: Sweep) -> str:
+    """12 settings of method.size x recipe.learning_rate."""
+    return f"{counted(len(sweep.points), 'setting')} of {' x '.join(sweep.fields)}"
