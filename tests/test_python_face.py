@@ -191,8 +191,9 @@ def test_a_frame_that_cannot_be_right_is_refused(
     import pandas
 
     given = pandas.DataFrame(scores) if isinstance(scores, dict) else scores
+    how: dict[str, Any] = {"by": "Ada", "store": tmp_path / "s", **more}
     with pytest.raises(ReproError, match=said):
-        repro.add("3-shared-2", "Mine", given, **({"by": "Ada", "store": tmp_path / "s"} | more))
+        repro.add("3-shared-2", "Mine", given, **how)
     assert not (tmp_path / "s").exists()
 
 

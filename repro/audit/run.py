@@ -1,10 +1,18 @@
-"""All checks on the published numbers, paper by paper. Reads the CSVs only."""
+"""All checks on the published numbers, paper by paper. Reads the CSVs and what tables declare."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from repro.audit import adaptable_adapters, houlsby, hyperformer, peters, resadapters, three_shared
+from repro.audit import (
+    adaptable_adapters,
+    houlsby,
+    hyperformer,
+    peters,
+    resadapters,
+    tables,
+    three_shared,
+)
 from repro.audit.copies import copies
 from repro.audit.finding import Finding
 from repro.audit.notes import NOTES
@@ -34,4 +42,8 @@ def findings(paper: str | None = None) -> list[Finding]:
 
 def computed(numbers: Numbers) -> list[Finding]:
     """What arithmetic alone finds in these numbers."""
-    return [*(one for check in CHECKS.values() for one in check(numbers)), *copies(numbers)]
+    return [
+        *(one for check in CHECKS.values() for one in check(numbers)),
+        *tables.check(numbers, CHECKS),
+        *copies(numbers),
+    ]

@@ -25,11 +25,13 @@ from repro.errors import MissingModel
 from repro.spec.backbones import T5_BUCKETS
 from repro.strict import unique_keys
 
+OF_BERT = (
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+    "vocab_size", "max_position_embeddings", "type_vocab_size",
+)  # fmt: skip
 SIZES = {
-    "bert": (
-        "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
-        "vocab_size", "max_position_embeddings", "type_vocab_size",
-    ),
+    "bert": OF_BERT,
+    "roberta": OF_BERT,
     "t5": ("d_model", "num_layers", "num_heads", "d_kv", "d_ff", "vocab_size"),
 }  # fmt: skip
 """Numbers that every configuration of a family gives."""
@@ -66,15 +68,17 @@ TIED = ("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.we
 """T5 v1.0 has one tensor under these names."""
 USED_TOKENS = {
     "bert": ("pad_token", "cls_token", "sep_token", "unk_token"),
+    "roberta": ("pad_token", "cls_token", "sep_token", "unk_token"),
     "t5": ("pad_token", "eos_token", "unk_token"),
 }
 VOCABULARIES = ("vocab.txt", "spiece.model")
 """Files that a slow tokenizer reads."""
 GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
 """Tokenizer classes that know no special tokens but those that their files name."""
-PAD = {"bert": "[PAD]", "t5": "<pad>"}
+PAD = {"bert": "[PAD]", "roberta": "<pad>", "t5": "<pad>"}
 CLASSES = {
     "bert": (None, "BertTokenizer", "BertTokenizerFast"),
+    "roberta": (None, "RobertaTokenizer", "RobertaTokenizerFast"),
     "t5": (None, "T5Tokenizer", "T5TokenizerFast"),
 }
 """Tokenizer classes with the family's own special tokens, whatever their files name."""
@@ -138,15 +142,15 @@ def check_configuration(config: Mapping[str, Any], where: object) -> None:
     family = config.get("model_type")
     if family not in SIZES:
         named = f"is of a '{family}' model" if family else "names no model_type"
-        mend = "Backbones are of the BERT family, or T5"
+        mend = "Backbones are of the BERT or RoBERTa family, or T5"
         mend += f': write "model_type": "{_guessed(config)}".' if not family else "."
         raise refusal(where, f"config.json {named}", mend)
     _check_types(config, SIZES[family], where)
     _check_implemented(config, where)
-    if family == "bert":
-        _check_bert(config, where)
-    else:
+    if family == "t5":
         _check_t5(config, where)
+    else:
+        _check_bert(config, where)
     for name in TOKEN_IDS:
         token = config.get(name)
         if token is not None and not (_whole(token) and 0 <= token < config["vocab_size"]):
@@ -156,6 +160,15 @@ def check_configuration(config: Mapping[str, Any], where: object) -> None:
                 f"{config['vocab_size']:,} pieces",
                 "Put the config.json there that belongs to the weights.",
             )
+    counted = family == "roberta"
+    if counted and (config.get("pad_token_id", 1) is None or positions_of(config) < 1):
+        raise refusal(
+            where,
+            f"its {config['max_position_embeddings']} positions are counted from the number of "
+            f"the padding token on, and pad_token_id is {config.get('pad_token_id', 1)} "
+            "(config.json), so that no token has one",
+            "Put the config.json there that belongs to the weights.",
+        )
 
 
 def _guessed(config: Mapping[str, Any]) -> str:
@@ -217,6 +230,15 @@ def _check_bert(config: Mapping[str, Any], where: object) -> None:
             f"its {heads} attention heads do not divide the hidden size {hidden} (config.json)",
             "Put the config.json there that belongs to the weights.",
         )
+
+
+def positions_of(config: Mapping[str, Any]) -> int:
+    """Tokens of the longest input: RoBERTa counts positions from the padding token's id + 1."""
+    positions: int = config["max_position_embeddings"]
+    if config["model_type"] != "roberta":
+        return positions
+    pad: int = config.get("pad_token_id", 1)  # the library's own where it is not written
+    return positions - 1 - pad
 
 
 def _check_t5(config: Mapping[str, Any], where: object) -> None:
@@ -321,9 +343,9 @@ def _first(names: Sequence[str]) -> str:
 
 def _plain(name: str, family: str) -> str:
     """A tensor's name in the encoder: without "bert.", and with today's names of a layer norm."""
-    if family != "bert":
+    if family == "t5":
         return name
-    name = name.removeprefix("bert.")
+    name = name.removeprefix(f"{family}.")
     for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
         name = name.replace(old, new)
     return name
@@ -331,7 +353,7 @@ def _plain(name: str, family: str) -> str:
 
 def expected_shapes(config: Mapping[str, Any]) -> dict[str, Shape]:
     """Every tensor of the configuration's model, by the library's name for it."""
-    return _bert_shapes(config) if config["model_type"] == "bert" else _t5_shapes(config)
+    return _t5_shapes(config) if config["model_type"] == "t5" else _bert_shapes(config)
 
 
 def _bert_shapes(config: Mapping[str, Any]) -> dict[str, Shape]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from repro.backbones.checks import check_folder
+from repro.backbones.checks import check_folder, positions_of
 from repro.backbones.weight_files import NEEDED, weight_names
 from repro.errors import MissingModel, UnknownName
 from repro.folders import expanded, named_by
@@ -33,9 +33,10 @@ TOKENIZER_OPTIONS = ("special_tokens_map.json", "tokenizer_config.json")
 
 
 def describe(given: str) -> Backbone:
-    """The backbone called `given`: a known id or a local folder with a BERT or a T5 v1.0."""
-    if given.lower() in KNOWN:
-        return KNOWN[given.lower()]
+    """The backbone called `given`: a known id or a local folder with a BERT, RoBERTa or T5 v1.0."""
+    known = {id.lower(): backbone for id, backbone in KNOWN.items()}
+    if given.lower() in known:
+        return known[given.lower()]
     folder = find_folder(given)
     if folder is None:
         raise UnknownName("backbone or model folder", given, KNOWN)
@@ -56,7 +57,7 @@ def describe_folder(folder: Path) -> Backbone:
     Raises MissingModel, which names the folder and the mend, for one that cannot be trained.
     """
     config = check_folder(folder)
-    shape = _bert(config) if config["model_type"] == "bert" else _t5(config)
+    shape = _t5(config) if config["model_type"] == "t5" else _bert(config)
     revision = f"sha256:{folder_digest(folder)}"
     return Backbone(id=LOCAL, revision=revision, name=folder.resolve().name, **shape)
 
@@ -71,7 +72,7 @@ def _bert(config: dict[str, Any]) -> dict[str, Any]:
         "hidden_size": hidden,
         "intermediate_size": intermediate,
         "parameters": bert_parameters(hidden, layers, intermediate, *rest),
-        "positions": config["max_position_embeddings"],
+        "positions": positions_of(config),
     }
 
 

@@ -151,7 +151,7 @@ def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> E
         raise refusal(where, f"it could not be loaded ({said})", mend) from problem
     _check_size(backbone, where, model.config)
     # the library fills a tensor that the files lack with random numbers and only warns
-    check_names(loaded["missing_keys"], loaded["unexpected_keys"], backbone.family, where)
+    check_names(loaded["missing_keys"], loaded["unexpected_keys"], config["model_type"], where)
     for name, found, expected in sorted(loaded["mismatched_keys"]):
         raise misshapen(where, name, found, expected)
     for name, parameter in model.named_parameters():
@@ -177,7 +177,7 @@ def _tokenizer(backbone: Backbone, where: str) -> Any:
     except (OSError, ValueError):
         raise
     except Exception as problem:  # inside, of any class, at what another kind lacks
-        kind = "BERT" if backbone.family == "bert" else "T5"
+        kind = "T5" if backbone.family == "t5" else "BERT or RoBERTa"
         raise refusal(
             where,
             f"its tokenizer is none of a {kind}",

@@ -96,6 +96,8 @@ def _counts(judged: Sequence[JudgedClaim]) -> str:
     sentences = sum(one.claim.kind == "sentence" for one in judged)
     printed = Counter(one.published for one in judged)
     ours = Counter(one.ours for one in judged)
+    if not judged:
+        return "No claims of this paper are recorded."
     lines = [
         f"{counted(len(judged), 'claim')}: {counted(sentences, 'sentence')} of the papers, "
         f"{counted(len(judged) - sentences, 'reading')} of their tables and figures.",

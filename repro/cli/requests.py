@@ -26,7 +26,7 @@ from repro.papers.request import (
 from repro.papers.tables import Table
 from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
-from repro.spec.method import load_method
+from repro.spec.method import load_method, method_and_settings
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
@@ -48,9 +48,10 @@ def parsed(**typed: Any) -> Asked:
         if value not in (None, []) and value is not False
     }
     short = {name: given.pop(name) for name in SHORT_NAMES if name in given}
-    if ".py" in given.get("method", ""):
-        load_method(given["method"])  # so that --set knows its fields
-    settings = settings_of(given.pop("settings", ()), **short)
+    of_method: dict[str, Any] = {}
+    if "method" in given:  # a file is loaded here, so that --set knows its fields
+        given["method"], of_method = method_and_settings(given["method"])
+    settings = settings_of(given.pop("settings", ()), **short) | of_method
     scale = check_scale(given.pop("scale", "auto"))
     found: Asked = {"settings": settings} if settings else {}
     found |= {"scale": scale} if scale else {}

@@ -349,8 +349,8 @@ def rm(
     for run in runs:
         print(f"{run.key[:12]} {run.name}: {run.state}")
     print(f"{'Would remove' if dry_run else 'Removed'} {' and '.join(what) or 'nothing'}.")
-    bundles = (results.bundle_of(run.key) for run in runs)
-    for bundle, count in Counter(one for one in bundles if one is not None).items():
+    packed = Counter(str(place) for run in runs if (place := results.bundle_of(run.key)))
+    for bundle, count in packed.items():
         print(f"Tables still show {counted(count, 'run')} of the bundle {bundle}.")
 
 

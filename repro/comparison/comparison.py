@@ -50,7 +50,9 @@ COLUMNS: Columns = {
                               "cells.text.published"),
     "decimals": Column("Int64", "digits after the decimal point of the printed number"),
     "source": Column("string", "who printed it"),
-    "mean": Column("float64", "the reproduced number: the mean of `values`",
+    "statistic": Column("string", "what the numbers are of their runs: `mean` or `median`"),
+    "mean": Column("float64", "the reproduced number: the mean of `values`, or their median (see "
+                   "`statistic`); a mean over columns is of these numbers",
                    "cells.reproduced.mean"),
     "sd": Column("float64", "standard deviation of `values`; missing for one run",
                  "cells.reproduced.sd"),
@@ -60,8 +62,9 @@ COLUMNS: Columns = {
     "words": Column("string", "what is reproduced, where that is no number",
                     "cells.text.reproduced"),
     "digits": Column("Int64", "digits after the decimal point that tables show"),
-    "spread": Column("string", "what tables show after ±: `sd`, `population sd`, or `sem` (standard"
-                     " error of the mean)"),
+    "spread": Column("string", "what tables show after ±: `sd`, `population sd`, `sem` (standard "
+                     "error of the mean), or `interval` (of the paper one of no stated level, of "
+                     "ours the `sd`)"),
     "difference": Column("float64", "reproduced minus published; missing at smoke scale, whose "
                          "model and data are others, but for counts that are the same everywhere",
                          "cells.difference"),
@@ -112,6 +115,7 @@ def compared(matrix: Matrix[Table], lead: RunSpec, rows: Sequence[RowView]) -> l
         "seeds": request.seeds,
         "settings": canonical_json(settings) if settings else None,
         "spread": matrix.artefact.spread,
+        "statistic": matrix.artefact.statistic,
     }
     cells = ((row, cell) for row in rows for cell in row.cells)
     lines = (shared | _of_row(row) | _of_cell(matrix, row.row, cell) for row, cell in cells)
@@ -187,7 +191,7 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
     if ours is not None:
         found |= {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
     if cell.external is not None:
-        found |= record_of(cell.external)
+        found |= record_of(cell.external, table.statistic)
     # At smoke scale, model and data are made up: a difference of scores says nothing.
     if request.scale != "smoke" or cell.verdict != "NOT COMPARABLE":
         found |= {"difference": cell.difference, "margin": _margin(table, row, cell)}

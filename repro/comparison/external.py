@@ -26,7 +26,7 @@ from repro.papers.request import Request
 from repro.papers.tables import SERVER, Column, Fact, Mean, Row, Score, Table
 from repro.report.cells import Cell, RowView
 from repro.spec import Scale
-from repro.stats.summary import summarise
+from repro.stats.summary import Statistic, summarise
 from repro.store.external import External, Number, key_of
 from repro.store.store import Store
 from repro.words import counted, size
@@ -444,7 +444,8 @@ def laid_out(found: External, table: Table, request: Request) -> tuple[Row, RowV
     for column in table.columns:
         number = numbers.get(column.name)
         if number is None and isinstance(column, Mean):
-            number = _mean_of(column, [numbers.get(score.name) for score in table.scores])
+            scores = [numbers.get(score.name) for score in table.parts(column)]
+            number = _mean_of(column, scores, table.statistic)
         reason = source if number is not None else "not measured"
         rows = SERVER if found.server else ""
         cells.append(Cell(column, None, reason=reason, wanted=False, external=number, rows=rows))
@@ -452,28 +453,31 @@ def laid_out(found: External, table: Table, request: Request) -> tuple[Row, RowV
     return row, RowView(row, tuple(cells), sizes, None)
 
 
-def _mean_of(column: Mean, scores: Sequence[Number | None]) -> Number | None:
-    """The mean of the row's scores: run by run if all have as many, else of the means alone."""
+def _mean_of(column: Mean, scores: Sequence[Number | None], statistic: Statistic) -> Number | None:
+    """The mean of the row's scores: run by run if all have as many, else of the means (or medians)
+    alone.
+    """
     found = [score for score in scores if score is not None]
     if len(found) < len(scores) or not found:
         return None
-    if all(score.values for score in found) and len({len(s.values) for s in found}) == 1:
+    alike = all(score.values for score in found) and len({len(s.values) for s in found}) == 1
+    if alike and statistic == "mean":
         totals = [fmean(run) for run in zip(*(score.values for score in found), strict=True)]
         return Number(column=column.name, values=totals, mean=None, sd=None, n=None)
-    mean = fmean(mean_of(score) for score in found)
+    mean = fmean(mean_of(score, statistic) for score in found)
     return Number(column=column.name, values=[], mean=mean, sd=None, n=None)
 
 
-def mean_of(number: Number) -> float:
-    """The mean of what a row has in a column."""
-    return fmean(number.values) if number.values else number.mean or 0.0
+def mean_of(number: Number, statistic: Statistic = "mean") -> float:
+    """The mean, or median, of what a row has in a column."""
+    return summarise(number.values, statistic).mean if number.values else number.mean or 0.0
 
 
-def record_of(number: Number) -> dict[str, object]:
+def record_of(number: Number, statistic: Statistic = "mean") -> dict[str, object]:
     """The same as columns of a comparison frame."""
     if not number.values:
         return {"mean": number.mean, "sd": number.sd, "n": number.n}
-    ours = summarise(number.values)
+    ours = summarise(number.values, statistic)
     return {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
 
 

@@ -105,7 +105,10 @@ class Side:
             return ""
         if sample.n == 1:
             return f"{self.label}: one run"
-        if self.kind == "published" and self.cells[column]["published_sd"] is not None:
+        cell = self.cells[column]
+        if self.kind == "published" and cell["spread"] == "interval":
+            return f"{self.label}: an interval of no stated level"
+        if self.kind == "published" and cell["published_sd"] is not None:
             return f"{self.label}: a deviation of an unknown number of runs"
         return f"{self.label}: one number without a deviation"
 
@@ -279,8 +282,10 @@ def _line(one: Side, other: Side, column: str) -> dict[str, Any]:
         sign = round(first.mean, places) - round(second.mean, places)
         outcome = "equal" if sign == 0 else "higher" if sign > 0 else "lower"
         return line | {"outcome": outcome, "reason": "counted, not measured"}
-    found = welch(first, second)
+    median = cell["statistic"] == "median"
+    found = None if median else welch(first, second)
     why = [reason for side in (one, other) if (reason := side.lacks(column))]
+    why += ["a difference of medians is not tested"] * median
     if not why and found is None:
         why = ["no run of either row differs from the others"]
     if cell["kind"] != "score":

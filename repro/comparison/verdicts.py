@@ -12,7 +12,7 @@ from repro.comparison.columns import Column, Columns, records, typed
 from repro.errors import ReproError
 from repro.papers.margins import WIDEST, with_rounding
 from repro.stats.evidence import Target, holm, typical_sd, weigh
-from repro.stats.summary import Summary, summarise
+from repro.stats.summary import Statistic, Summary, summarise
 from repro.stats.verdicts import MEANINGS, comparable, judge
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ JUDGED: Columns = {
 }  # fmt: skip
 """The columns that `judged` makes."""
 NEEDED = ("column", "published", "decimals", "values")
-ALSO = ("published_n", "published_sd", "spread", "reference", "measure", "partial", "margin",
-        "verdict", "reason")  # fmt: skip
+ALSO = ("published_n", "published_sd", "spread", "statistic", "mean", "reference", "measure",
+        "partial", "margin", "verdict", "reason")  # fmt: skip
 """The columns that `judged` reads if they are there."""
 
 
@@ -78,7 +78,7 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
         if "margin" not in frame and cell["decimals"] is not None:
             cell["margin"] = with_rounding(WIDEST, cell["decimals"])
         if "verdict" not in frame:
-            ours = summarise(cell["values"]) if cell["values"] else None
+            ours = _summary(cell) if cell["values"] else None
             obstacle = "no margin" if cell["margin"] is None else ""
             cell["verdict"], cell["reason"] = comparable(
                 cell["published"], ours, "no values", obstacle
@@ -89,13 +89,15 @@ def judged(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 WORDS: dict[str, Collection[str]] = {
-    "spread": ("sd", "population sd", "sem"),
+    "spread": ("sd", "population sd", "sem", "interval"),
+    "statistic": ("mean", "median"),
     "measure": ("score", "layers", "difference", "external"),
     "verdict": MEANINGS,
 }
 """What the columns of words can hold."""
 LEAST = {
     "published": -math.inf,
+    "mean": -math.inf,
     "decimals": 0,
     "published_n": 1,
     "published_sd": 0.0,
@@ -130,7 +132,7 @@ def judge_cells(cells: Sequence[dict[str, Any]]) -> None:
     """Puts the verdict on each cell of a table, and the other columns of `JUDGED`, into its record,
     which has `NEEDED` and `ALSO`.
     """
-    ours = {i: summarise(cell["values"]) for i, cell in enumerate(cells) if cell["values"]}
+    ours = {i: _summary(cell) for i, cell in enumerate(cells) if cell["values"]}
     models: dict[str, list[Summary]] = {}
     for i, summary in ours.items():
         if _of_a_model(cells[i]):
@@ -151,6 +153,13 @@ def judge_cells(cells: Sequence[dict[str, Any]]) -> None:
         cell |= {name: evidence[name] for name in JUDGED if name in evidence}
 
 
+def _summary(cell: Mapping[str, Any]) -> Summary:
+    """Of the cell's runs; a mean over columns of medians is no median of its values."""
+    found = summarise(cell["values"], cell["statistic"] or "mean")
+    known = cell["mean"] if cell["statistic"] == "median" else None
+    return found if known is None else replace(found, mean=known)
+
+
 def _of_a_model(cell: Mapping[str, Any]) -> bool:
     """Whether its deviation counts as one of its column's: not that of a reference, a difference or
     a number of layers.
@@ -162,8 +171,11 @@ def target_of(cell: Mapping[str, Any]) -> Target:
     """The published number as the rule needs it; `spread` says what the paper prints after ±."""
     n, sd, spread = cell["published_n"], cell["published_sd"], cell["spread"]
     unit = 10.0 ** -cell["decimals"]
+    statistic: Statistic = cell["statistic"] or "mean"
     if spread == "sem":
-        return Target(cell["published"], unit, n, sem=sd)
+        return Target(cell["published"], unit, n, sem=sd, statistic=statistic)
+    if spread == "interval":  # of which level is not known: no deviation follows from it
+        sd = None
     if spread == "population sd" and sd is not None and n is not None and n > 1:
         sd *= math.sqrt(n / (n - 1))
-    return Target(cell["published"], unit, n, sd)
+    return Target(cell["published"], unit, n, sd, statistic=statistic)

@@ -19,7 +19,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import identity_fields
-from repro.spec.method import is_of_a_file
 from repro.spec.types import WITH_WEIGHTS
 from repro.store.atomic import write_text
 from repro.store.entry import read_file
@@ -162,7 +161,7 @@ def _group(spec: RunSpec) -> str:
     ]
     if spec.method.trains_encoder or spec.method.evaluates or spec.method.family == "t5":
         shared.append(run_key(spec))
-    if is_of_a_file(type(spec.method)):  # what is wrong with it must not cost other methods
+    if spec.method.foreign:  # what is wrong with it must not cost other methods
         shared.append(spec.method.kind)
     return canonical_json(shared)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from repro.errors import ReproError
 from repro.methods.adaptable_adapters import LastLayers
 from repro.spec import RunSpec, run_key
-from repro.spec.types import MULTI_TASK, TRAINED
+from repro.spec.types import MULTI_TASK, START, TRAINED
 from repro.store.entry import ADAPTER, StoredRun
 from repro.store.result import Result, Score
 from repro.store.store import Store
@@ -81,11 +81,14 @@ def weights_of(parents: Parents, role: str) -> Path | None:
 
 
 def start_of(parents: Parents) -> Start | None:
-    """The run that the parent "multi-task" is, and its artefact, if there is such a parent."""
+    """The run that the parent "multi-task" or "start" is, and its artefact, if there is one."""
     from repro.training.checkpoint import read_artefact
 
-    weights = weights_of(parents, MULTI_TASK)
-    return None if weights is None else (parents[MULTI_TASK].spec, read_artefact(weights))
+    for role in (MULTI_TASK, START):
+        weights = weights_of(parents, role)
+        if weights is not None:
+            return parents[role].spec, read_artefact(weights)
+    return None
 
 
 def evaluate_parent(

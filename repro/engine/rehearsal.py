@@ -18,6 +18,7 @@ from repro.engine.cost import kind_of, typical_tokens
 from repro.engine.jobs import Job, Rehearsal, make_job
 from repro.engine.loaded import Loaded
 from repro.spec import RunSpec, SquadTask, Task, TextToText
+from repro.spec.backbones import BERT_POSITIONS, HEAD, bert_parameters
 from repro.tasks.generated import WRITTEN, default_revision
 
 if TYPE_CHECKING:
@@ -200,8 +201,9 @@ def made_up(task: Task) -> Task:
 
 
 def random_encoder(backbone: Backbone) -> Encoder:
-    """A model of a backbone's shape, with weights that are drawn at random, and a tokenizer of its
-    kind that is here: MiniLM's, which is BERT's, or that of the tiny T5.
+    """A model of a backbone's shape, with weights that are drawn at random, and a tokenizer that is
+    here: MiniLM's, which is BERT's, or that of the tiny T5. In place of a RoBERTa stands a BERT
+    with as many parameters: its layers are the same.
     """
     import torch
     from transformers import AutoModel, AutoTokenizer, BertConfig, T5Config
@@ -215,17 +217,20 @@ def random_encoder(backbone: Backbone) -> Encoder:
     if backbone.family == "t5":
         from transformers import T5ForConditionalGeneration
 
-        heads = backbone.hidden_size // 64
+        heads = backbone.hidden_size // HEAD
         config = T5Config(
             **shape, num_layers=backbone.layers, num_heads=heads, decoder_start_token_id=0
         )
         return Encoder(T5ForConditionalGeneration(config), tiny_tokenizer())
+    d, positions = backbone.hidden_size, backbone.positions or BERT_POSITIONS
+    others = bert_parameters(d, backbone.layers, backbone.intermediate_size, 0, positions, 2)
     config = BertConfig(
+        vocab_size=(backbone.parameters - others) // d,
         hidden_size=backbone.hidden_size,
         intermediate_size=backbone.intermediate_size,
         num_hidden_layers=backbone.layers,
-        num_attention_heads=backbone.hidden_size // 64,
-        max_position_embeddings=backbone.positions,
+        num_attention_heads=backbone.hidden_size // HEAD,
+        max_position_embeddings=positions,
     )
     model = AutoModel.from_config(config, attn_implementation="sdpa")
     pooler, model.pooler = model.pooler.dense, None

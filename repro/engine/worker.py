@@ -36,7 +36,7 @@ from repro.engine.parents import (
 from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError, first_line, told
 from repro.spec import run_key
-from repro.spec.method import is_of_a_file, place_in_file
+from repro.spec.method import place_in_file
 from repro.spec.types import PRETRAINED
 from repro.store.atomic import move_aside, store_errors
 from repro.store.store import Store
@@ -235,7 +235,7 @@ def weights_sum(model: Any, file: JobFile) -> float | None:
     """
     import torch
 
-    if not any(is_of_a_file(type(spec.method)) for spec in file.specs):
+    if not any(spec.method.foreign for spec in file.specs):
         return None
     with torch.no_grad():
         sums = (float(weights.double().abs().sum()) for weights in model.parameters())

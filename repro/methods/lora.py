@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class LoRA(InsideEncoder):
     """Low-rank changes of query and value maps; the defaults are those of the paper's GLUE runs.
 
-    A new dense layer stands before the output layer, as in RoBERTa's classifier, if `head` is
-    "two-layer".
+    A new dense layer stands before the output layer if `head` is "two-layer"; with no pooler below
+    it, that is RoBERTa's classifier, which the paper's runs have.
     """
 
     rank: int = identity(8, doc="r", ge=1)
@@ -32,8 +32,12 @@ class LoRA(InsideEncoder):
     maps: tuple[Literal["query", "key", "value"], ...] = identity(
         ("query", "value"), doc="the maps of each layer that are changed", min_length=1
     )
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
-    head: Literal["linear", "two-layer"] = identity("linear", doc="after the pooler")
+    pooler: Literal["frozen", "trained", "none"] = identity(
+        "frozen", doc="BERT's pooler; none: the head reads the first token itself"
+    )
+    head: Literal["linear", "two-layer"] = identity(
+        "linear", doc="after the pooler: a new dense layer and tanh before the output layer"
+    )
 
     def label(self) -> str:
         """lora r8."""
@@ -41,8 +45,11 @@ class LoRA(InsideEncoder):
 
     def parts(self, run: RunSpec) -> dict[str, Any]:
         """The head."""
-        pooler = trained_pooler(run, self.pooler)
-        return {"pooler": pooler, "dense": self.head == "two-layer"}
+        return {
+            "pooler": trained_pooler(run, self.pooler),
+            "unpooled": self.pooler == "none",
+            "dense": self.head == "two-layer",
+        }
 
     def added_parameters(self, backbone: Backbone) -> int:
         """A and B of each map: 294,912 in 12 layers of width 768 with r = 8."""

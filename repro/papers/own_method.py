@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from repro.errors import ReproError
-from repro.spec import RunSpec, Source
-from repro.spec.method import method_called
+from repro.spec import RunSpec, Source, run_key
+from repro.spec.method import method_called, methods
+from repro.spec.types import START
 
 if TYPE_CHECKING:
     from repro.papers.matrix import Chain
@@ -53,7 +54,7 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
         if not row.added:
             return table.chains(row, column, request)
         found = table.chains(lenders[row.section], column, request)
-        return [(*needed, _changed(spec, request, kind)) for *needed, spec in found]
+        return [_changed_chain(chain, request, kind) for chain in found]
 
     return replace(table, rows=tuple(rows), chains=chains, whole=table.whole or table.rows)
 
@@ -77,7 +78,9 @@ def _part(row: Row) -> str:
 
 
 def _lends(table: Table, row: Row, request: Request) -> bool:
-    """Whether it is scored on runs that need no others and keep the weights of the encoder."""
+    """Whether it is scored on runs that keep the weights of the encoder and need no others but
+    those that they start from.
+    """
     if not row.scored or not table.scores:
         return False
     columns = [column for column in table.scores if not table.gap(column, request)]
@@ -85,7 +88,7 @@ def _lends(table: Table, row: Row, request: Request) -> bool:
         chains = table.chains(row, (columns or table.scores)[0], replace(request, seeds=1))
     except ReproError:
         return False
-    methods = [chain[-1].method for chain in chains if len(chain) == 1]
+    methods = [chain[-1].method for chain in chains if set(chain[-1].parents) <= {START}]
     return bool(methods) and not any(m.trains_encoder or not m.trains for m in methods)
 
 
@@ -123,6 +126,14 @@ def named(kind: str, settings: Mapping[str, Any]) -> str:
     return f"{_made(kind, settings).label()} (yours)"
 
 
+def needed_settings(request: Request) -> dict[str, Any]:
+    """Of what is set by hand, that without which the further row's method cannot be made."""
+    cls = methods().get(request.method or "")
+    fields = cls.model_fields if cls is not None else {}
+    needed = {f"method.{name}" for name, field in fields.items() if field.is_required()}
+    return {path: value for path, value in request.settings.items() if path in needed}
+
+
 def _made(kind: str, settings: Mapping[str, Any]) -> Any:
     """The method with those of the settings that it has."""
     cls = method_called(kind)
@@ -136,6 +147,18 @@ def _made(kind: str, settings: Mapping[str, Any]) -> Any:
             f"The method '{kind}' cannot be made: method.{name}: {problem}. Give it with --set "
             f"method.{name}=VALUE."
         ) from error
+
+
+def _changed_chain(chain: Chain, request: Request, kind: str) -> Chain:
+    """The runs with this method in place of their own; what a run starts from is changed, too."""
+    keys: dict[str, str] = {}
+    found: list[RunSpec] = []
+    for spec in chain:
+        parents = {role: keys[key] for role, key in spec.parents.items()}
+        made = _changed(spec.model_copy(update={"parents": parents}), request, kind)
+        keys[run_key(spec)] = run_key(made)
+        found.append(made)
+    return tuple(found)
 
 
 def _first(error: ValidationError) -> tuple[str, str]:

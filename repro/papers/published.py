@@ -22,6 +22,7 @@ paper states it (a number, its decimal logarithm or a share; `row` or `column` s
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -37,6 +38,8 @@ OF_POINTS = [*COLUMNS, "x"]
 """The header of a file with points of a figure."""
 KINDS = ("score", "count", "share", "ratio", "number", "list", "words")
 BOUNDS = ("", "about", "above", "within")
+UNITS = {"k": 3, "K": 3, "M": 6, "B": 9}
+"""Letter after a printed number -> zeros that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,12 @@ class Published:
     bound: str = ""
     note: str = ""
     x: float | None = None
+
+    @property
+    def places(self) -> int:
+        """Digits after the decimal point to which `value` is known: -5 of a printed 0.8M."""
+        unit = re.search(r"\d([kKMB])\b", self.text)
+        return self.decimals - UNITS[unit[1]] if unit else self.decimals
 
     @property
     def numbers(self) -> tuple[float, ...]:

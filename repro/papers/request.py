@@ -151,7 +151,7 @@ class Request:
     ]
     backbone: Annotated[
         Backbone | None,
-        Option(help="minilm-l6, a hub id (see below), or a folder with a BERT or a T5 v1.0."),
+        Option(help="minilm-l6, a hub id (see below), or a folder of a BERT, RoBERTa or T5 v1.0."),
     ] = None
     tasks: Annotated[
         tuple[str, ...] | None,

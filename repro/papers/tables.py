@@ -16,6 +16,7 @@ from repro.papers.published import Published, load_published
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
 from repro.spec.method import Method, methods
+from repro.stats.summary import Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ SERVER = "GLUE test server"
 @dataclass(frozen=True, slots=True)
 class Score(Column):
     """A column that a score of a row's runs on one task reproduces. `protocol` and `margin`, where
-    they are None, are the table's.
+    they are None, are the table's. `start`: the task of the runs that its runs start from.
 
     `published_rows` says which rows the printed number is of, `split` which rows are scored here:
     the same word where these are the same rows. Only then can the two numbers be compared. A paper
@@ -47,6 +48,7 @@ class Score(Column):
     task: str = "squad2"
     protocol: str | None = None
     margin: float | None = None
+    start: str = ""
 
 
 def not_stated(what: str) -> str:
@@ -59,10 +61,12 @@ class Mean(Column):
     """The mean of a row's scores; without a printed column of its own, that of printed scores.
 
     `between`: two rows whose printed means the paper compares; their gap bounds the margin.
+    `without`: names of scores that are left out.
     """
 
     digits: int = 1
     between: tuple[str, str] | None = None
+    without: tuple[str, ...] = ()
 
 
 Value = float | str
@@ -112,8 +116,9 @@ class Row:
 
     `published` is its name in the CSV (None: a row of ours, without a published value); `epoch`
     picks one epoch of the run's history (None: the one it kept). `select`: a cell is the mean of
-    its runs; the best of them by its own metric on validation; or, tuned, the mean over seeds of
-    the setting that is best on validation, whatever rows are shown.
+    its runs, or the statistic that the table declares; the best of them by its own metric on
+    validation; or, tuned, the mean over seeds of the setting that is best on validation, whatever
+    rows are shown.
     """
 
     name: str
@@ -166,9 +171,11 @@ class Table:
     scores. The result may depend on the row's variant and section only: rows that share both share
     it.
     `splits`: the name of the scored rows at a scale where it is not the column's `split`.
-    `transposed`: it is printed with columns as rows, in the CSV and for a reader. `spread` is what
-    stands after ±: the standard deviation of the runs, or the standard error of their mean; of a
-    paper that divides by the number of runs, the population's. `also` are tasks that needed runs
+    `transposed`: it is printed with columns as rows, in the CSV and for a reader. `statistic`: a
+    cell is the mean or the median of its runs. `spread` is what stands after ±: the standard
+    deviation of the runs, or the standard error of their mean; of a paper that divides by the
+    number of runs, the population's; or an interval of no stated level, which is shown and not
+    used. `also` are tasks that needed runs
     may be on, whatever is asked.
     `low_data`: where a task has no training rows here, validation rows are divided.
     `published` is the CSV of its numbers, "" where none is known.
@@ -188,7 +195,8 @@ class Table:
     margin: float = WIDEST
     collapse: str = "answers no question"
     transposed: bool = False
-    spread: Literal["sd", "sem", "population sd"] = "sd"
+    statistic: Statistic = "mean"
+    spread: Literal["sd", "sem", "population sd", "interval"] = "sd"
     notes: tuple[str, ...] = field(default=())
     also: tuple[str, ...] = ()
     low_data: bool = False
@@ -237,6 +245,10 @@ class Table:
         """The columns that runs are trained for."""
         return [column for column in self.columns if isinstance(column, Score)]
 
+    def parts(self, mean: Mean) -> list[Score]:
+        """The scores that a mean is of."""
+        return [column for column in self.scores if column.name not in mean.without]
+
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks of its columns, in order."""
@@ -245,18 +257,17 @@ class Table:
     def shown(self, request: Request) -> list[Column]:
         """The columns that are asked for by name and task; of means those whose scores all are."""
         named = [c for c in self.columns if request.columns is None or c.name in request.columns]
-        whole = all(self.is_asked(column, request) for column in self.scores)
-        return [
-            column
-            for column in named
-            if (self.is_asked(column, request) if isinstance(column, Score) else True)
-            if whole or not isinstance(column, Mean)
-        ]
+
+        def has_scores(column: Column) -> bool:
+            own = self.parts(column) if isinstance(column, Mean) else [column]
+            return all(self.is_asked(one, request) for one in own if isinstance(one, Score))
+
+        return [column for column in named if has_scores(column)]
 
     def is_asked(self, column: Score, request: Request) -> bool:
         """Whether the column is asked for by name and task, or a mean that needs it is."""
-        means = [mean.name for mean in self.columns if isinstance(mean, Mean)]
-        named = request.columns is None or {column.name, *means} & set(request.columns)
+        of = [m.name for m in self.columns if isinstance(m, Mean) if column in self.parts(m)]
+        named = request.columns is None or {column.name, *of} & set(request.columns)
         return bool(named) and (request.tasks is None or column.task in request.tasks)
 
     def needed(self, request: Request) -> tuple[str, ...]:
@@ -267,6 +278,8 @@ class Table:
         """Why this column cannot be reproduced, whatever is run; "" where it can."""
         if not self.is_asked(column, request):
             return NOT_ASKED
+        if column.start in request.unavailable and column.task not in request.unavailable:
+            return f"needs a run on {column.start}: {request.unavailable[column.start]}"
         return request.unavailable.get(column.task, "")
 
     def published_cell(self, row: Row, column: Column) -> Published | None:
@@ -274,7 +287,7 @@ class Table:
         if row.published is None:
             return None
         if isinstance(column, Mean) and not column.published_column:
-            return self.printed_mean(row)
+            return self.printed_mean(row, column)
         cells = load_published(self.paper, self.published)
         names = row.published, column.published_column
         first, second = reversed(names) if self.transposed else names
@@ -294,15 +307,16 @@ class Table:
         printed = [cell.value for cell in cells if cell is not None and cell.value is not None]
         return half_of(max(printed) - min(printed)) if printed else self.margin
 
-    def printed_mean(self, row: Row) -> Published | None:
-        """The mean of a row's printed scores; None while one of them is not printed."""
-        cells = [self.published_cell(row, column) for column in self.scores]
+    def printed_mean(self, row: Row, mean: Mean) -> Published | None:
+        """What `mean` is of a row's printed scores; None while one of them is not printed."""
+        cells = [self.published_cell(row, column) for column in self.parts(mean)]
         values = [cell.value for cell in cells if cell is not None and cell.value is not None]
         if len(values) < len(cells) or not values:
             return None
-        mean = statistics.fmean(values)
+        value = statistics.fmean(values)
         source = "recomputed from the printed scores of the row"
-        return Published(row.name, "", "mean", mean, f"{mean:.2f}", None, None, source, decimals=2)
+        text = f"{value:.2f}"
+        return Published(row.name, "", "mean", value, text, None, None, source, decimals=2)
 
 
 @lru_cache(maxsize=32)

@@ -108,6 +108,7 @@ def _of_sentences(view: TableView) -> list[str]:
         f"Scored: {_rows(view, columns)}, {named}{_others(columns, named)}".rstrip(", ") + ".",
         f"Reading: {reading}.",
         f"Seeds: {request.seeds}.",
+        *["Cells: the median of their runs."] * (view.table.statistic == "median"),
         *[f"Trained parameters: of the model of {columns[0].name}."] * counted,
     ]
 

@@ -388,15 +388,19 @@ def derived_cell(at: Place, column: Column, scores: list[Cell]) -> Cell:
 
 def _mean_of_row(at: Place, column: Mean, scores: list[Cell]) -> Cell:
     """The mean of the row's scores, seed by seed; blank while one of them is not complete."""
+    scores = [cell for cell in scores if cell.column in at.table.parts(column)]
     done = [cell.reproduced.values for cell in scores if cell.complete and cell.reproduced]
     if len(done) < len(scores):
         wanted = all(cell.wanted for cell in scores)
         settled = all(cell.complete or cell.settled for cell in scores)
         return at.gap(column, f"{len(done)}/{len(scores)} columns", wanted=wanted, settled=settled)
     totals = [statistics.fmean(of_seed) for of_seed in zip(*done, strict=True)]
+    number = None
+    if at.table.statistic == "median":  # the paper's is of the printed medians
+        number = statistics.fmean(cell.reproduced.mean for cell in scores if cell.reproduced)
     keys = tuple(dict.fromkeys(key for cell in scores for key in cell.runs))
     differs = _of_cells(scores)
-    return _judged(at, column, totals, "", runs=keys, complete=True, differs=differs)
+    return _judged(at, column, totals, "", runs=keys, complete=True, differs=differs, number=number)
 
 
 def _of_cells(cells: Sequence[Cell]) -> str:
@@ -408,12 +412,22 @@ def _of_cells(cells: Sequence[Cell]) -> str:
 
 
 def _judged(
-    at: Place, column: Column, values: Sequence[float], missing: str, differs: str, **more: Any
+    at: Place,
+    column: Column,
+    values: Sequence[float],
+    missing: str,
+    differs: str,
+    number: float | None = None,
+    **more: Any,
 ) -> Cell:
-    """A cell with the mean of `values`, or a gap because of `missing`."""
+    """A cell with the mean or median of `values`, or `number` in its place, or a gap because of
+    `missing`.
+    """
     published = at.table.published_cell(at.row, column)
     known = published.value if published else None
-    reproduced = summarise(values) if values else None
+    reproduced = summarise(values, at.table.statistic) if values else None
+    if reproduced is not None and number is not None:
+        reproduced = replace(reproduced, mean=number)
     obstacle = differs or _other_rows(at, column)
     verdict, reason = comparable(known, reproduced, missing, obstacle)
     difference = reproduced.mean - known if reproduced and known is not None else None
@@ -422,7 +436,10 @@ def _judged(
 
 def _other_rows(at: Place, column: Column) -> str:
     """Why the printed number is of other rows; that of a mean is of the rows of all its scores."""
-    scores = [column] if isinstance(column, Score) else at.table.scores
+    if isinstance(column, Score):
+        scores = [column]
+    else:
+        scores = at.table.parts(column) if isinstance(column, Mean) else at.table.scores
     found = {score.name: why for score in scores if (why := at.table.other_rows(score, at.request))}
     if not found:
         return ""
@@ -474,7 +491,7 @@ def _stated(at: Place, column: Fact, value: Value, differs: str) -> Cell:
     known = published.value if published else None
     worded = known is None or isinstance(value, str)
     printed = published.text if published and worded else known
-    digits = min(column.digits, published.decimals) if published else column.digits
+    digits = min(column.digits, published.places) if published else column.digits
     verdict, reason = compare(printed, value, digits)
     if verdict is not None and differs:
         verdict, reason = "NOT COMPARABLE", differs

@@ -223,7 +223,9 @@ def _notes(view: TableView, pages: Sequence[Grid], layout: Layout | None) -> lis
     lines = [line for page in pages for line in page.lines]
     texts = {text for line in lines for text in (line.name, *line.texts)}
     spread = {"sd": "standard deviation", "population sd": "population standard deviation",
-              "sem": "standard error of the mean"}[view.table.spread]  # fmt: skip
+              "sem": "standard error of the mean",
+              "interval": "of the paper an interval of no stated level, of ours the standard "
+              "deviation"}[view.table.spread]  # fmt: skip
     said = [caption(view).removeprefix(f"{view.table.title}. ")]
     said += without_difference(view, layout)
     said += [f"±: {spread} over runs."] * any("±" in text for text in texts)

@@ -188,11 +188,12 @@ def _printed_means(view: TableView) -> Iterator[tuple[str, Cell, float, Publishe
     printed, and exactly.
     """
     for row in view.asked:
-        mean = view.table.printed_mean(row.row) if row.row.published else None
-        for cell in row.cells:
-            named = isinstance(cell.column, Mean) and cell.column.published_column
+        for cell in row.cells if row.row.published else ():
             printed = cell.published.value if cell.published else None
-            if named and printed is not None and mean is not None and mean.value is not None:
+            if not isinstance(cell.column, Mean) or not cell.column.published_column:
+                continue
+            mean = view.table.printed_mean(row.row, cell.column)
+            if printed is not None and mean is not None and mean.value is not None:
                 yield row.row.name, cell, printed, mean, mean.value
 
 

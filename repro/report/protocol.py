@@ -11,6 +11,7 @@ from typing import Any
 
 from repro.papers.curves import Curves
 from repro.papers.embeddings import Embeddings
+from repro.papers.own_method import needed_settings
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.tables import Table
@@ -22,7 +23,9 @@ from repro.words import counted, duration
 
 UNTOLD = ("seed", "scale", "backbone.revision", "task.revision", "parents")
 """Fields that say nothing of how a paper trains."""
-VERSIONS = ("python", "torch", "transformers", "tokenizers", "numpy", "cuda", "driver", "repro")
+VERSIONS = (
+    "python", "torch", "transformers", "tokenizers", "numpy", "peft", "cuda", "driver", "repro",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,11 @@ def _grouped(rows: dict[str, tuple[Value | None, Value | None]], total: int) -> 
 
 
 def _as_printed(request: Request) -> Request:
-    """The same artefact at the paper's scale, nothing set by hand."""
-    bare = Request(request.id, "paper", 1, tasks=request.tasks, method=request.method)
+    """The same artefact at the paper's scale, nothing set by hand but what a further row needs."""
+    settings = needed_settings(request)
+    bare = Request(
+        request.id, "paper", 1, tasks=request.tasks, method=request.method, settings=settings
+    )
     return replace(bare, as_released=request.as_released, sections=request.sections)
 
 

@@ -37,7 +37,7 @@ def number(value: float | None, digits: int = 1) -> str:
 
 
 def with_spread(cell: Cell) -> str:
-    """mean, or mean ± sd (or s.e.m.) of several runs; a gap where there is none."""
+    """The number, of several runs ± their sd (or s.e.m.); a gap where there is none."""
     if cell["mean"] is None:
         return GAP
     found = cell["sd"]
@@ -263,6 +263,10 @@ OF_A_TABLE: dict[str, tuple[str, Callable[[TableView], Any]]] = {
     "spread": (
         "what stands after ± in the printed table, and in `published.sd`",
         lambda view: view.table.spread,
+    ),
+    "statistic": (
+        "what a number is of its runs: `mean` or `median`",
+        lambda view: view.table.statistic,
     ),
     "caption": ("the sentences above the printed table", caption),
     "columns": (

@@ -145,7 +145,9 @@ def _facts(view: TableView, cell: Cell) -> list[tuple[str, str]]:
     elif cell["mean"] is not None:
         runs = counted(cell["n"], "run") if cell["kind"] == "score" else ""
         kind = "standard error" if cell["spread"] == "sem" else "standard deviation"
-        how = f" (mean ± {kind} of {runs})" if cell["n"] > 1 else f" ({runs})" * bool(runs)
+        how = f" ({runs})" * bool(runs)
+        if cell["n"] > 1:
+            how = f" ({cell['statistic']} ± {kind} of {runs})"
         facts.append(("Reproduced", _value(cell) + how))
     if cell["difference"] is not None:
         facts.append(("Difference", words.difference(cell["difference"], cell["digits"])))

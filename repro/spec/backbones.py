@@ -9,6 +9,7 @@ MINILM = "minilm-l6"
 BERT_BASE = "google-bert/bert-base-uncased"
 BERT_LARGE = "google-bert/bert-large-uncased"
 BERT_BASE_SQUAD2 = "twmkn9/bert-base-uncased-squad2"
+ROBERTA_BASE = "FacebookAI/roberta-base"
 T5_SMALL = "google-t5/t5-small"
 T5_BASE = "google-t5/t5-base"
 HEAD = 64
@@ -57,6 +58,16 @@ def bert(id: str, name: str, revision: str | None, *, layers: int, hidden: int) 
     )
 
 
+def roberta(id: str, name: str, revision: str | None, *, layers: int, hidden: int) -> Backbone:
+    """A RoBERTa: BERT's modules, one token type, 50,265 pieces; the first two positions are none.
+
+    Positions are counted from the padding token's id + 1, so that 512 of 514 can be had.
+    """
+    parameters = bert_parameters(hidden, layers, 4 * hidden, 50_265, BERT_POSITIONS + 2, 1)
+    made = bert(id, name, revision, layers=layers, hidden=hidden)
+    return made.model_copy(update={"parameters": parameters})
+
+
 def t5(
     id: str,
     name: str,
@@ -88,6 +99,7 @@ KNOWN = {
         bert(BERT_BASE, "BERT-base", None, layers=12, hidden=768),
         bert(BERT_LARGE, "BERT-large", None, layers=24, hidden=1024),
         bert(BERT_BASE_SQUAD2, "BERT-base-SQuAD2", None, layers=12, hidden=768),
+        roberta(ROBERTA_BASE, "RoBERTa-base", None, layers=12, hidden=768),
         t5(T5_SMALL, "T5-small", None, layers=6, hidden=512, intermediate=2048),
         t5(T5_BASE, "T5-base", None, layers=12, hidden=768, intermediate=3072),
         t5(

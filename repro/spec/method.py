@@ -58,12 +58,23 @@ class Method(Spec):
     """It trains the backbone's own matrices, of which each run then needs a copy."""
     trains_alone: ClassVar[bool] = False
     """Its modules have no run axis, so a learner holds one run."""
+    foreign: ClassVar[bool] = False
+    """Its modules are not the project's: a run counts their parameters, watches that frozen weights
+    stay as they are, and shares its job with no other method."""
+    package: ClassVar[str] = ""
+    """A package that it needs beside the project's own; the extra that installs it is called so."""
     trains: ClassVar[bool] = True
     """False: it takes no step."""
     evaluates: ClassVar[bool] = False
     """It trains nothing and scores the run that is its parent "trained"."""
     splits_batches: ClassVar[bool] = True
     """A batch may be split into micro-batches: no number depends on the whole batch."""
+
+    @classmethod
+    def settings_from(cls, path: Path) -> dict[str, Any]:
+        """Its settings from the file that is named after it: --method NAME:FILE."""
+        kind = cls.__pydantic_fields__["kind"].default
+        raise ReproError(f"The method '{kind}' takes no file: leave out :{path}.")
 
     def check(self, run: RunSpec) -> None:
         """Raises ReproError, with the choices, where the method does not fit the rest of a run."""
@@ -189,7 +200,10 @@ def remember(files: Mapping[str, Path]) -> None:
 def why_unknown(kind: str) -> str:
     """Why no method of this name can be had, with the mend; "" where one can."""
     if kind in methods():
-        return ""
+        package = methods()[kind].package
+        if not package or util.find_spec(package) is not None:
+            return ""
+        return f"the method '{kind}' needs the package {package}: pip install 'repro[{package}]'."
     path = _REMEMBERED.get(kind)
     if path is None:
         return f"there is no method '{kind}'; known are {', '.join(methods())}. {FROM_A_FILE}"
@@ -225,13 +239,12 @@ def load_method(given: str) -> str:
     text, extension, name = given.partition(".py")
     if not extension:
         known = {name.lower(): name for name in (*methods(), *_REMEMBERED)}
-        if known.get(given.lower()) in _REMEMBERED:
-            problem = why_unknown(known[given.lower()])
-            if problem:
-                raise ReproError(problem[:1].upper() + problem[1:])
         if given.lower() not in known:
             unknown = UnknownName("method", given, methods())
             raise ReproError(f"{unknown} {FROM_A_FILE}") from unknown
+        problem = why_unknown(known[given.lower()])
+        if problem:
+            raise ReproError(problem[:1].upper() + problem[1:])
         return known[given.lower()]
     methods()
     path = Path(f"{text}.py").expanduser().resolve()
@@ -250,6 +263,18 @@ def load_method(given: str) -> str:
     _name_to_processes(path)
     cls = found[wanted] if wanted else next(iter(found.values()))
     return str(cls.__pydantic_fields__["kind"].default)
+
+
+def method_and_settings(given: str) -> tuple[str, dict[str, Any]]:
+    """The method that is given, and what a file named after it sets: "peft:lora.json"; a file of
+    the user's is loaded. Raises ReproError as `load_method` does.
+    """
+    name, colon, file = given.partition(":")
+    if not colon or name.endswith(".py"):
+        return (load_method(given) if ".py" in given else given), {}
+    kind = load_method(name)
+    found = methods()[kind].settings_from(Path(file).expanduser())
+    return kind, {f"method.{field}": value for field, value in found.items()}
 
 
 def _name_to_processes(path: Path) -> None:
@@ -275,7 +300,7 @@ def _load_file(path: Path) -> dict[str, type[Method]]:
         if value.__module__ == module.__name__ and value in _FOUND.values()
     }
     for cls in found.values():
-        cls.revision = f"sha256:{digest[:16]}"
+        cls.revision, cls.foreign = f"sha256:{digest[:16]}", True
     return found
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from repro.errors import ReproError
 from repro.spec.fields import Spec, detail, identity
-from repro.spec.method import AnyMethod, is_of_a_file, methods
+from repro.spec.method import AnyMethod, methods
 from repro.spec.tasks import AnyTask
 
 if TYPE_CHECKING:
@@ -22,9 +22,11 @@ Scale = Literal["smoke", "reduced", "paper"]
 Origin = Literal["paper", "code", "assumed"]
 PRETRAINED, MULTI_TASK, TRAINED = "pretrained", "multi-task", "trained"
 """Roles of parents: whose weights a run's model has; which run it starts from; which it scores."""
+START = "start"
+"""The role of a run on another task from which this one starts, but for its head."""
 ARCHITECTURE = "architecture"
 """The role of the parent that selects layers."""
-WITH_WEIGHTS = (PRETRAINED, MULTI_TASK, TRAINED)
+WITH_WEIGHTS = (PRETRAINED, MULTI_TASK, START, TRAINED)
 """The roles of which a child needs more than the result."""
 
 
@@ -196,7 +198,7 @@ class RunSpec(Spec):
         """The untrained modules of `runs` runs that share this one's method and backbone."""
         self.check()
         made = self.method.learner(self, runs, encoder)
-        if is_of_a_file(type(self.method)):
+        if self.method.foreign:
             count = sum(p.numel() for p in made.parameters() if p.requires_grad) // runs
             if count != self.trained_parameters():
                 raise ReproError(

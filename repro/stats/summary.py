@@ -1,4 +1,4 @@
-"""What a set of runs says in few numbers: mean, spread, the best of k, the share that collapsed."""
+"""What runs say in few numbers: mean or median, spread, the best of k, the share that collapsed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
+
+Statistic = Literal["mean", "median"]
+"""What a table prints of the runs of a cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Mean and sample standard deviation of the runs of a cell; `sd` is None for one run."""
+    """What is shown of the runs of a cell: `mean` is their mean or, in a table of medians, their
+    median; `sd` their sample standard deviation, None for one run.
+    """
 
     mean: float
     sd: float | None
@@ -27,12 +33,13 @@ class Summary:
         return len(self.values)
 
 
-def summarise(values: Sequence[float]) -> Summary:
+def summarise(values: Sequence[float], statistic: Statistic = "mean") -> Summary:
     """The summary of one or more finite values. Raises ValueError for none or a non-finite one."""
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError(f"no finite values to summarise in {list(values)}")
     sd = statistics.stdev(values) if len(values) > 1 else None
-    return Summary(statistics.fmean(values), sd, tuple(values))
+    centre = statistics.fmean(values) if statistic == "mean" else statistics.median(values)
+    return Summary(centre, sd, tuple(values))
 
 
 def expected_maximum(values: Sequence[float], k: int) -> float:

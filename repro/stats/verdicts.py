@@ -91,5 +91,6 @@ def compare(
         return ("MATCH" if published == found else "DIFFERS"), "in words"
     rounded = round(found, digits)
     if rounded == published:
-        return "MATCH", f"equal to {digits} decimals" if digits else "equal"
+        said = f" to {digits} decimals" if digits > 0 else " to the printed digits"
+        return "MATCH", "equal" + (said if digits else "")
     return ("LOWER" if rounded < published else "HIGHER"), "counted, not measured"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib.metadata
 import os
 import platform
 import resource
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,8 @@ def describe_environment(device: Any) -> dict[str, Any]:
         "tf32": torch.backends.cuda.matmul.allow_tf32,
         "deterministic": torch.are_deterministic_algorithms_enabled(),
     }
+    if "peft" in sys.modules:  # whose modules a run may have trained
+        found["peft"] = importlib.metadata.version("peft")
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
         found |= {

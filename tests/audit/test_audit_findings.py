@@ -36,6 +36,8 @@ COMPUTED = {
     "adaptable-adapterdrop-13-wnli-impossible", "adaptable-counts-without-biases",
     "adaptable-last-13", "adaptable-mrpc-constant", "adaptable-deviations-wnli",
     "adaptable-fewest-layers", "adaptable-layers-wnli-impossible", "adaptable-repeated-rte",
+    # LoRA
+    "lora-1-average-roberta-base-fine-tune", "lora-1-counts-lora",
 }  # fmt: skip
 
 
@@ -96,6 +98,9 @@ def test_findings_stand_by_paper_and_severity() -> None:
         ("adaptable-all-tasks", "error",
          ["SST-2 AA-focused^spec 52.94 against 56.01", "CoLA AA-focused^uni 4.75 against 5.20",
           "MRPC AA-focused^sim 74.77 against 74.80", "WNLI AA-focused^sim 51.83 against 55.21"]),
+        ("lora-1-average-roberta-base-fine-tune", "error", ["91.2) / 8 = 86.35"]),
+        ("lora-1-counts-lora", "doubt",
+         ["0.8M: all that is trained, 887,042", "0.3M: what is added to the encoder, 294,912"]),
         ("adaptable-mrpc-constant", "doubt", ["279/408 = 0.6838", "p = 0.597"]),
         ("adaptable-layers-wnli-impossible", "doubt", ["12.3 x 5 = 61.5"]),
         ("adaptable-deviations-wnli", "note", ["by 5 gives 7 of 7", "by 4 gives 0"]),

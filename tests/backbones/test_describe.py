@@ -115,9 +115,9 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_a_model_of_another_family_is_refused(tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "mine", model_type="roberta")
+    folder = write_folder(tmp_path / "mine", model_type="gpt2")
     with pytest.raises(
-        ReproError, match=r"is of a 'roberta' model\. Backbones are of the BERT family"
+        ReproError, match=r"is of a 'gpt2' model\. Backbones are of the BERT or RoBERTa family"
     ):
         describe(str(folder))
 

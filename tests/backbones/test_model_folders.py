@@ -97,7 +97,7 @@ def cut_off(at: Path) -> None:
 WORDS = "embeddings_word_embeddings_weight"
 BERT_CASES: dict[str, tuple[Spoil, str]] = {
     "no model_type": (config(model_type=None), 'names no model_type. .* "model_type": "bert"'),
-    "another family": (config(model_type="roberta"), "is of a 'roberta' model"),
+    "another family": (config(model_type="gpt2"), "is of a 'gpt2' model"),
     "relative positions": (
         both(config(position_embedding_type="relative_key"), distances),
         "position_embedding_type 'relative_key', and the installed transformers",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from run_samples import run_spec
 from tiny_folder import write_tiny_bert
 
@@ -17,10 +18,12 @@ from repro.engine.parents import built
 from repro.engine.plan import jobs_for
 from repro.errors import ReproError
 from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
+from repro.methods.lora import LoRA
 from repro.spec import GlueTask, RunSpec, run_key
 from repro.spec.method import Method
 from repro.store import Store
-from repro.store.entry import StoredRun
+from repro.store.entry import ADAPTER, StoredRun
+from repro.training.checkpoint import read_artefact
 
 TASK = GlueTask(name="cola", source="generated", revision="seed=0,train=24,validation=12")
 SWITCHED = AdaptableAdapters(size=4, activation="rational", switch="as-run")
@@ -161,3 +164,30 @@ def test_an_architecture_may_have_no_layer_and_must_be_one(
     assert built(family["as many"], parents).method == LastLayers(kept=0)
     with pytest.raises(ReproError, match="selects no layers"):
         built(family["chosen"], {"architecture": selecting(None)})
+
+
+def test_a_run_on_another_task_starts_from_a_stored_one_but_for_its_head(
+    model: Path, tmp_path: Path
+) -> None:
+    """At a rate near 0 the child keeps what it starts with."""
+    backbone, store = describe(str(model)), Store(tmp_path / "store")
+    method = LoRA(rank=2, pooler="none", head="two-layer")
+
+    def run(name: str, rate: float, **parents: str) -> RunSpec:
+        task = TASK.model_copy(update={"name": name})
+        return run_spec(
+            method, backbone=backbone, task=task, parents=parents, recipe__learning_rate=rate
+        )
+
+    parent = run("cola", 0.01)
+    child = run("rte", 1e-12, start=run_key(parent))
+    folders = {backbone.revision or "": str(model)}
+    LocalExecutor().run(
+        jobs_for([parent, child], store), store, Execution(threads=1, folders=folders)
+    )
+    runs = [store.read(run_key(one)) for one in (parent, child)]
+    first, second = (read_artefact(run.path / ADAPTER) for run in runs if run is not None)
+    for name, tensor in second.items():
+        same = torch.allclose(tensor, first[name], atol=1e-9)
+        assert same is not name.startswith("head."), name
+    assert any(name.endswith("up") and tensor.any() for name, tensor in second.items())

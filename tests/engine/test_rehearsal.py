@@ -23,7 +23,7 @@ from repro.engine.jobs import make_job
 from repro.engine.rehearsal import Rows, kinds, made_up, random_encoder
 from repro.methods.lora import LoRA
 from repro.spec import GlueTask, RunSpec, TaggingTask, Task, run_key
-from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, T5_BASE, T5_SMALL
+from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, ROBERTA_BASE, T5_BASE, T5_SMALL
 
 RTE = GlueTask(name="rte", source="glue", revision=None)
 COLA = GlueTask(name="cola", source="glue", revision=None)
@@ -43,7 +43,7 @@ def lora(task: Task = RTE, seed: int = 0, **changes: object) -> RunSpec:
     return run_spec(LoRA(), seed, task=task, **changes)
 
 
-@pytest.mark.parametrize("id", [BERT_BASE, BERT_LARGE, T5_SMALL, T5_BASE])
+@pytest.mark.parametrize("id", [BERT_BASE, BERT_LARGE, ROBERTA_BASE, T5_SMALL, T5_BASE])
 def test_the_model_has_the_exact_number_of_parameters(id: str) -> None:
     """109,482,240 of BERT-base and 60,506,624 of T5-small, as their cards have it."""
     with torch.device("meta"):

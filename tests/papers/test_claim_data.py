@@ -115,13 +115,17 @@ def test_both_sides_of_a_statement_are_of_one_artefact(claim: Claim) -> None:
             assert len({place.artefact for side in both for place in side.ours}) == 1
 
 
+WITHOUT_TEXT = {"lora"}
+"""Papers of which only a table is known here."""
+
+
 def test_ids_are_unique_and_every_paper_claims_something() -> None:
     ids = [claim.id for claim in CLAIMS]
     assert len(set(ids)) == len(ids)
-    assert {claim.paper for claim in CLAIMS} == set(PAPERS)
+    assert {claim.paper for claim in CLAIMS} == set(PAPERS) - WITHOUT_TEXT
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", sorted(set(PAPERS) - WITHOUT_TEXT))
 def test_fractions_in_the_code_are_stated_by_the_sentences(paper: str) -> None:
     module = importlib.import_module(f"repro.papers.{paper}.claims")
     said = {

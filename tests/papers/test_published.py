@@ -32,7 +32,8 @@ def test_there_are_published_numbers() -> None:
     assert sorted(path.stem for path in FILES) == [
         "AA22-F3-digitised", "AA22-T1-partial", "AA22-T2", "AA22-T3", "AA22-text",
         "H19-F1-digitised", "H19-T1", "H19-T2", "H19-T3", "H19-T4", "H19-text", "HF21-T1",
-        "HF21-T2", "HF21-T4", "HF21-config", "HF21-text", "PRS19-T-reprint",
+        "HF21-T2", "HF21-T4", "HF21-config", "HF21-text", "LoRA21-T2-readme", "LoRA21-text",
+        "PRS19-T-reprint",
         "RA-T1", "RA-T2", "RA-probe", "RA-text", "SR20-F8", "SR20-T1", "SR20-T2", "SR20-T3",
         "SR20-text",
     ]  # fmt: skip
@@ -210,6 +211,9 @@ NOT_PRINTED = {
     ("Houlsby-2", "No BERT (AutoML)", "Trained / task"),
     ("Peters-1", "Skip-thoughts, features", "NER"),
     ("Peters-1", "Skip-thoughts, features", "SICK-E"),
+    ("LoRA-1", "LoRA", "MNLI (one)"),
+    ("LoRA-1", "LoRA", "STSB (one)"),
+    *(("LoRA-1", "Fine-tune", name) for name in ("MNLI-m", "MNLI-mm", "STSB", "STSB-spearman")),
 }
 """Cells that the papers leave blank."""
 

@@ -20,6 +20,7 @@ def on_validation(names: str, published: str = "") -> dict[str, tuple[str, str]]
     """Columns that are scored on validation rows here; of MNLI on those that the name says."""
     splits = {"MNLI": MATCHED, "MNLI(m)": MATCHED, "MNLIm": MATCHED}
     splits |= {"MNLI(mm)": MISMATCHED, "MNLImm": MISMATCHED}
+    splits |= {"MNLI-m": MATCHED, "MNLI-mm": MISMATCHED}
     found = {name: splits.get(name, VALIDATION) for name in names.split()}
     return {name: (published or split, split) for name, split in found.items()}
 
@@ -28,7 +29,7 @@ def on_validation(names: str, published: str = "") -> dict[str, tuple[str, str]]
 # ResAdapters, caption of Table 1 "SQuAD2.0 dev set", and its shares of unanswerable questions;
 # Houlsby et al., Table 1 "GLUE test sets scored using the GLUE evaluation server", Table 2 "test
 # accuracy" of sets that they cut themselves; 3-shared, Table 2 "GLUE evaluation server", Figure 6
-# (Peters et al.) "test set performance"; Adaptable Adapters and HyperFormer: their released code.
+# (Peters et al.) "test set performance"; Adaptable Adapters, HyperFormer and LoRA: released code.
 SAID: dict[str, dict[str, tuple[str, str]]] = {
     "ResAdapters-1": {"*": ("cs224n", "cs224n")},
     "ResAdapters-2": {"*": ("cs224n", "cs224n")},
@@ -47,6 +48,7 @@ SAID: dict[str, dict[str, tuple[str, str]]] = {
     "AA-3": on_validation("MNLI QQP QNLI SST-2 CoLA STS-B MRPC RTE WNLI", NOT_STATED),
     "AA-4": on_validation("MNLI QQP QNLI SST-2 CoLA STS-B MRPC RTE WNLI"),
     "AA-5": on_validation("MNLI QQP QNLI SST-2 CoLA STS-B MRPC RTE WNLI"),
+    "LoRA-1": on_validation("MNLI-m MNLI-mm SST2 MRPC CoLA QNLI QQP RTE STSB STSB-spearman"),
 }
 
 

@@ -159,7 +159,20 @@ def test_a_small_encoder_on_few_rows_is_not_judged_at_the_papers_scale(store: St
 
 
 KINDS = "method.kind", "task.name"
-VALUES = (7, 8, 40, 0.3, True, False, "other", ("cola",), ("rte",), (0, 1), {"other": "0" * 64})
+VALUES = (
+    7,
+    8,
+    40,
+    0.3,
+    True,
+    False,
+    "other",
+    ("cola",),
+    ("rte",),
+    ("key",),
+    (0, 1),
+    {"other": "0" * 64},
+)
 
 
 def leaves(spec: Spec, prefix: str = "") -> Iterator[tuple[str, list[Any]]]:

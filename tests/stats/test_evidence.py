@@ -254,3 +254,36 @@ def test_more_runs_never_give_less_than_a_verdict(
     first = verdict(values, Target(printed, 0.1), 1.0)
     second = verdict([*values, *more], Target(printed, 0.1), 1.0)
     assert {first, second} <= {"MATCH", "LOWER", "HIGHER", "UNDECIDED"}
+
+
+# -- medians -----------------------------------------------------------------------------------
+
+
+def test_the_error_of_a_median_is_that_of_uniform_runs() -> None:
+    """The median of n uniform numbers is Beta((n + 1) / 2, (n + 1) / 2), a run's variance 1/12."""
+    for n in (3, 5, 9):
+        values = [50.0 + i for i in range(n)]
+        exact = Target(50.0 + n // 2, TINY, sem=0.0, statistic="median")
+        found = weigh(summarise(values, "median"), exact, 1.0)
+        of_median = stats.beta((n + 1) / 2, (n + 1) / 2).var() * 12
+        sd = summarise(values).sd
+        assert sd is not None
+        error = math.sqrt(of_median) * sd
+        assert found.difference == 0.0
+        assert found.high_90 == pytest.approx(stats.t.ppf(0.95, n - 1) * error)
+
+
+def test_a_printed_median_of_known_runs_scatters_as_such() -> None:
+    ours = summarise([70.0, 70.5, 71.0, 71.5, 74.0], "median")
+    assert ours.mean == 71.0
+    found = weigh(ours, Target(71.2, 0.1, 5, statistic="median"), 1.0)
+    assert ours.sd is not None
+    error = ours.sd * math.sqrt(3 / 7 + 3 / 7)
+    assert found.difference == pytest.approx(-0.2)
+    assert found.low_95 == pytest.approx(-0.2 - stats.t.ppf(0.975, 4) * error)
+    assert (
+        found.basis == "with the median of the paper's 5 runs that are taken to scatter like ours"
+    )
+    unknown = weigh(ours, Target(71.2, 0.1, statistic="median"), 1.0)
+    assert unknown.basis is not None
+    assert "as a single run" in unknown.basis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -70,6 +71,31 @@ def test_a_noisy_row_is_rarely_a_match_a_margin_apart(n: int, before: float) -> 
     study = Study((0.1, 0.1, 0.1, 0.1, 0.3), 6, n, 1, apart=1.0)
     assert rates(study, "old", 1500).match.max() == pytest.approx(before, abs=0.04)
     assert rates(study, "new", 1500).match.max() <= 0.06
+
+
+@pytest.mark.parametrize("law", ["normal", "uniform"])
+@pytest.mark.parametrize(("n", "paper_n"), [(3, 5), (5, 5), (5, None)])
+def test_medians_a_margin_apart_are_rarely_a_match(law: str, n: int, paper_n: int | None) -> None:
+    """Of symmetric laws with one peak the uniform has the median that scatters most."""
+    random, cells = np.random.default_rng(n), 1500
+    sd = 0.2
+
+    def medians(apart: float, size: int) -> Array:
+        shape = (cells, size)
+        normal, uniform = random.standard_normal(shape), (random.random(shape) - 0.5) * 12**0.5
+        drawn: Array = apart + sd * (normal if law == "normal" else uniform)
+        return drawn
+
+    ours, printed = medians(1.0, n), np.median(medians(0.0, paper_n or 1), axis=1)
+    found = [
+        weigh(summarise(own.tolist(), "median"), Target(one, TINY, paper_n, statistic="median"), 1)
+        for own, one in zip(ours, printed.tolist(), strict=True)
+    ]
+    said = [judge(one)[0] for one in found]
+    limit = 0.05 + 3 * math.sqrt(0.05 * 0.95 / cells)
+    assert 0.005 < said.count("MATCH") / cells < limit
+    assert said.count("HIGHER") / cells < limit
+    assert said.count("LOWER") == 0
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])

@@ -25,7 +25,7 @@ class Trained:
     outputs: int
     """Numbers that the output layer gives: for an example, or for a token (start and end)."""
     pooled: bool
-    """The output layer reads BERT's pooler, not every token."""
+    """The head reads each row's first token, not every token."""
     tags: bool = False
     """Every token gets a tag, instead of a score as start and one as end of an answer."""
     embeddings: bool = False
@@ -34,8 +34,10 @@ class Trained:
     norms: Literal["none", "encoder", "all"] = "none"
     """Layer norms: none, the two of each layer, or the embeddings' too."""
     pooler: bool = False
+    unpooled: bool = False
+    """No pooler stands between the first token and the head, as in RoBERTa's classifier."""
     dense: bool = False
-    """A second dense layer before the output layer."""
+    """A new dense layer before the output layer."""
 
     @property
     def copies(self) -> bool:
@@ -88,7 +90,8 @@ class InsideEncoder(Method):
         """The encoder, what is added, and the output layer."""
         new = replace(self.trained(run), embeddings=False, layers=0, norms="none", pooler=False)
         added = self.added_parameters(run.backbone)
-        return run.encoder_parameters() + new.parameters(run.backbone) + added
+        unread = run.backbone.pooler_parameters if new.pooled and new.unpooled else 0
+        return run.encoder_parameters() - unread + new.parameters(run.backbone) + added
 
     def count_modules(self, run: RunSpec) -> dict[str, int]:
         """See `repro.methods.inside.counting`."""

@@ -33,7 +33,7 @@ def count_modules(spec: RunSpec) -> dict[str, int]:
     pooler and classifier), classifier (the output layer). Every part is there, 0 where frozen.
     """
     spec.check()
-    encoder = _shape_of(spec.backbone)
+    encoder = shape_of(spec.backbone)
     with torch.device("meta"):
         learner = spec.method.learner(spec, 1, encoder)
     found = Counter[str]()
@@ -45,7 +45,7 @@ def count_modules(spec: RunSpec) -> dict[str, int]:
     return {part: found[part] for part in ("encoder", ADDED, *list(PARTS.values())[1:])}
 
 
-def _shape_of(backbone: Backbone) -> Encoder:
+def shape_of(backbone: Backbone) -> Encoder:
     """A BERT of the backbone's shape on the meta device, with a pooler.
 
     Its vocabulary is what the backbone's number of parameters leaves for it.
@@ -55,7 +55,7 @@ def _shape_of(backbone: Backbone) -> Encoder:
     shape = backbone.hidden_size, backbone.layers, backbone.intermediate_size
     rest = bert_parameters(*shape, 0, POSITIONS, TYPES)
     config = BertConfig(
-        vocab_size=(backbone.parameters - rest) // backbone.hidden_size,
+        vocab_size=max(1, (backbone.parameters - rest) // backbone.hidden_size),
         hidden_size=backbone.hidden_size,
         num_hidden_layers=backbone.layers,
         num_attention_heads=1,

@@ -1,8 +1,8 @@
 """What stands on the encoder: BERT's pooler, an optional dense layer, and the output layer.
 
-A classifier reads tanh(W h + b) of the first token (Devlin et al. 2019, section 3.2; the pooler),
-a span scorer every token's state. Output layers start at N(0, 0.02), bias 0, and compute in fp32
-whatever the rest does: rounded outputs would tie.
+A classifier reads tanh(W h + b) of the first token (Devlin et al. 2019, section 3.2; the pooler)
+or, as RoBERTa's, the first token itself; a span scorer reads every token's state. Output layers
+start at N(0, 0.02), bias 0, and compute in fp32 whatever the rest does: rounded outputs would tie.
 """
 
 from __future__ import annotations

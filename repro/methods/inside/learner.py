@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from repro.backbones.load import Encoder
+from repro.errors import ReproError
 from repro.methods.inside import InsideEncoder, Trained
 from repro.methods.inside.attention import use_packed_attention
 from repro.methods.inside.heads import STD, Head, frozen_pooler, trained_pooler
@@ -23,6 +24,10 @@ from repro.methods.inside.passing import Pass
 from repro.methods.inside.slots import Family, embed, family_of, layers_of
 from repro.methods.modules.learner import Inputs, Learned, Learner, Linear, draw
 from repro.methods.modules.randomness import Dropout
+from repro.spec.types import RunSpec
+
+HEAD = "head."
+"""Begins the names of the parameters of a task's own head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class Inside(Learner):
     ) -> None:
         super().__init__()
         self.trains, self.runs, self.stacks = trains, runs, 1
-        self.stacked = not trains.copies
+        self.stacked = not (trains.copies or method.trains_alone)
         self.now = Pass(trains.dropout)
         self.family = family_of(encoder.model)
         model = encoder.shared_copy(_copied(trains, encoder.model, self.family))
@@ -129,7 +134,7 @@ class Inside(Learner):
         self._frozen_pooler: Callable[[Tensor], Tensor] | None = None
         if self.trains.pooler:
             self.pooler = trained_pooler(pooler, self.runs, hidden)
-        elif self.trains.pooled:
+        elif self.trains.pooled and not self.trains.unpooled:
             self._frozen_pooler = frozen_pooler(pooler, name)
         self._draws_pooler = self.trains.pooler and pooler is None
         self.head = Head(self.runs, hidden, self.trains.outputs, self.trains.dense)
@@ -181,8 +186,8 @@ class Inside(Learner):
             scores = self.now.shares.unstack(self.head(states, lambda x: x).float())
             return self._tags(scores) if self.trains.tags else self._spans(scores)
         pool = self.pooler or self._frozen_pooler
-        assert pool is not None
-        found: Tensor = self.head(torch.tanh(pool(states)), self.now.drop_rows)
+        pooled = states if pool is None else torch.tanh(pool(states))
+        found: Tensor = self.head(pooled, self.now.drop_rows)
         return found
 
     def initialise(self, streams: list[torch.Generator]) -> None:
@@ -192,6 +197,25 @@ class Inside(Learner):
         if self.pooler is not None and self._draws_pooler:
             draw(self.pooler, streams, STD)
         self.head.initialise(streams)
+
+    def start_from(self, spec: RunSpec, tensors: Mapping[str, Tensor]) -> None:
+        """Takes all that a run on another task trained but for its head, which has other classes.
+
+        Raises ReproError where that run trained other parts, or parts of another shape.
+        """
+        own = {n: p for n, p in self.named_parameters() if not n.startswith(HEAD)}
+        theirs = {n: tensor for n, tensor in tensors.items() if not n.startswith(HEAD)}
+        other = sorted(own.keys() ^ theirs.keys()) or [
+            n for n, p in own.items() if p.shape[self.stacked :] != theirs[n].shape
+        ]
+        if other:
+            raise ReproError(
+                f"A run of '{spec.method.kind}' on {spec.task.name} is no start for this one: "
+                f"{other[0]} is not alike in both. Give both the same backbone and method."
+            )
+        with torch.no_grad():
+            for name, parameter in own.items():
+                parameter.copy_(theirs[name])
 
     # -- what was learned beside the weights --------------------------------------------------
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from repro.backbones.load import Encoder
+from repro.errors import ReproError
 from repro.methods.bitfit import BitFit
 from repro.methods.ia3 import IA3
 from repro.methods.inside.counting import count_modules
@@ -51,7 +52,7 @@ def test_counts_are_those_of_the_papers_and_of_the_modules(
 
 @pytest.mark.parametrize("method", [LoRA, BitFit, IA3, PrefixTuning])
 def test_a_misspelt_choice_is_refused(method: Any) -> None:
-    with pytest.raises(ValidationError, match="'frozen' or 'trained'"):
+    with pytest.raises(ValidationError, match=r"'frozen'.*'trained'"):
         method(pooler="traned")
 
 
@@ -187,6 +188,29 @@ def test_ia3_is_pefts_on_equal_weights() -> None:
             used += 1
     assert used == len(own) == 6
     assert_equal_with_gradients(learner, encoder, model, inputs)
+
+
+def test_a_run_starts_from_what_another_trained_but_for_its_head() -> None:
+    encoder = encoder_of("bert")
+    method = LoRA(rank=4, head="two-layer")
+    trained, new = (learner_of(method, encoder, seeds) for seeds in ((7,), (0, 1)))
+    artefact = {name: value[0].detach() for name, value in trained.named_parameters()}
+    before = {name: value.clone() for name, value in new.named_parameters()}
+    new.start_from(inside_spec(method), artefact)
+    for name, value in new.named_parameters():
+        for run in (0, 1):
+            expected = before[name][run] if name.startswith("head.") else artefact[name]
+            assert torch.equal(value[run], expected), name
+    assert not torch.equal(before["head.dense.weight"][0], artefact["head.dense.weight"])
+
+
+@pytest.mark.parametrize("other", [BitFit(), LoRA(rank=2), LoRA(maps=("query",))])
+def test_a_run_of_another_method_or_size_is_no_start(other: Method) -> None:
+    encoder = encoder_of("bert")
+    theirs = learner_of(other, encoder)
+    artefact = {name: value[0].detach() for name, value in theirs.named_parameters()}
+    with pytest.raises(ReproError, match=r"is no start for this one.*same backbone and method"):
+        learner_of(LoRA(), encoder).start_from(inside_spec(other), artefact)
 
 
 def assert_equal_with_gradients(
