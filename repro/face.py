@@ -334,7 +334,9 @@ def history(key: str, store: Path | str | None = None) -> pandas.DataFrame:
 
 
 def _open(given: Path | str | None) -> Store:
-    """The store asked for. Raises ReproError where the folder is not there or holds no results."""
+    """The store asked for, empty perhaps. Raises ReproError where the folder is not there or holds
+    something else.
+    """
     from repro.cli.options import open_store
     from repro.errors import ReproError
     from repro.store.store import holds_store
@@ -347,7 +349,7 @@ def _open(given: Path | str | None) -> Store:
             f"There is no store {store.root}. Name a folder of results with store=..., or with the "
             "environment variable REPRO_STORE."
         )
-    if not holds_store(store.root):
+    if any(store.root.iterdir()) and not holds_store(store.root):
         raise ReproError(
             f"{store.root} is no store: nothing was stored there. Name a folder of results with "
             "store=..., or with the environment variable REPRO_STORE."

@@ -87,6 +87,7 @@ def test_a_mistake_says_what_is_there_instead(results: Path) -> None:
     with pytest.raises(ReproError, match=r"There is no store .*nowhere"):
         repro.results(results / "nowhere")
     (results / "notes").mkdir()
+    (results / "notes" / "todo.txt").write_text("x")
     with pytest.raises(ReproError, match="notes is no store: nothing was stored there"):
         repro.comparison("AA-2", store=results / "notes")
     with pytest.raises(ReproError, match="has no run of AA-2 at paper scale"):
