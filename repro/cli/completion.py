@@ -57,7 +57,7 @@ def ids(ctx: typer.Context, incomplete: str) -> list[str]:
     """Tables and figures, or those of one kind that a verb takes."""
     from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 
-    kinds = dict.fromkeys(("table", "export", "add", "compare"), TABLES)
+    kinds = dict.fromkeys(("table", "sweep", "export", "add", "compare"), TABLES)
     known = FIGURES if ctx.info_name == "figure" else kinds.get(ctx.info_name or "", ARTEFACTS)
     return _fitting(known, incomplete, but=_asked())
 

@@ -171,8 +171,8 @@ def _run_json(run: Listed) -> dict[str, Any]:
 
 
 def needs_of(store: Store) -> tuple[Needs, list[str]]:
-    """The saved requests and sweeps that need each run, by its key, and the names of those requests
-    that this version cannot read, whose runs are therefore unknown.
+    """The saved requests and sweeps that need each run, by its key, and the names of those that
+    this version cannot read, whose runs are therefore unknown.
     """
     found: dict[str, list[str]] = {}
     unread = []

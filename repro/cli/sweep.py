@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import Asked
 from repro.cli.scales import choose
@@ -45,7 +46,9 @@ YOURS_ENDS = (YOURS, f"({YOURS})")
 
 @o.grouped
 def command(
-    id: Annotated[str, typer.Argument(help="Table, for example 3-shared-2.")],
+    id: Annotated[
+        str, typer.Argument(help="Table, for example 3-shared-2.", autocompletion=completion.ids)
+    ],
     asked: o.AskedOfSweep,
     how: o.How,
     made: o.Made,
@@ -61,7 +64,8 @@ def command(
         str | None,
         typer.Option(
             help="random: only --trials settings, drawn at random; halving: all or so many of them "
-            "with few epochs first, the better half again with twice as many (default: all whole)."
+            "with few epochs first, the better half again with twice as many (default: all whole).",
+            autocompletion=completion.one_of([RANDOM, HALVING]),
         ),
     ] = None,
     trials: Annotated[int | None, typer.Option(min=2, help="Settings that --search draws.")] = None,

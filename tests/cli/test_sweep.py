@@ -276,6 +276,14 @@ def test_a_sweep_is_one_line_of_status_and_no_variant_of_its_table(
     assert len(pd.read_csv(tmp_path / "figures" / f"{line['name']}.csv")) == 6
 
 
+def test_the_store_knows_which_sweep_needs_a_run(cli: Call, store: Store) -> None:
+    sweep(store)
+    cli(*ASKED, "--tasks", "rte", *GRID)
+    (name,) = saved_sweeps(store)
+    listed = document(cli("store", "ls", "--json"))["runs"]
+    assert [one["needed_by"] for one in listed] == [[name]] * 12
+
+
 def test_a_packed_sweep_is_shown_by_another_store(cli: Call, store: Store) -> None:
     sweep(store)
     before = cli(*ASKED, "--tasks", "rte", *GRID)
