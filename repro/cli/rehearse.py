@@ -47,12 +47,16 @@ from repro.store.store import Store
 from repro.store.strict_json import parse_json
 from repro.words import counted, duration, run_name, size
 
+STEPS = {"cpu": 4, "cuda": 128}
+"""A GPU is asked for the losses of many steps at once; see `repro.training.group`."""
+
 
 @dataclass
 class Heard:
     """When a job's events came, in seconds, and what it scores."""
 
-    steps: list[float] = field(default_factory=list)
+    steps: list[tuple[float, int]] = field(default_factory=list)
+    """And how many steps had been taken."""
     scored: list[float] = field(default_factory=list)
     batches: int = 0
     """Of the last pass over the scored rows."""
@@ -63,7 +67,7 @@ class Heard:
         """Takes one event of the worker."""
         now = time.monotonic()
         if event["event"] == "step":
-            self.steps.append(now)
+            self.steps.append((now, event["step"]))
         elif event["event"] == "evaluation":
             self.scored.append(now)
             self.batches = event["batches"]
@@ -72,13 +76,16 @@ class Heard:
 
     @property
     def seconds(self) -> list[float]:
-        """Of each step but the first one, which warms up."""
-        return [after - before for before, after in pairwise(self.steps)]
+        """Of a step, without those before the first event, which warm up."""
+        return [
+            (later - before) / (steps - taken)
+            for (before, taken), (later, steps) in pairwise(self.steps)
+        ]
 
     @property
     def seconds_a_token(self) -> float:
         """Of the last pass over the scored rows."""
-        times = [*self.steps[-1:], *self.scored]
+        times = [*(when for when, _ in self.steps[-1:]), *self.scored]
         return (times[-1] - times[-1 - self.batches]) / max(1, self.tokens)
 
 
@@ -104,7 +111,10 @@ def command(
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
     threads: o.ThreadsOption = None,
-    steps: Annotated[int, typer.Option(min=2, max=1000, help="Steps of each kind of job.")] = 4,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=2, max=1000, help="Steps of each kind of job (default: 4; on a GPU 128)."),
+    ] = None,
     batch_size: Annotated[
         int | None,
         typer.Option(
@@ -130,7 +140,7 @@ def command(
     with TemporaryDirectory(prefix="repro-rehearsal-") as folder:
         plan = make_plan(requests, Store(Path(folder) / "none"), stored_speed(results.root, kind))
         execution = Execution(device=device, threads=threads)
-        lines = _rehearsed(plan, Path(folder), execution, steps, batch_size)
+        lines = _rehearsed(plan, Path(folder), execution, steps or STEPS[kind], batch_size)
     if batch_size is None and not busy:
         figures = {line.kind: line.figures for line in lines if line.figures is not None}
         store_rehearsed(results.root, kind, figures)

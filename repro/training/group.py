@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,20 @@ from repro.training.member import Member, Settings
 Report = Callable[[dict[str, Any]], None]
 EVALUATION_TOKENS = {"cpu": 4096, "cuda": 65536}
 """Padded tokens of an evaluation batch."""
+FETCHED_AFTER = {"cpu": 1, "cuda": 32}
+"""Steps whose losses and norms are fetched at once: to ask a GPU for one is to wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A step whose numbers are on the device: by a cohort's first member, losses (runs,) and norms
+    (runs, stacks).
+    """
+
+    epoch: int
+    step: int
+    losses: dict[int, Tensor]
+    norms: dict[int, Tensor] = field(default_factory=dict)
 
 
 class Group:
@@ -74,6 +89,7 @@ class Group:
         self.cohorts = [self._cohort(part) for part in self._partition()]
         self.feed = Feed(self.cohorts, encoder, data, settings)
         self.step = 0
+        self._waiting: list[Taken] = []
         self.evaluated = 0
         self.trained_tokens = 0
         self.seconds = 0.0
@@ -114,7 +130,12 @@ class Group:
         self.step += 1
         for cohort in self.cohorts:
             cohort.prepare(self.step)
-        losses = {cohort.members[0]: torch.zeros(len(cohort.members)) for cohort in self.cohorts}
+        device = self.settings.device
+        taken = Taken(
+            epoch,
+            self.step,
+            {c.members[0]: torch.zeros(len(c.members), device=device) for c in self.cohorts},
+        )
         size = len(next(iter(batch.values())))
         for places in self.feed.micro_batches(size):
             part = {
@@ -124,23 +145,42 @@ class Group:
             self.trained_tokens += sum(len(e.input_ids) for rows in part.values() for e in rows)
             share = (places.stop - places.start) / size
             for cohort, inputs, targets in self.feed.inputs(part, training=True):
-                losses[cohort.members[0]] += cohort.accumulate(inputs, targets, share).cpu()
+                taken.losses[cohort.members[0]] += cohort.accumulate(inputs, targets, share)
         for cohort in self.cohorts:
             if cohort.trains:
-                norms = cohort.optimizer.step(self.step).cpu()
-                self._log(cohort, epoch, losses[cohort.members[0]], norms)
-        self.report(self._progress(epoch, losses))
+                taken.norms[cohort.members[0]] = cohort.optimizer.step(self.step)
+        self._waiting.append(taken)
+        if len(self._waiting) >= FETCHED_AFTER[device.type]:
+            self._fetch()
 
-    def _log(self, cohort: Cohort, epoch: int, losses: Tensor, norms: Tensor) -> None:
+    def _fetch(self) -> None:
+        """Logs the steps whose losses are still on the device, as if each had been at once.
+
+        A run that diverged at one of them took the others for nothing: they have no line.
+        """
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        every: dict[int, Tensor] = {}
+        for cohort in self.cohorts:
+            first = cohort.members[0]
+            losses = every[first] = torch.stack([taken.losses[first] for taken in waiting]).cpu()
+            if cohort.trains:
+                norms = torch.stack([taken.norms[first] for taken in waiting]).cpu()
+                for number, taken in enumerate(waiting):
+                    self._log(cohort, taken, losses[number], norms[number])
+        self.report(self._progress(waiting[-1].epoch, {f: all[-1] for f, all in every.items()}))
+
+    def _log(self, cohort: Cohort, taken: Taken, losses: Tensor, norms: Tensor) -> None:
         """One history line a run; a loss or a gradient that is not finite ends the run."""
         for run, index in enumerate(cohort.members):
             member = self.members[index]
             if member.diverged_at is not None:
                 continue
             if not bool(torch.isfinite(losses[run]) and torch.isfinite(norms[run]).all()):
-                self._diverge(member)
+                self._diverge(member, taken.step)
                 continue
-            line = {"epoch": epoch, "step": self.step, "loss": float(losses[run])}
+            line = {"epoch": taken.epoch, "step": taken.step, "loss": float(losses[run])}
             member.history.append(line | {"gradient_norm": norms[run].tolist()})
 
     def _tell_encoded(self, done: int, every: int) -> None:
@@ -165,6 +205,7 @@ class Group:
 
     def _finish_epoch(self, epoch: int) -> None:
         """Scores the epoch, keeps the weights that are to be kept, saves."""
+        self._fetch()
         if self.evaluated >= epoch:
             return
         last = epoch == self.lead.recipe.epochs
@@ -215,11 +256,11 @@ class Group:
             try:
                 collector.add(indices, outputs)
             except FloatingPointError:
-                self._diverge(member)
+                self._diverge(member, self.step)
 
-    def _diverge(self, member: Member) -> None:
-        member.diverged_at = self.step
-        self.report({"event": "diverged", "run": member.key, "step": self.step})
+    def _diverge(self, member: Member, step: int) -> None:
+        member.diverged_at = step
+        self.report({"event": "diverged", "run": member.key, "step": step})
 
     def _score(
         self, member: Member, collector: Collector, epoch: int, *, kept: bool = False
@@ -309,6 +350,7 @@ class Group:
 
     def save(self) -> None:
         """Writes a checkpoint: complete or absent."""
+        self._fetch()
         tensors = {
             f"{number}.{name}": value
             for number, cohort in enumerate(self.cohorts)
