@@ -52,7 +52,12 @@ def parsed(**typed: Any) -> Asked:
     if "method" in given:  # a file is loaded here, so that --set knows its fields
         given["method"], of_method = method_and_settings(given["method"])
         why_unknown(given["method"])  # loads the file that the store remembers, if it does
-    settings = settings_of(given.pop("settings", ()), **short) | of_method
+    settings = settings_of(given.pop("settings", ()), **short)
+    for path in settings.keys() & of_method.keys():
+        raise ReproError(
+            f"--set {path} and the file of --method set the same field: leave one out."
+        )
+    settings |= of_method
     scale = check_scale(given.pop("scale", "auto"))
     found: Asked = {"settings": settings} if settings else {}
     found |= {"scale": scale} if scale else {}

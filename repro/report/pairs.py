@@ -62,7 +62,7 @@ def _texts(line: Record) -> tuple[str, ...]:
 
 
 def _side(line: Record, name: str) -> str:
-    """60.5 ± 0.8 (5 runs): as far as it is known."""
+    """The mean, its deviation and the number of runs, as far as they are known."""
     if line[name] is None:
         return GAP
     sd, n = line[f"{name}_sd"], line[f"{name}_n"]

@@ -295,7 +295,7 @@ def rows_in_words(split: str) -> str:
 
 
 def with_sd(found: Summary | None) -> str:
-    """71.2 ± 0.4."""
+    """A mean and its deviation."""
     if found is None:
         return GAP
     return f"{found.mean:.1f}" + (f" ± {found.sd:.1f}" if found.sd is not None else "")

@@ -17,7 +17,9 @@ Call = Callable[..., Any]
 
 def test_claims_are_grouped_by_paper_and_counted(cli: Call) -> None:
     out = cli("claims").out
-    places = [out.index(f"{title}\n{'=' * len(title)}") for title in PAPERS.values()]
+    places = [
+        out.index(f"{title}\n{'=' * len(title)}") for key, title in PAPERS.items() if key != "lora"
+    ]
     assert places == sorted(places)
     assert "on the printed numbers: holds: 63.61 against 57.37" in out
     words = " ".join(out.split())

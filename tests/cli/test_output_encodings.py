@@ -30,7 +30,7 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(sys, "argv", ["repro", "list"])
         monkeypatch.setattr(
-            "repro.cli.main.application", lambda asked: lambda standalone_mode: stream.write(text)
+            "repro.cli.main.application", lambda asked: lambda **how: stream.write(text)
         )
         main()
         stream.flush()

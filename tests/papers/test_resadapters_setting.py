@@ -265,7 +265,7 @@ def test_tables_are_found_in_any_case_and_unknown_ones_name_the_closest() -> Non
     assert set(TABLES) == {
         "ResAdapters-1", "ResAdapters-2", "Houlsby-1", "Houlsby-2", "3-shared-1", "3-shared-2",
         "3-shared-3", "Peters-1", "Hyperformer-1", "Hyperformer-2", "Hyperformer-4",
-        "AA-1", "AA-2", "AA-3", "AA-4", "AA-5",
+        "AA-1", "AA-2", "AA-3", "AA-4", "AA-5", "LoRA-1",
     }  # fmt: skip
     with pytest.raises(UnknownName, match="Did you mean ResAdapters-"):
         find_table("ResAdapter-1")

@@ -37,7 +37,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Refused:
     """What a batch is made of, its layout included, is on the host in any case; and transformers
     asks whether a mask is full, once a pass of the frozen encoder that runs share.
     """
-    mode = Refused()
+    mode = Refused()  # type: ignore[no-untyped-call]
     for place, name in ((feed, "collate"), (feed, "placed"), (Encoder, "states")):
         call = getattr(place, name)
 
@@ -56,7 +56,7 @@ def made_of(kind: str, work: Path, **options: Any) -> Group:
     """A group that is not trained yet; one of the adapters' runs will diverge."""
     if kind == "cells":
         return group_of([spec_of(row) for row in FIVE_ROWS], work, **options)
-    wild = {"recipe__learning_rate": 1e30, "recipe__clip_norm": None}
+    wild: dict[str, Any] = {"recipe__learning_rate": 1e30, "recipe__clip_norm": None}
     specs = [inside_spec(adapters(), seed) for seed in (0, 1)]
     specs.append(inside_spec(adapters(), 2, **wild))
     return group_of(specs, work, data=data_of(), **options)

@@ -15,6 +15,7 @@ from inside_groups import inside_spec as group_spec
 from inside_samples import batch_of, dropout_of, encoder_of, inside_spec, learner_of, no_dropout
 from torch.nn import functional as F
 
+from repro.cli.requests import parsed
 from repro.errors import ReproError
 from repro.methods.inside.counting import count_modules
 from repro.methods.inside.learner import Inside
@@ -165,6 +166,13 @@ def test_what_says_where_an_adapter_comes_from_is_no_part_of_the_identity(tmp_pa
         keys.append(run_key(inside_spec(PeftLibrary(config=settings["method.config"]))))
     assert keys[0] == keys[1]
     assert keys[0] != keys[2]
+
+
+def test_what_the_file_sets_cannot_be_set_by_hand_too(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(LORA))
+    with pytest.raises(ReproError, match=r"--set method\.config and the file of --method"):
+        parsed(method=f"peft:{file}", settings=["method.config={}"])
 
 
 @pytest.mark.parametrize(
