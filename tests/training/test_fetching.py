@@ -20,7 +20,7 @@ ASKED = ("_local_scalar_dense", "nonzero", "is_nonzero", "equal", "unique")
 """Operations of torch whose result the host needs, so that it waits for the device."""
 
 
-class Refused(TorchDispatchMode):
+class Refused(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Refuses what would make the host wait, but for what is made of a batch on the host."""
 
     on_host = 0

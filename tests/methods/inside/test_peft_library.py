@@ -172,7 +172,7 @@ def test_what_the_file_sets_cannot_be_set_by_hand_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(LORA))
     with pytest.raises(ReproError, match=r"--set method\.config and the file of --method"):
-        parsed(method=f"peft:{file}", settings=["method.config={}"])
+        parsed(method=f"peft:{file}", settings=["method.config=other"])
 
 
 @pytest.mark.parametrize(
