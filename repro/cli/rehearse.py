@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from repro.cli import completion
 from repro.cli import options as o
@@ -42,9 +41,11 @@ from repro.papers.request import Request
 from repro.report.layout import text_table
 from repro.report.render import GAP, json_text
 from repro.spec import Scale
+from repro.store.atomic import remove_tree
 from repro.store.entry import ENVIRONMENT
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
+from repro.store.temporary import unfinished_name
 from repro.words import counted, duration, run_name, size
 
 STEPS = {"cpu": 4, "cuda": 128}
@@ -137,10 +138,13 @@ def command(
     requests = [_without_data(find_artefact(id), scale, asked) for id in ids]
     kind = o.trains_on(device)
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
-    with TemporaryDirectory(prefix="repro-rehearsal-") as folder:
-        plan = make_plan(requests, Store(Path(folder) / "none"), stored_speed(results.root, kind))
+    folder = results.root / unfinished_name(".tmp")  # `store gc` knows what a kill leaves
+    try:
+        plan = make_plan(requests, Store(folder / "none"), stored_speed(results.root, kind))
         execution = Execution(device=device, threads=threads)
-        lines = _rehearsed(plan, Path(folder), execution, steps or STEPS[kind], batch_size)
+        lines = _rehearsed(plan, folder, execution, steps or STEPS[kind], batch_size)
+    finally:
+        remove_tree(folder)
     if batch_size is None and not busy:
         figures = {line.kind: line.figures for line in lines if line.figures is not None}
         store_rehearsed(results.root, kind, figures)
@@ -175,11 +179,19 @@ def _rehearsed(
                 [job for job, _ in known],
                 Store(folder / ("longest" if longest else "typical")),
                 execution.model_copy(update={"rehearsal": Rehearsal(steps=steps, longest=longest)}),
-                lambda: shown.advance(task),
+                lambda job: _tell(job, shown, task),
             )
             for longest in (True, False)
         }
     return [_line(job, alike, heard) for job, alike in known]
+
+
+def _tell(job: Job, shown: Progress, task: TaskID) -> None:
+    """Moves the bar; a line where stderr is no terminal."""
+    shown.advance(task)
+    if not shown.console.is_terminal:
+        done = shown.tasks[0]
+        print(f"{done.completed:.0f}/{done.total:.0f}: {run_name(job.lead)}", file=sys.stderr)
 
 
 Outcomes = dict[str, tuple[Heard, str, int]]
@@ -187,7 +199,7 @@ Outcomes = dict[str, tuple[Heard, str, int]]
 
 
 def _train(
-    jobs: Sequence[Job], store: Store, execution: Execution, ended: Callable[[], None]
+    jobs: Sequence[Job], store: Store, execution: Execution, ended: Callable[[Job], None]
 ) -> Outcomes:
     heard: dict[str, Heard] = {job.id: Heard() for job in jobs}
     over: set[str] = set()
@@ -196,7 +208,7 @@ def _train(
         heard.setdefault(job.id, Heard()).hear(event)
         if event["event"] in ("stored", "failed", "diverged") and job.id not in over:
             over.add(job.id)
-            ended()
+            ended(job)
 
     outcomes = LocalExecutor(listen).run(jobs, store, execution)
     problems = {

@@ -337,6 +337,13 @@ def rm(
     runs = chosen(results, needs, where) if where else runs
     if where and not runs:
         raise ReproError(f"No run in {results.root} has {' and '.join(where)}.")
+    packed = [run for run in runs if where and run.bundle is not None]
+    runs = [run for run in runs if run not in packed]
+    if packed:
+        print(
+            f"Left as they are: {counted(len(packed), 'run')} of bundles, which never change.",
+            file=sys.stderr,
+        )
     _check_free(runs, results)
     left = {key: [n for n in of if n not in names] for key, of in needs.items()}
     if not force:
@@ -360,8 +367,8 @@ def rm(
     for run in runs:
         print(f"{run.key[:12]} {run.name}: {run.state}")
     print(f"{'Would remove' if dry_run else 'Removed'} {' and '.join(what) or 'nothing'}.")
-    packed = Counter(str(place) for run in runs if (place := results.bundle_of(run.key)))
-    for bundle, count in packed.items():
+    shown = Counter(str(place) for run in runs if (place := results.bundle_of(run.key)))
+    for bundle, count in shown.items():
         print(f"Tables still show {counted(count, 'run')} of the bundle {bundle}.")
 
 

@@ -344,8 +344,7 @@ def _counts(pair: Pair) -> list[str]:
     if not tested:
         return [
             f"By the numbers alone, {one} is higher than {other} on {above} of "
-            f"{_columns(known)} and lower on {below}; none can be tested, as runs "
-            "and their deviation are not known on both sides."
+            f"{_columns(known)} and lower on {below}; none can be tested (the reasons stand below)."
         ]
     higher, lower, rest = (len(_of(known, name)) for name in ("higher", "lower", "not shown"))
     said = (

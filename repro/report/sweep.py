@@ -32,7 +32,7 @@ from repro.report.files import command_line, sweep_name, write_artefact, write_c
 from repro.report.layout import Markdown, markdown_table
 from repro.report.render import GAP, json_text
 from repro.report.runs_found import Found, Lookup
-from repro.spec import RunSpec
+from repro.spec import RunSpec, canonical_json
 from repro.stats.summary import Summary, expected_best, summarise
 from repro.store.store import Store
 from repro.words import counted
@@ -117,12 +117,19 @@ class SweepView:
 
     def best(self, column: str) -> Scores | None:
         """The setting with the best mean among those of full length of which every seed has a
-        score, ties to the first; None where there is none.
+        score; None where there is none. Of several the first by its values, in whatever order
+        they were given.
         """
+        return next(iter(self.tied(column)), None)
+
+    def tied(self, column: str) -> list[Scores]:
+        """The settings that share the best mean."""
         points = self.sweep.points
         long = [c for c in self.of(column) if self.sweep.is_whole(points[c.setting - 1])]
         whole = [cell for cell in long if cell.whole]
-        return max(whole, key=lambda cell: statistics.fmean(cell.values.values()), default=None)
+        means = {cell.setting: statistics.fmean(cell.values.values()) for cell in whole}
+        best = [cell for cell in whole if means[cell.setting] == max(means.values())]
+        return sorted(best, key=lambda cell: canonical_json(dict(points[cell.setting - 1])))
 
     @property
     def done(self) -> int:
@@ -270,11 +277,11 @@ def caption(view: SweepView) -> str:
 
 def _table(view: SweepView) -> list[str]:
     fields = list(fields_in_short(view.sweep.fields))
-    best = {column: view.best(column) for column in view.columns}
+    best = {column: [c.setting for c in view.tied(column)] for column in view.columns}
     rows = []
     for number, point in enumerate(view.sweep.points, 1):
         own = {cell.column: cell for cell in view.cells if cell.setting == number}
-        texts = [_in_words(own[column], own[column] is best[column]) for column in view.columns]
+        texts = [_in_words(own[column], number in best[column]) for column in view.columns]
         rows.append([*map(value_in_words, point.values()), *texts])
     return markdown_table([*fields, *view.columns], rows, 0)
 
@@ -321,7 +328,7 @@ def said(view: SweepView) -> Iterator[str]:
     yield (
         f"Chosen by {by} on {rows_in_words(best.split)} rows (bold: the best of its column)"
         f"{so_far}: {setting_in_words(point[best.setting - 1])}, which scores "
-        f"{with_sd(best.summary)}."
+        f"{with_sd(best.summary)}{_tie(view)}."
     )
     if many:
         chosen = ((column, view.best(column)) for column in view.columns if column != MEAN)
@@ -336,6 +343,14 @@ def said(view: SweepView) -> Iterator[str]:
         )
     yield from _cost(view, best)
     yield f"The chosen setting in the table: {command_line(view.sweep.requests[best.setting - 1])}"
+
+
+def _tie(view: SweepView) -> str:
+    """ ", as do 2 other settings"; "" where no other setting scores as well."""
+    others = len(view.tied(view.objective)) - 1
+    if not others:
+        return ""
+    return f", as {'do' if others > 1 else 'does'} {counted(others, 'other setting')}"
 
 
 def _cost(view: SweepView, best: Scores) -> Iterator[str]:

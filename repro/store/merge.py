@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from repro.errors import ReproError
+from repro.spec.method import remember
 from repro.store.atomic import make_directory, new_place, store_errors, write_bytes
 from repro.store.bundle import SUFFIX, Bundle
 from repro.store.entry import StoredRun
@@ -83,7 +84,8 @@ class Merged:
 
 def check_sources(store: Store, sources: list[Path]) -> None:
     """Raises ReproError, before anything is copied, where one is no store and no bundle, or is
-    this store or a part of it.
+    this store or a part of it. The files of the stores' own methods are known from here on, so
+    that runs of these can be read wherever they lie.
     """
     for source in sources:
         if not source.exists():
@@ -93,6 +95,7 @@ def check_sources(store: Store, sources: list[Path]) -> None:
                 raise ReproError(f"{source} is the store itself: name another one to merge.")
             if not holds_store(source):
                 raise ReproError(f"{source} is no store: it holds no runs.{_stores_in(source)}")
+            remember(Store(source).method_files())
         elif not source.name.endswith(SUFFIX):
             raise ReproError(
                 f"{source} is neither a store's folder nor a bundle (NAME{SUFFIX}): name one."

@@ -292,6 +292,9 @@ def test_rm_leaves_what_a_live_process_trains_from_and_what_lies_in_a_bundle(
     answer = cli("store", "rm", asked[0], "--force", "--store", "other")
     assert answer.code == 2
     assert "one.jsonl.xz, which never changes" in answer.err
+    answer = cli("store", "rm", "--where", "state=done", "--force", "--store", "other")
+    assert (answer.code, answer.out) == (0, "Removed nothing.\n")
+    assert re.search(r"Left as they are: \d+ runs? of bundles", answer.err)
     (store.root / "one.jsonl.xz").write_bytes(Path("other/one.jsonl.xz").read_bytes())
     said = cli("store", "rm", asked[0], "--force").out.splitlines()[-1]
     assert said == "Tables still show 1 run of the bundle runs/one.jsonl.xz."

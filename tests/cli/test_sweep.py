@@ -97,6 +97,20 @@ def test_the_setting_with_the_best_validation_mean_is_chosen_and_said_to_be_opti
     assert [one["value"] for one in found["expected_best"][:2]] == pytest.approx([56.0, 58.25])
 
 
+def test_a_tie_is_told_and_settled_alike_in_any_order_of_the_settings(
+    cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SCORES[8], 3e-4, 61.0)
+    sweep(store)
+    other = ("--set", "recipe.learning_rate=1e-3,3e-4,1e-4", "--set", "method.size=64,8")
+    for grid in (GRID, other):
+        out = cli(*ASKED, "--tasks", "rte", *grid).out
+        assert "which scores 61.5 ± 0.7, as does 1 other setting." in out
+        assert out.count("**61.5 ± 0.7**") == 2
+        chosen = document(cli(*ASKED, "--tasks", "rte", *grid, "--json"))["chosen"]
+        assert chosen == (5 if grid is GRID else 3)
+
+
 def test_a_table_of_test_rows_is_chosen_on_validation_rows(cli: Call, store: Store) -> None:
     sweep(store, "3-shared-3", "emotion", "Ours (not shared)")
     words = ("sweep", "3-shared-3", "--scale", "smoke", "--seeds", "2", "--tasks", "emotion")

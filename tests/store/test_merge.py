@@ -23,6 +23,7 @@ from store_samples import (
 )
 
 from repro.errors import ReproError, StoreError
+from repro.spec import method as registry
 from repro.spec import run_key
 from repro.store import Store, render
 from repro.store.merge import Merged, check_sources
@@ -67,6 +68,17 @@ def test_what_is_only_there_is_copied_byte_by_byte_and_the_source_stays(
     assert sorted(again.runs["same"]) == sorted([*keys, child])
     assert (again.records, again.equal_records, again.failures) == (0, 3, 0)
     assert tree(store.root) == before
+
+
+def test_the_methods_of_a_source_are_known_before_its_runs_are_read(
+    store: Store, other: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of a user's method were left out as damaged, and copied by the next merge."""
+    monkeypatch.setattr(registry, "_REMEMBERED", {})
+    write_run(other, 0)
+    other.save_method("my-scales", tmp_path / "my_scales.py")
+    check_sources(store, [other.root])
+    assert {"my-scales": tmp_path / "my_scales.py"} == registry._REMEMBERED
 
 
 def test_a_dry_run_says_the_same_and_changes_nothing(store: Store, other: Store) -> None:
