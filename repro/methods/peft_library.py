@@ -11,6 +11,7 @@ trained by itself.
 from __future__ import annotations
 
 import json
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -194,7 +195,9 @@ def wrap(content: dict[str, Any], model: nn.Module, now: Pass | None = None) -> 
 
     own = {name: (p, p.data_ptr(), p._version) for name, p in model.named_parameters()}
     try:
-        wrapped: nn.Module = peft.get_peft_model(model, peft.get_peft_config(content))
+        with warnings.catch_warnings():  # of what the library asks of another library
+            warnings.simplefilter("ignore", FutureWarning)
+            wrapped: nn.Module = peft.get_peft_model(model, peft.get_peft_config(content))
     except Exception as problem:  # of many classes, by type of adapter
         raise ReproError(
             f"The peft library refuses the configuration of the method 'peft': {told(problem)}"
