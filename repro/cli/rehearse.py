@@ -92,9 +92,12 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was found of a kind of job: `jobs` are those of the plan that are of it."""
+    """What was found of a kind of job: `jobs` are those of the plan that are of it, `batch` is how
+    many rows a step of its rehearsal had.
+    """
 
     kind: str
+    batch: int
     jobs: Sequence[Job]
     failure: str
     memory: int
@@ -239,7 +242,8 @@ def _line(job: Job, alike: Sequence[Job], heard: dict[bool, Outcomes]) -> Line:
     if usual.seconds and usual.scored and not (worst or failure):
         step = statistics.median(usual.seconds)
         figures = Rehearsed(step=step, token=usual.seconds_a_token, memory=memory)
-    return Line(kind_of(alike[0]), alike, worst or failure, memory, usual.seconds, figures)
+    batch = job.lead.recipe.batch_size
+    return Line(kind_of(alike[0]), batch, alike, worst or failure, memory, usual.seconds, figures)
 
 
 def matrix_peak(device: str, threads: int | None) -> float:
@@ -260,7 +264,7 @@ def _document(plan: Plan, lines: Sequence[Line], peak: float) -> dict[str, Any]:
     found = []
     for line in lines:
         lead, step = line.jobs[0].lead, statistics.median(line.seconds) if line.seconds else None
-        tokens = lead.recipe.batch_size * typical_tokens(lead.task)
+        tokens = line.batch * typical_tokens(lead.task)
         flops = work(line.jobs[0], tokens, 0.0)[0]
         found.append({
             "example": run_name(lead),

@@ -5,6 +5,7 @@ Built from the store alone, without torch. Scores are in percent.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -117,8 +118,8 @@ class SweepView:
 
     def best(self, column: str) -> Scores | None:
         """The setting with the best mean among those of full length of which every seed has a
-        score; None where there is none. Of several the first by its values, in whatever order
-        they were given.
+        score; None where there is none. Of several the one of the smallest values, in whatever
+        order they were given.
         """
         return next(iter(self.tied(column)), None)
 
@@ -129,7 +130,7 @@ class SweepView:
         whole = [cell for cell in long if cell.whole]
         means = {cell.setting: statistics.fmean(cell.values.values()) for cell in whole}
         best = [cell for cell in whole if means[cell.setting] == max(means.values())]
-        return sorted(best, key=lambda cell: canonical_json(dict(points[cell.setting - 1])))
+        return sorted(best, key=lambda cell: _by_size(points[cell.setting - 1]))
 
     @property
     def done(self) -> int:
@@ -343,6 +344,14 @@ def said(view: SweepView) -> Iterator[str]:
         )
     yield from _cost(view, best)
     yield f"The chosen setting in the table: {command_line(view.sweep.requests[best.setting - 1])}"
+
+
+def _by_size(point: Mapping[str, Any]) -> list[tuple[float, str]]:
+    """Orders settings by their values, fields in alphabetic order: smaller numbers first."""
+    values = (value for _, value in sorted(point.items()))
+    return [
+        (v, "") if isinstance(v, int | float) else (math.inf, canonical_json(v)) for v in values
+    ]
 
 
 def _tie(view: SweepView) -> str:
