@@ -36,7 +36,14 @@ from repro.papers.tables import Table
 from repro.report.figures.files import FOLDER
 from repro.report.files import check_writable, save_sweep
 from repro.report.render import json_text
-from repro.report.sweep import as_json, as_text, counted_settings, view_sweep, write_sweep
+from repro.report.sweep import (
+    as_json,
+    as_text,
+    by_size,
+    counted_settings,
+    view_sweep,
+    write_sweep,
+)
 from repro.store.store import Store
 from repro.words import counted, duration
 
@@ -83,7 +90,7 @@ def command(
     points = points_asked(settings, search, trials)
     sweep = find_sweep(table, asked, points, results, budget=budget, device=how.device)
     speed = stored_speed(results.root, o.trains_on(how.device))
-    whole = sweep if search != HALVING else all_rungs(sweep, full_length(table, sweep))
+    whole = sweep if search != HALVING else all_rungs(sweep, full_length(table, sweep), results)
     plan = make_plan(whole.requests, results, speed, retry_failed=made.retry)
     announce(whole, plan)
     if not made.no_run:
@@ -210,25 +217,34 @@ def train_sweep(sweep: Sweep, store: Store, execution: Execution, *, retry: bool
         train_missing(sweep.requests, store, execution, retry=retry)
 
 
-def all_rungs(sweep: Sweep, epochs: int) -> Sweep:
-    """A search by halving as it would be if the first settings were the better ones: as long as
-    any other.
+def all_rungs(sweep: Sweep, epochs: int, store: Store) -> Sweep:
+    """A search by halving as far as its stages are decided by what is stored, then as it would be
+    if the first settings were the better ones: as long as any other.
     """
-    stages = rungs(epochs, len(sweep.points))
-    points = [{**p, EPOCHS: length} for length, n in stages for p in sweep.points[:n]]
-    return Sweep(sweep.request, tuple(points), epochs)
+    known = halved(sweep, epochs, store)
+    last = known.points[-1][EPOCHS]
+    alive = [point for point in known.points if point[EPOCHS] == last]
+    ahead = [
+        {**point, EPOCHS: length}
+        for length, number in rungs(epochs, len(sweep.points)) if length > last
+        for point in alive[:number]
+    ]  # fmt: skip
+    return replace(known, points=(*known.points, *ahead))
 
 
-def halved(sweep: Sweep, epochs: int, store: Store, train: Callable[[Sweep], None]) -> Sweep:
+def halved(
+    sweep: Sweep, epochs: int, store: Store, train: Callable[[Sweep], None] | None = None
+) -> Sweep:
     """All settings with few epochs, the better half with twice as many, and so on, as far as they
-    are trained. What is diverged goes no further.
+    are trained; without `train`, as far as they are stored. What is diverged goes no further.
     """
     found = Sweep(sweep.request, (), epochs)
     alive: Sequence[Mapping[str, Any]] = sweep.points
     for length, number in rungs(epochs, len(alive)):
         alive = alive[:number]
         found = replace(found, points=(*found.points, *({**p, EPOCHS: length} for p in alive)))
-        train(found)
+        if train is not None:
+            train(found)
         view = view_sweep(found, store)
         own = view.of(view.objective)[-len(alive) :]
         open_ = [one for one in own if not one.whole and not diverged(one.runs, store)]
@@ -236,12 +252,14 @@ def halved(sweep: Sweep, epochs: int, store: Store, train: Callable[[Sweep], Non
             break  # which half is better is not known yet
         better = sorted(
             (one for one in own if one.whole),
-            key=lambda one: -fmean(one.values.values()),
+            key=lambda one: (-fmean(one.values.values()), by_size(alive[own.index(one)])),
         )
         alive = [alive[own.index(one)] for one in better]
         if not alive:
             break
-        print(f"{counted(len(own), 'setting')} with {counted(length, 'epoch')}.", file=sys.stderr)
+        if train is not None:
+            told = f"{counted(len(own), 'setting')} with {counted(length, 'epoch')}."
+            print(told, file=sys.stderr)
     return found
 
 

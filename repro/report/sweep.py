@@ -130,7 +130,7 @@ class SweepView:
         whole = [cell for cell in long if cell.whole]
         means = {cell.setting: statistics.fmean(cell.values.values()) for cell in whole}
         best = [cell for cell in whole if means[cell.setting] == max(means.values())]
-        return sorted(best, key=lambda cell: _by_size(points[cell.setting - 1]))
+        return sorted(best, key=lambda cell: by_size(points[cell.setting - 1]))
 
     @property
     def done(self) -> int:
@@ -346,7 +346,7 @@ def said(view: SweepView) -> Iterator[str]:
     yield f"The chosen setting in the table: {command_line(view.sweep.requests[best.setting - 1])}"
 
 
-def _by_size(point: Mapping[str, Any]) -> list[tuple[float, str]]:
+def by_size(point: Mapping[str, Any]) -> list[tuple[float, str]]:
     """Orders settings by their values, fields in alphabetic order: smaller numbers first."""
     values = (value for _, value in sorted(point.items()))
     return [

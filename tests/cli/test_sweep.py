@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -405,6 +406,19 @@ def test_halving_goes_on_with_the_better_half_and_chooses_among_those_of_full_le
     assert "tried 6 settings, 2 of them with all 4 epochs" in cli(*HALVING).out
     (name,) = [one["name"] for one in document(cli("status", "--json"))["tables"]]
     assert name in found["files"][0]
+
+
+def test_a_finished_halving_is_planned_as_it_went(
+    cli: Call, store: Store, lengths: dict[int, list[RunSpec]]
+) -> None:
+    """The first settings lost after one epoch, and their longer runs were called missing."""
+    for spec in (*lengths[2], *lengths[4]):
+        if getattr(spec.method, "size", 0) == 8 and spec.recipe.learning_rate != 1e-3:
+            key = run_key(spec)
+            shutil.rmtree(store.root / key[:2] / key)
+    answer = cli(*HALVING, "--budget", "0.001")
+    assert answer.code == 0, answer.err
+    assert "2 seeds. 22 runs, 22 stored" in answer.err
 
 
 def test_halving_stops_where_a_run_is_missing_and_leaves_out_a_diverged_setting(
