@@ -76,7 +76,9 @@ def command(
     """
     table, results = find_table(id), o.open_store(store)
     if removed and (scores is not None or listed or replace):
-        raise ReproError("--remove stands beside --name alone: leave out the other options.")
+        raise ReproError(
+            "--remove takes --name and no numbers: leave out --scores, --list and --replace."
+        )
     if (removed or scores is not None) and name is None:
         raise ReproError("Say which row is meant: give --name.")
     found = split_sections(section, table)

@@ -69,7 +69,7 @@ def find_keys(given: Sequence[str], store: Store) -> list[str]:
 
 
 def read(keys: Sequence[str], store: Store) -> tuple[list[StoredRun], list[str]]:
-    """The runs that have a history, and the keys of the others, which are told on stderr.
+    """The runs that have a history, and the keys of the others, each with a line on stderr.
 
     Raises ReproError where none has one.
     """

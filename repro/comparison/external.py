@@ -309,7 +309,7 @@ def _number(column: Column, columns: Mapping[str, Texts], fractions: bool | None
     for what, pairs in given.items():
         if pairs and len(texts) > 1:
             raise ReproError(
-                f"'{name} {what}' stands beside several lines. Write either a line for each run, "
+                f"'{name} {what}' is given with several lines. Write either a line for each run, "
                 "from which sd and n follow, or one line of means with sd and n."
             )
         if pairs and not values:
@@ -382,7 +382,7 @@ def _sd(where: str, text: str, n: int | None, column: Column, factor: int) -> fl
         )
     if n < 2:
         raise ReproError(
-            f"{where}: '{name} sd' stands beside n = 1: one run has no deviation. Leave it out."
+            f"{where}: '{name} sd' is given with n = 1: one run has no deviation. Leave it out."
         )
     if isinstance(column, Score | Mean) and sd > 100:
         raise ReproError(f"{where}: '{name} sd' is {text}: scores are percent, so it is below 100.")

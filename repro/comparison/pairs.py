@@ -43,7 +43,7 @@ OUTCOMES = {
     "not comparable": "numbers of other rows or runs: shown, and in no statistic",
     "absent": "one of them has no number",
 }
-"""What is said of a column."""
+"""The outcome of a column -> what it means."""
 COLUMNS: Columns = {
     "first_row": Column("string", "the first row, and which of its numbers"),
     "second_row": Column("string", "the second row, and which of its numbers"),
@@ -314,7 +314,7 @@ def _obstacle(one: Side, other: Side, column: str) -> str:
 
 
 def _rows(view: TableView, kind: Kind, cells: Mapping[str, Cell]) -> dict[str, str]:
-    """Score -> the rows that it is of."""
+    """Score -> the rows that were scored."""
     scores = {score.name: score for score in view.table.scores if score.name in cells}
     if kind == "published":
         return {name: score.published_rows for name, score in scores.items()}

@@ -349,8 +349,8 @@ def _on_validation(at: Place, runs: Sequence[Found]) -> float | None:
     """The mean of the task's monitored metric on its first scored split; None where one lacks."""
     values = []
     for one in runs:
-        facts, protocol = one.spec.task.facts, getattr(one.spec.task, "protocol", "")
-        where = facts.evaluation[0], protocol, facts.monitor, "ALL"
+        facts = one.spec.task.facts
+        where = facts.evaluation[0], one.spec.task.protocol, facts.monitor, "ALL"
         score = one.run.score(*where, kept_epoch(one.run)) if one.run is not None else None
         if score is None:
             return None

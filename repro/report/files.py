@@ -178,6 +178,16 @@ def write_changed(path: Path, text: str) -> Path:
     return path
 
 
+def write_contents(paths: Sequence[Path], contents: Mapping[str, str | bytes]) -> None:
+    """Writes files whose content changed; `contents`: ending, without its dot -> content."""
+    for path in paths:
+        content = contents[path.suffix[1:]]
+        if isinstance(content, str):
+            write_changed(path, content)
+        elif not path.exists() or path.read_bytes() != content:
+            write_artefact(path, content)
+
+
 def _holds(path: Path, text: str) -> bool:
     return path.exists() and path.read_text(encoding="utf-8") == text
 

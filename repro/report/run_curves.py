@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from repro.comparison.results import history_frame
 from repro.report.figures.files import FOLDER
-from repro.report.files import file_name, write_artefact, write_changed
+from repro.report.files import file_name, write_contents
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.report.runs_found import kept_epoch, varying
@@ -226,12 +226,7 @@ def write_curves(found: Sequence[Course], folder: Path) -> list[Path]:
         "json": json_text(as_json(found)),
     }
     paths = [folder / name for name in file_names(found)]
-    for path in paths:
-        ending = path.suffix[1:]
-        if ending in texts:
-            write_changed(path, texts[ending])
-        elif not path.exists() or path.read_bytes() != pictures[ending]:
-            write_artefact(path, pictures[ending])
+    write_contents(paths, {**pictures, **texts})
     return paths
 
 

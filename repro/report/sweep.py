@@ -29,7 +29,7 @@ from repro.papers.sweeps import (
 from repro.papers.tables import Score, Table
 from repro.report.cells import Place, value_of
 from repro.report.figures.files import FOLDER
-from repro.report.files import command_line, sweep_name, write_artefact, write_changed
+from repro.report.files import command_line, sweep_name, write_contents
 from repro.report.layout import Markdown, markdown_table
 from repro.report.render import GAP, json_text
 from repro.report.runs_found import Found, Lookup
@@ -458,12 +458,7 @@ def write_sweep(view: SweepView, folder: Path) -> list[Path]:
         "json": json_text(as_json(view)),
         "md": as_text(view),
     }
-    for path in paths:
-        ending = path.suffix[1:]
-        if ending in texts:
-            write_changed(path, texts[ending])
-        elif not path.exists() or path.read_bytes() != pictures[ending]:
-            write_artefact(path, pictures[ending])
+    write_contents(paths, {**pictures, **texts})
     return paths
 
 

@@ -44,6 +44,8 @@ class Task(Spec):
     """Every word has a class of its own."""
     draws: ClassVar[bool] = False
     """Rows are drawn with replacement, so that a run counts steps and not epochs."""
+    protocol: ClassVar[str] = ""
+    """What its scores are called, where that is one name."""
     noun: ClassVar[str] = "rows"
     """What its rows are called."""
 

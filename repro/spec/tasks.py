@@ -136,8 +136,6 @@ class SentenceTask(Task):
         subset_seed: int
 
     pooled: ClassVar[bool] = True
-    protocol: ClassVar[str]
-    """What its scores are called."""
 
     @property
     def outputs(self) -> int:

@@ -94,7 +94,10 @@ def test_a_row_is_added_shown_replaced_and_removed(cli: Call, asked: Store) -> N
         (("--name", "M", "--scores", "mine.csv", "--by", " "), "give --by NAME"),
         (("--name", "M", "--scores", "mine.csv", "--note", "a\x1b[2J"), "control characters"),
         (("--name", "M", "--scores", "mine.csv", "--section", "x"), "no sections"),
-        (("--name", "M", "--scores", "mine.csv", "--remove"), "leave out the other options"),
+        (
+            ("--name", "M", "--scores", "mine.csv", "--remove"),
+            "leave out --scores, --list and --replace",
+        ),
         (("--remove",), "give --name"),
         (("--name", "M", "--scores", "bad.csv"), "Nothing was added. Line 2: RTE is 700"),
     ],

@@ -95,7 +95,7 @@ REFUSED = {
     "CoLA,CoLA sd,CoLA n\n60,-1,3\n": "never negative",
     "CoLA,CoLA n\n60,2.5\n": "a whole number from 1",
     "CoLA,CoLA n\n60,0\n": "a whole number from 1",
-    "CoLA,CoLA sd,CoLA n\n60,1,3\n61,1,3\n": "stands beside several lines",
+    "CoLA,CoLA sd,CoLA n\n60,1,3\n61,1,3\n": "is given with several lines",
     "seed,CoLA,CoLA sd,CoLA n\n0,60,1,3\n": "A line with a seed is one run",
     "RTE,CoLA sd,CoLA n\n60,1,3\n": "none 'CoLA'",
     "RTE,CoLA,CoLA sd,CoLA n\n60,,1,3\n": "CoLA is blank",
