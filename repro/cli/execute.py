@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from repro.backbones.describe import LOCAL, check_mirrors
-from repro.cli.options import device_kind
+from repro.cli.options import any_speed, device_kind
 from repro.engine.cost import calibrated, store_speed, stored_speed
 from repro.engine.jobs import Execution, Job, holders
 from repro.engine.local import LocalExecutor, Outcome
-from repro.engine.plan import Plan, make_plan
+from repro.engine.plan import Plan, make_plan, with_times
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
 from repro.store.store import Store
@@ -47,7 +47,8 @@ def train_missing(
     outcomes: list[Outcome] = []
     tried: set[str] = set()
     while True:
-        plan = make_plan(requests, store, stored_speed(store.root, kind), retry_failed=retry)
+        plan = make_plan(requests, store, any_speed(), retry_failed=retry)
+        plan = with_times(plan, store, kind)
         jobs = tuple(job for job in plan.jobs if not tried.issuperset(job.keys))
         if not jobs:
             return outcomes
