@@ -19,7 +19,7 @@ from repro.cli.scales import choose
 from repro.engine.cost import CARDS, ERROR, Estimate, Speed, basis, estimate
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
-from repro.errors import ReproError, UnknownName
+from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.matrix import Artefact, Matrix, tasks_of
 from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
 from repro.papers.request import Request
@@ -36,15 +36,20 @@ from repro.words import counted, duration, run_name, size
 
 BYTES_A_SECOND = 12.5e6
 """Of a download (assumed: 100 Mbit/s)."""
+MOST_SWEEPS = 6
+"""Lines on sweeps, unless --runs is given."""
 BYTES_A_TOKEN = 2.5
 """Of a hub's compressed rows (assumed)."""
 
 
 class Column:
-    """The plan as it is on one device: `name` heads its times; `fetched`: bytes to download."""
+    """The plan as it is on one device, or on the `card` that is asked for; `fetched`: bytes to
+    download.
+    """
 
-    def __init__(self, name: str, plan: Plan, fetched: float) -> None:
-        self.name, self.plan, self.fetched = name, plan, fetched
+    def __init__(self, plan: Plan, fetched: float, card: str | None = None) -> None:
+        self.plan, self.fetched, self.card = plan, fetched, card
+        self.name = CARDS[card].name if card else "time"
         self.each = {job.id: estimate(job, plan.speed) for job in plan.jobs}
 
     def estimate(self, jobs: Sequence[Job], fetched: float = 0.0) -> Estimate:
@@ -103,15 +108,15 @@ def command(
     # As `table` trains it: what diverged before is tried again only with --retry.
     plan = make_plan(requests, results, o.any_speed(), retry_failed=False)
     columns = [
-        Column(CARDS[one].name, with_times(plan, results, "cuda", card=one, tf32=tf32), fetched)
+        Column(with_times(plan, results, "cuda", card=one, tf32=tf32), fetched, one)
         for fetched in [bytes_to_fetch(plan, anew=True)]
         for one in cards
-    ] or [Column("time", with_times(plan, results, kind), bytes_to_fetch(plan, anew=False))]
+    ] or [Column(with_times(plan, results, kind), bytes_to_fetch(plan, anew=False))]
     if json:
         sys.stdout.write(json_text(as_json(columns, requests)))
         return
     listed = as_list(columns[0].plan) if runs else ""
-    sys.stdout.write(listed + as_text(columns, requests, bare, sweeps_too=runs))
+    sys.stdout.write(listed + as_text(columns, requests, bare, every_sweep=runs))
 
 
 def _cards(given: str | None) -> list[str]:
@@ -127,25 +132,25 @@ def _requests(
     artefacts: Sequence[Artefact], asked: Asked, store: Store, device: str
 ) -> tuple[list[Request], list[str]]:
     """The requests, and the ids of those that have no data here and are planned as if they had."""
-    scale = asked.get("scale")
-    bare = {a.id: as_if_here(a, scale, asked) for a in artefacts if _has_no_data(a, asked)}
+    try:
+        return choose(artefacts, asked, store, device=device), []
+    except MissingData:
+        scale = asked.get("scale")
+        if scale is None:
+            raise
+        bare = {a.id: as_if_here(a, scale, asked) for a in artefacts if _has_no_data(a, asked)}
+        if not bare:
+            raise
     rest = [artefact for artefact in artefacts if artefact.id not in bare]
-    chosen = (
-        {request.id: request for request in choose(rest, asked, store, device=device)}
-        if (rest)
-        else {}
-    )
-    found = chosen | bare
+    chosen = choose(rest, asked, store, device=device) if rest else []
+    found = bare | {request.id: request for request in chosen}
     return [found[a.id] for a in artefacts if a.id in found], list(bare)
 
 
 def _has_no_data(artefact: Artefact, asked: Asked) -> bool:
-    """Whether the scale is given and no task of the artefact has data here at it."""
-    scale = asked.get("scale")
-    if scale is None:
-        return False
-    names = artefact.needed(bare_request(artefact, scale, asked))
-    return bool(names) and all(unavailable(scale, name) is not None for name in names)
+    """Whether no task of the artefact has data here at the scale that is asked for."""
+    names = artefact.needed(bare_request(artefact, asked["scale"], asked))
+    return bool(names) and all(unavailable(asked["scale"], name) is not None for name in names)
 
 
 def bytes_to_fetch(plan: Plan, *, anew: bool) -> float:
@@ -225,7 +230,11 @@ def as_list(plan: Plan) -> str:
 
 
 def as_text(
-    columns: Sequence[Column], requests: Sequence[Request], bare: Sequence[str], *, sweeps_too: bool
+    columns: Sequence[Column],
+    requests: Sequence[Request],
+    bare: Sequence[str],
+    *,
+    every_sweep: bool,
 ) -> str:
     """What each table needs, the sum, and where the times are from."""
     plan = columns[0].plan
@@ -233,12 +242,13 @@ def as_text(
     rows += [_row(None, columns)] if len(requests) > 1 else []
     names = ["", "runs", "stored", "missing", "jobs", "memory", *(one.name for one in columns)]
     lines = [f"Scale: {requests[0].scale}", "", text_table(names, rows), ""]
-    if sweeps_too:
-        lines += [
-            f"{row['table']}, {row['row']}: the best of {counted(row['runs'], 'run')} on all "
-            f"tasks, {row['shared']} of them shared with other rows."
-            for row in sweeps(requests)
-        ]
+    swept = [
+        f"{row['table']}, {row['row']}: the best of {counted(row['runs'], 'run')} on all tasks, "
+        f"{row['shared']} of them shared with other rows."
+        for row in sweeps(requests)
+    ]
+    many = len(swept) > MOST_SWEEPS and not every_sweep
+    lines += [f"{len(swept)} rows are the best of a sweep each."] if many else swept
     lines += gap_lines(requests)
     if bare:
         lines.append(f"No data here, planned as if there were: {', '.join(bare)}.")
@@ -325,11 +335,11 @@ def as_json(columns: Sequence[Column], requests: Sequence[Request]) -> dict[str,
         "tables": [
             {
                 "id": request.id,
-                "estimates": [
-                    _estimate(one, one.estimate(_jobs(request.id, plan))) for one in columns
-                ],
+                "estimate": _estimate(columns[0], columns[0].estimate(jobs_of)),
+                "cards": [_estimate(one, one.estimate(jobs_of)) for one in columns if one.card],
             }
             for request in requests
+            for jobs_of in [_jobs(request.id, plan)]
         ],
         "runs": [
             {
@@ -356,7 +366,8 @@ def as_json(columns: Sequence[Column], requests: Sequence[Request]) -> dict[str,
             for job in plan.jobs
             for cost in [columns[0].each[job.id]]
         ],
-        "estimates": [_estimate(one, one.total()) for one in columns],
+        "estimate": _estimate(columns[0], columns[0].total()),
+        "cards": [_estimate(one, one.total()) for one in columns if one.card],
     }
 
 
