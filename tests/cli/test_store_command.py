@@ -83,6 +83,9 @@ def test_runs_are_chosen_by_their_fields_and_by_state(
     assert keys("--where", "table=ResAdapters-1") == set(asked)
     assert keys("--where", "task=squad2", "--where", "recipe.epochs=1") == set(asked)
     assert keys("--where", "task=rte") == set()
+    assert "No run in" in cli("store", "ls", "--where", "task=rte").err
+    assert "Did you mean done?" in cli("store", "ls", "--where", "state=dnoe").err
+    assert len(cli("store", "ls", "--where", "zzz=1").err) < 300
     answer = cli("store", "ls", "--where", "tusk=rte")
     assert (answer.code, answer.out) == (2, "")
     assert "Did you mean task" in answer.err

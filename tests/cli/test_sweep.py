@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -356,6 +357,11 @@ def test_a_random_search_draws_other_settings_each_within_its_range_and_the_same
     # By the logarithm: half of the rates are below the geometric mean of the two ends.
     assert 10 <= sum(rate < 10**-3.5 for rate, *_ in many) <= 30
     assert drawn(12) == many[:12]
+    turned = (*RANDOM[2:4], *RANDOM[:2], *RANDOM[4:])
+    found = json.loads(cli(*ASKED, "--tasks", "rte", *turned, "--trials", 40, "--json").out)
+    assert [
+        (rate, size, epochs) for size, rate, epochs in map(itemgetter("values"), found["settings"])
+    ] == many
 
 
 def test_a_whole_grid_can_be_drawn_at_random(cli: Call, store: Store) -> None:
