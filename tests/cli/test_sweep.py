@@ -373,6 +373,46 @@ def test_a_whole_grid_can_be_drawn_at_random(cli: Call, store: Store) -> None:
     assert found["settings"][found["chosen"] - 1]["values"] == [64, 3e-4]
 
 
+def test_a_collapsed_run_is_marked_and_counted(cli: Call, store: Store) -> None:
+    asked = make_request(
+        TABLES["3-shared-2"], "smoke", seeds=2, tasks="rte", rows=["Ours (3-shared)"]
+    )
+    found = Sweep(asked, ({"method.size": 8}, {"method.size": 64}))
+    for number, matrix in enumerate(matrices(TABLES["3-shared-2"], found)):
+        for spec in matrix.runs.values():
+            store_run(store, spec, collapsed=number == 1 and spec.seed == 0)
+    words = ("sweep", "3-shared-2", "--row", "Ours (3-shared)", "--scale", "smoke", "--seeds", "2",
+             "--tasks", "rte", "--set", "method.size=8,64", "--no-run")  # fmt: skip
+    text = cli(*words).out
+    assert "†: 1 of 4 runs collapsed: such a run predicts one class." in text
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert [("†" in line) for line in lines[2:4]] == [False, True]
+    cells = [one["cells"][0] for one in document(cli(*words, "--json"))["settings"]]
+    assert [cell["collapsed"] for cell in cells] == [0, 1]
+
+
+def test_a_table_of_medians_chooses_by_medians(cli: Call, store: Store) -> None:
+    """Of three runs 60, 60 and 0 are in the median better than 50, in the mean worse."""
+    table = TABLES["LoRA-1"]
+    asked = make_request(table, "smoke", seeds=3, tasks="cola", rows=["LoRA"])
+    found = Sweep(asked, ({"method.rank": 4}, {"method.rank": 8}))
+
+    def value(spec: RunSpec, epoch: int, split: str, metric: str) -> float:
+        return (0.0 if spec.seed == 2 else 60.0) if spec.method.rank == 8 else 50.0
+
+    for matrix in matrices(table, found):
+        for spec in matrix.runs.values():
+            store_run(store, spec, value)
+    words = ("sweep", "LoRA-1", "--row", "LoRA", "--scale", "smoke", "--seeds", "3",
+             "--tasks", "cola", "--set", "method.rank=4,8", "--no-run", "--json")  # fmt: skip
+    shown = document(cli(*words))
+    assert (shown["chosen"], [one["cells"][0]["mean"] for one in shown["settings"]]) == (
+        2,
+        [50, 60],
+    )
+    assert "median ± standard deviation over seeds" in cli(*words[:-1]).out
+
+
 HALVING = (*ASKED, "--tasks", "rte", *GRID, "--search", "halving", "--epochs", "4")
 
 
