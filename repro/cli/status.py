@@ -83,7 +83,8 @@ def asked(store: Store, ids: Sequence[str]) -> list[Standing]:
 
 def as_json(found: Sequence[Standing], store: Store) -> dict[str, Any]:
     """The object of `status --json`; docs/json.md describes it."""
-    tables, runs = [], {}
+    tables: list[dict[str, Any]] = []
+    runs: dict[str, PlannedRun] = {}
     for one in found:
         tables.append(
             {"name": one.name, "runs": len(one.runs), **one.count(), "open_cells": _open(one)}
@@ -167,7 +168,7 @@ def in_words(now: Progress | None) -> str:
     """training, step 20/100, loss 0.612, 20 s left, process 7 on a machine."""
     if now is None:
         return "running"
-    said = [now.state]
+    said: list[str] = [now.state]
     if now.steps:
         said.append(f"step {now.step:,}/{now.steps:,}")
     if now.loss is not None:
@@ -181,7 +182,7 @@ def print_trees(found: Sequence[Standing], store: Store) -> None:
     """The trees of what is not done."""
     from rich.console import Console
 
-    console = Console(highlight=False, **({} if sys.stdout.isatty() else {"width": 200}))
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     for one in found:
         if one.count()["done"] < len(one.runs):
             console.print()
