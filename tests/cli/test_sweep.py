@@ -27,7 +27,14 @@ from repro.papers.registry import TABLES
 from repro.papers.sweeps import Sweep, matrices
 from repro.report.figures.style import styled
 from repro.report.figures.sweep_drawing import draw_sweep
-from repro.report.files import saved_requests, saved_sweeps, sweep_document
+from repro.report.files import (
+    save_request,
+    save_sweep,
+    saved_requests,
+    saved_sweeps,
+    sweep_document,
+    sweep_name,
+)
 from repro.report.sweep import view_sweep
 from repro.spec import RunSpec, run_key
 from repro.stats.summary import expected_best
@@ -371,6 +378,16 @@ def test_a_whole_grid_can_be_drawn_at_random(cli: Call, store: Store) -> None:
     found = document(cli(*words))
     assert found["complete"] == "6/6"
     assert found["settings"][found["chosen"] - 1]["values"] == [64, 3e-4]
+
+
+def test_report_writes_the_files_of_sweeps_again(cli: Call, store: Store, tmp_path: Path) -> None:
+    found = sweep(store)
+    save_sweep(store, found)
+    save_request(store, found.request)
+    assert cli("report", "--out", tmp_path / "there").code == 0
+    drawn = sorted(path.name for path in (tmp_path / "there" / "figures").iterdir())
+    endings = ("csv", "json", "md", "pdf", "png", "svg")
+    assert drawn == [f"{sweep_name(found)}.{ending}" for ending in endings]
 
 
 def test_a_collapsed_run_is_marked_and_counted(cli: Call, store: Store) -> None:
