@@ -95,10 +95,12 @@ def _parameter(name: str, option: Option) -> Parameter:
 
 
 def hours(given: object) -> float:
-    """2h, 30min, or a number of hours. Raises ReproError for what is no time up to a million h."""
-    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|)", str(given).strip().lower())
+    """2h, 30min, 90s, or a number of hours. Raises ReproError for what is no time, or is above a
+    million hours.
+    """
+    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|s|)", str(given).strip().lower())
     with contextlib.suppress(ValueError):
-        value = float(found[1]) / (60 if found[2] == "min" else 1) if found else -1.0
+        value = float(found[1]) / {"min": 60, "s": 3600}.get(found[2], 1) if found else -1.0
         if 0 <= value <= 1e6:
             return value
     raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")

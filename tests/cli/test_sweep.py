@@ -209,6 +209,7 @@ def test_what_no_sweep_can_be_is_refused_before_anything_is_written(
         (("--set", "method.size=8,16", "--row", "Ours (not shared)"), "this names 2"),
         (("--set", "method.size=8,16", "--method", "lora"), "leave out --row"),
         (("--set", "method.size=8,16", "--budget", "soon"), "like 2h or 30min"),
+        (("--set", "method.size=8,16", "--budget", "1s"), "--budget allows 1 s"),
         (("--set", "method.size=8,16", "--search", "random"), "--trials N go together"),
         (("--set", "method.size=8,16", "--trials", "3"), "--trials N go together"),
         (("--set", "method.size=8,16", "--search", "grid", "--trials", "2"), "no search called"),
