@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import subprocess
@@ -479,19 +478,6 @@ def test_runs_that_another_process_holds_are_left_to_it(
     with store.claim([run_key(specs[1])]):
         assert train(specs[1], specs[3]) == Exit.CLAIMED_ELSEWHERE
     assert heard == []
-
-
-def test_a_store_without_locks_is_no_failure_of_the_runs(
-    train: Train, specs: list[RunSpec], heard: list[Event], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    assert train(specs[1]) == Exit.ERROR
-    kind, message = last_failure(heard)
-    assert kind == "store"
-    assert "Cannot lock files" in message
 
 
 def test_runs_that_another_process_stored_are_not_trained_again(
