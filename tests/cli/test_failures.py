@@ -19,8 +19,8 @@ from fake_results import runs_of, store_all, store_result
 from tiny_folder import write_tiny_bert
 
 from repro.cli.requests import make_request
+from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution, make_job, write_job
-from repro.engine.local import LocalExecutor
 from repro.papers.registry import TABLES
 from repro.report.files import saved_requests
 from repro.spec import run_key
@@ -138,7 +138,7 @@ def test_ctrl_c_says_how_to_continue(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LocalExecutor, "run", interrupted)
+    monkeypatch.setattr(Dispatcher, "run", interrupted)
     answer = cli(*TABLE)
     assert answer.code == 130
     assert "Give the same command again to continue" in answer.err.splitlines()[-1]
@@ -161,7 +161,7 @@ def test_status_knows_what_was_asked_for_while_it_is_trained(
         seen.extend(saved_requests(Store("runs")))
         return []
 
-    monkeypatch.setattr(LocalExecutor, "run", first_job)
+    monkeypatch.setattr(Dispatcher, "run", first_job)
     cli(verb, *TABLE[1:])
     assert seen == [make_request(ONE, "smoke")]
 
