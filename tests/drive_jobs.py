@@ -15,6 +15,7 @@ from fake_results import request, runs_of
 from run_samples import run_spec
 
 from repro.backbones.describe import describe
+from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import jobs_for
@@ -75,7 +76,7 @@ def main(root: str, model: str, which: str) -> None:
         threads=1, checkpoint_steps=1, folders={revision: model}, keep_weights=True
     )
     missing = [spec for spec in specs if store.state(run_key(spec)) != "done"]
-    outcomes = LocalExecutor(tell).run(jobs_for(missing, store), store, execution)
+    outcomes = Dispatcher(LocalExecutor(), tell).run(jobs_for(missing, store), store, execution)
     print(json.dumps({"event": "ended", "kinds": [o.kind for o in outcomes]}), flush=True)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def main() -> int:
         job = line.strip()
         code = execute(Path(sys.argv[3]), job)  # after -P and the file that starts workers
         say("ended", job=job, code=code)
-        if code not in (0, 11):
+        if code not in (0, 10, 11):
             return code
     return 0
 
@@ -51,7 +52,10 @@ def execute(root: Path, job: str) -> int:
         raise ZeroDivisionError("this member breaks")
     if "failed" in scenario:
         say("failed", **scenario["failed"])
-    return int(scenario.get("exit", 0))
+    code = int(scenario.get("exit", 0))
+    if code == 0:
+        shutil.rmtree(root / "work" / job)
+    return code
 
 
 def say(event: str, **more: Any) -> None:

@@ -14,8 +14,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from repro.backbones.describe import LOCAL, check_mirrors
 from repro.cli.options import device_kind
 from repro.engine.cost import calibrated, store_speed, stored_speed
+from repro.engine.dispatch import Dispatcher, Outcome
 from repro.engine.jobs import Execution, Job, holders
-from repro.engine.local import LocalExecutor, Outcome
+from repro.engine.local import LocalExecutor
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
@@ -69,7 +70,7 @@ def _execute(plan: Plan, store: Store, execution: Execution) -> list[Outcome]:
     tell_running(plan, store)
     try:
         with JobProgress(plan) as progress:
-            return LocalExecutor(progress.hear).run(plan.jobs, store, execution)
+            return Dispatcher(LocalExecutor(), progress.hear).run(plan.jobs, store, execution)
     except KeyboardInterrupt:
         raise Stopped from None
 

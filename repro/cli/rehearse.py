@@ -30,6 +30,7 @@ from repro.engine.cost import (
     typical_tokens,
     work,
 )
+from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution, Job, Rehearsal
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import Plan, make_plan
@@ -213,7 +214,7 @@ def _train(
             over.add(job.id)
             ended(job)
 
-    outcomes = LocalExecutor(listen).run(jobs, store, execution)
+    outcomes = Dispatcher(LocalExecutor(), listen).run(jobs, store, execution)
     problems = {
         key: f"{one.kind}: {one.message}"
         for one in outcomes if one.kind is not None for key in one.job.keys

@@ -70,6 +70,8 @@ class JobFile(BaseModel):
     execution: Execution
     process: str = ""
     """Who trains it: process and machine of the command that was given."""
+    code: str = ""
+    """Digest of the program that planned it; a worker that is another one does not train it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +168,11 @@ def _group(spec: RunSpec) -> str:
     return canonical_json(shared)
 
 
-def write_job(store: Store, job: Job, execution: Execution) -> Path:
+def write_job(store: Store, job: Job, execution: Execution, code: str = "") -> Path:
     """Writes the job's file; returns its work folder. A job that exists keeps its members."""
     folder = store.work_dir(job.id)
     process = f"process {os.getpid()} on {platform.node()}"
-    document = JobFile(specs=list(job.specs), execution=execution, process=process)
+    document = JobFile(specs=list(job.specs), execution=execution, process=process, code=code)
     write_text(folder / FILE, document.model_dump_json(indent=1) + "\n")
     return folder
 

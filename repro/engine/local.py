@@ -1,159 +1,219 @@
-"""Executes jobs on this machine, one after the other, in a process beside this one."""
+"""Workers on this machine: processes that take one job after the other."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Self
 
-from repro.engine.jobs import Execution, Job, is_stored, needed_weights, split_job, write_job
-from repro.engine.process import Worker
-from repro.engine.worker import LOG, Exit
-from repro.errors import ChangedProgram, StoreError
-from repro.spec import RunSpec, run_key
-from repro.store.blocked import blocker, lacking
-from repro.store.result import FailureKind
+from pydantic import ValidationError
+
+from repro.engine.dispatch import Ended, Listener
+from repro.engine.jobs import Job
+from repro.engine.progress import Event, JobFailure
+from repro.engine.worker import GOES_ON, LOG, PACKAGE
+from repro.store.atomic import store_errors
 from repro.store.store import Store
 
-Listener = Callable[[Job, dict[str, Any]], None]
-ELSEWHERE = "another process is training these runs"
-RESTARTS = 2
-LOG_KEPT = 200_000
-"""Bytes of a log that a failure record keeps: its end."""
+READ = 1 << 16
 
 
-class Executor(Protocol):
-    """Whatever gets jobs done: this machine, later a cluster."""
-
-    def run(self, jobs: Sequence[Job], store: Store, execution: Execution) -> list[Outcome]:
-        """Executes all jobs; a failure of one does not stop the rest."""
-        ...
+def worker_command(root: Path, jobs: list[str]) -> list[str]:
+    """What starts a worker of this very package for jobs of the store `root`; `-` is stdin."""
+    return [sys.executable, "-P", str(PACKAGE / "engine" / "start.py"), str(root), *jobs]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one job ended; `kind` is None for a job that is done.
+class Worker:
+    """The process is started for the first job, and anew after any end but a good one.
 
-    Of a job that was not started it is "running" (another process trains its runs, or those that
-    they are made from) or "blocked" (a run that they are made from failed).
+    A start costs seconds, of which a small job would be mostly made. It leads a session of its own:
+    a Ctrl-C in the terminal is for the command, which then asks it to stop.
     """
 
-    job: Job
-    kind: str | None
-    message: str = ""
+    def __init__(self, environment: dict[str, str] | None = None) -> None:
+        """`environment`: what it has beside this process's."""
+        self.job: Job | None = None
+        self.last: Job | None = None
+        self._environment = environment or {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: Any = None
+        self._unread = b""
+        self._failure: JobFailure | None = None
 
+    @property
+    def output(self) -> int:
+        """The descriptor that its lines come from, as long as it lives."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
 
-@dataclass(frozen=True, slots=True)
-class LocalExecutor:
-    """The executor of this machine. `listen` hears every event of every job."""
+    def start(self, job: Job, store: Store) -> None:
+        """Hands it the job. Raises StoreError where the job's log cannot be written."""
+        self.job, self.last, self._failure = job, job, None
+        path = store.work_dir(job.id) / LOG
+        with store_errors(path):
+            self._log = path.open("ab", buffering=0)
+        if self._process is not None and self._process.poll() is not None:
+            self.end()  # somebody killed it since its last job
+        if self._process is None:
+            self._process = self._started(store.root)
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died since; its output ends at once
+            self._process.stdin.write(f"{job.id}\n".encode())
+            self._process.stdin.flush()
 
-    listen: Listener = lambda job, event: None
-
-    def run(self, jobs: Sequence[Job], store: Store, execution: Execution) -> list[Outcome]:
-        """See `Executor`. Raises StoreError when the store refuses to be written, ChangedProgram
-        when a process would not run the code that planned the jobs.
-        """
-        outcomes: list[Outcome] = []
-        waiting, known = list(jobs), {run_key(s): s for job in jobs for s in job.specs}
-        needed = needed_weights(known.values())
-        with Worker(store.root) as worker:
-            while waiting:
-                job = waiting.pop(0)
-                own = _keeping(execution, job, needed)
-                done = _waits(job, store, known) or self._run_one(job, store, own, worker)
-                if isinstance(done, Outcome):
-                    outcomes.append(done)
-                else:
-                    waiting = [*done, *waiting]
-        return outcomes
-
-    def _run_one(
-        self, job: Job, store: Store, execution: Execution, worker: Worker
-    ) -> Outcome | list[Job]:
-        """The job's outcome, or the smaller jobs to run in its place when memory ran out."""
-        if is_stored(store, job, execution):  # by another process, since this was planned
-            return Outcome(job, None)
-        for key in job.keys:
-            store.clear_failure(key)
-        killed = 0
-        while True:
-            folder = write_job(store, job, execution)
-            code, failed = worker.train(job.id, folder, partial(self.listen, job))
-            if code == Exit.DONE:
-                shutil.rmtree(folder, ignore_errors=True)
-                return Outcome(job, None)
-            if code == Exit.CLAIMED_ELSEWHERE:
-                return Outcome(job, "running", ELSEWHERE)
-            if failed.get("kind") == "store":
-                raise StoreError(failed["message"])
-            if failed.get("kind") == "code":
-                raise ChangedProgram(failed["message"])
-            if code == Exit.OUT_OF_MEMORY:
-                smaller = self._smaller(job, execution)
-                if isinstance(smaller, list):
-                    shutil.rmtree(folder, ignore_errors=True)
-                    return smaller
-                if smaller is not None:
-                    execution = smaller
-                    continue
-            if code == Exit.ERROR and not failed and len(job.specs) > 1:
-                shutil.rmtree(folder, ignore_errors=True)
-                return split_job(job)  # one member's bug must not cost the others their results
-            killed += code < 0
-            if code >= 0 or killed > RESTARTS:
-                break
-        kind = failed.get("kind", "killed" if code < 0 else "error")
-        message = failed.get("message") or _last_words(code, folder)
-        self._record(job, store, folder, kind, message)
-        return Outcome(job, kind, message)
-
-    def _smaller(self, job: Job, execution: Execution) -> list[Job] | Execution | None:
-        """What to try when memory ran out: fewer members, else a smaller micro-batch."""
-        if len(job.specs) > 1:
-            return split_job(job)
-        size = execution.micro_batch or job.lead.recipe.batch_size
-        if job.lead.method.splits_batches and size > 1:
-            return execution.model_copy(update={"micro_batch": size // 2})
-        return None
-
-    def _record(
-        self, job: Job, store: Store, folder: Path, kind: FailureKind, message: str
-    ) -> None:
-        log = (folder / LOG).read_bytes()[-LOG_KEPT:].decode(errors="replace")
-        for key, spec in zip(job.keys, job.specs, strict=True):
-            if store.read(key) is None:
-                store.record_failure(key, spec, kind, message, log)
-
-
-def _keeping(execution: Execution, job: Job, needed: set[str]) -> Execution:
-    """How the job is executed: weights that another job needs are kept."""
-    if needed.isdisjoint(job.keys):
-        return execution
-    return execution.model_copy(update={"keep_weights": True})
-
-
-def _waits(job: Job, store: Store, known: Mapping[str, RunSpec]) -> Outcome | None:
-    """Why the job cannot start; None where all parents of its runs are stored."""
-    if any(store.state(key) == "running" for key in job.keys):
-        return Outcome(job, "running", ELSEWHERE)  # its work folder is the other process's
-    absent = lacking(job.lead, store)  # its members have the same parents
-    if not absent or is_stored(store, job):
-        return None
-    why = blocker(job.lead, store, known)
-    if why is not None:
-        return Outcome(job, "blocked", why)
-    return Outcome(job, "running", f"the run {absent[0][:12]}, which they need, is not stored yet")
-
-
-def _last_words(code: int, folder: Path) -> str:
-    """Why a worker ended that did not say so itself: a signal, else the end of its log."""
-    if code < 0:
-        return (
-            f"ended by signal {-code}, {RESTARTS + 1} times (9 is the kernel's for want of memory)"
+    def _started(self, root: Path) -> subprocess.Popen[bytes]:
+        """The process; one that starts says in the job's log what goes wrong before the job."""
+        own = {"REPRO_PARENT": str(os.getpid())}
+        return subprocess.Popen(
+            worker_command(root, ["-"]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=os.environ | self._environment | own,
+            start_new_session=True,
         )
-    lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
-    exception = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return exception or f"exit code {code}"
+
+    def read(self, hear: Callable[[Event], None]) -> Ended | None:
+        """Takes what its output holds, waiting if that is nothing; the end of its job, if it ends.
+
+        What is no event goes to the job's log. Raises StoreError where that cannot be written.
+        """
+        part = os.read(self.output, READ)
+        *lines, self._unread = (self._unread + part).split(b"\n")
+        if not part and self._unread:
+            lines, self._unread = [self._unread], b""
+        for line in lines:
+            event = _event(line)
+            if event is None:  # some library's print
+                self._note(line + b"\n")
+            elif event["event"] != "ended":
+                if event["event"] == "failed":
+                    self._failure = _failure(event)
+                hear(event)
+            elif event["code"] in GOES_ON:
+                return self._ended(event["code"])
+        return None if part else self._ended(self.end())
+
+    def _note(self, line: bytes) -> None:
+        if self._log is not None:
+            with store_errors(Path(self._log.name)):
+                self._log.write(line.decode(errors="backslashreplace").encode())
+
+    def _ended(self, code: int) -> Ended | None:
+        job, self.job = self.job, None
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        return None if job is None else Ended(job, code, self._failure)
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal to the process and, where that is to end at once, all that it started."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                if number == signal.SIGKILL:
+                    os.killpg(self._process.pid, number)
+                else:
+                    self._process.send_signal(number)
+
+    def end(self) -> int:
+        """Waits for the process, which has no job any more; its exit code."""
+        if self._process is None:
+            return 0
+        with contextlib.suppress(BrokenPipeError):
+            self._process.communicate()  # closes its input
+        code, self._process, self._unread = self._process.returncode, None, b""
+        return code
+
+
+@dataclass(slots=True)
+class LocalExecutor:
+    """The executor of this machine: so many workers side by side."""
+
+    workers: int = 1
+    _all: list[Worker] = field(default_factory=list, init=False)
+
+    @property
+    def slots(self) -> int:
+        """See `Executor`."""
+        return self.workers
+
+    def __enter__(self) -> Self:
+        self._all = [Worker() for _ in range(self.workers)]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Kills what has a job; its claims go with it."""
+        for worker in self._all:
+            if kind is not None:
+                worker.send(signal.SIGKILL)
+        for worker in self._all:
+            worker.end()
+
+    def start(self, job: Job, store: Store) -> None:
+        """The job goes to a worker that has none, best to one that has read its data before."""
+        idle = [worker for worker in self._all if worker.job is None]
+        min(idle, key=lambda worker: _strange(worker.last, job)).start(job, store)
+
+    def wait(self, hear: Listener, seconds: float | None) -> list[Ended]:
+        """See `Executor`."""
+        with selectors.DefaultSelector() as ready:
+            for worker in self._all:
+                if worker.job is not None:
+                    ready.register(worker.output, selectors.EVENT_READ, worker)
+            ended: list[Ended] = []
+            while not ended:
+                found = ready.select(seconds)
+                if not found:
+                    break
+                for key, _ in found:
+                    worker = key.data
+                    job = worker.job
+                    end = worker.read(lambda event, job=job: hear(job, event))
+                    if end is not None:
+                        ended.append(end)
+                        ready.unregister(key.fileobj)
+            return ended
+
+    def stop(self) -> None:
+        """See `Executor`."""
+        for worker in self._all:
+            worker.send(signal.SIGTERM)
+        for worker in self._all:
+            worker.end()
+
+
+def _strange(last: Job | None, job: Job) -> int:
+    """How much a worker would have to load for the job that its last one had not."""
+    if last is None:
+        return 2
+    return (last.lead.backbone != job.lead.backbone) * 2 + (last.lead.task != job.lead.task)
+
+
+def _event(line: bytes) -> Event | None:
+    """The event that a line of a worker's output tells, None for any other line."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "event" in found else None
+
+
+def _failure(event: Event) -> JobFailure | None:
+    with contextlib.suppress(ValidationError):
+        return JobFailure.model_validate(event)
+    return None

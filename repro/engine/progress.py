@@ -12,12 +12,14 @@ import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from repro.store.atomic import store_errors
 from repro.store.entry import read_file
+from repro.store.result import FailureKind
 from repro.store.temporary import unfinished_name
 
 Event = dict[str, Any]
@@ -53,11 +55,9 @@ class JobFailure(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    kind: Literal[
-        "store", "code", "out-of-memory", "missing-data", "missing-model", "error", "killed"
-    ]
-    """Of these, "store" (it cannot be written) and "code" (the program was changed) are no failure
-    of the runs.
+    kind: FailureKind | Literal["store", "code"]
+    """"store" (it cannot be written) and "code" (the program was changed) are no failure of the
+    runs.
     """
     message: str
     passing: bool = False
@@ -93,7 +93,7 @@ class Telling:
         since, first = self._began
         pace = (now - since) / (event["step"] - first) if event["step"] > first else None
         self._known |= {name: event[name] for name in ("epoch", "step", "steps")} | {
-            "loss": sum(losses) / len(losses) if losses else None,
+            "loss": fmean(losses) if losses else None,
             "seconds_left": None if pace is None else pace * (event["steps"] - event["step"]),
         }
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from run_samples import run_spec
 
 from repro.cli.options import any_speed
+from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution, Job, group_runs, in_order, make_job, write_job
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import Plan, jobs_for, make_plan
@@ -204,7 +205,7 @@ def with_parent(store: Store, spec: RunSpec, *parents: RunSpec) -> None:
 
 def outcomes(store: Store, *specs: RunSpec) -> list[str | None]:
     jobs = [make_job([spec]) for spec in specs]
-    return [outcome.kind for outcome in LocalExecutor().run(jobs, store, Execution())]
+    return [outcome.kind for outcome in Dispatcher(LocalExecutor()).run(jobs, store, Execution())]
 
 
 def test_an_executor_starts_nothing_for_the_children_of_a_failed_run(
@@ -213,7 +214,7 @@ def test_an_executor_starts_nothing_for_the_children_of_a_failed_run(
     parent, first, second = family
     fail(store, parent, "error")
     jobs = [make_job([first]), make_job([second])]
-    found = LocalExecutor().run(jobs, store, Execution())
+    found = Dispatcher(LocalExecutor()).run(jobs, store, Execution())
     assert [outcome.kind for outcome in found] == ["blocked", "blocked"]
     assert all("It broke." in outcome.message for outcome in found)
     assert not (store.root / "work").exists()
