@@ -97,7 +97,7 @@ def opened(url: str) -> tuple[AbstractFileSystem, str]:
         system, path = url_to_fs(url, **({"auto_mkdir": True} if protocol == "file" else {}))
     except ImportError as error:
         mend = f"pip install '{EXTRAS[protocol]}'" if protocol in EXTRAS else "install that"
-        raise ReproError(f"The store {url} needs a package: {error}: {mend}.") from error
+        raise ReproError(f"The store {url} cannot be opened: {error} ({mend}).") from error
     except ValueError as error:
         raise ReproError(f"The store {url} cannot be opened: {told(error)}.") from error
     return system, str(path).rstrip("/")

@@ -13,6 +13,8 @@ from typing import Any
 
 import fsspec
 import pytest
+from fake_hub import use_hub
+from fake_repository import serving
 from fsspec.implementations.memory import MemoryFileSystem
 from store_samples import FULL, listening, spec_of, tree, unfinished, write_child, write_run
 
@@ -427,3 +429,25 @@ def test_a_bucket_that_does_not_answer_is_one_line(
         assert store.state(run_key(spec_of(2))) == "missing"
     (line,) = said
     assert f"{bucket} cannot be reached" in line
+
+
+def test_two_machines_share_a_repository_of_the_hub_where_a_run_is_one_commit(
+    one: Machine, two: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "hf://datasets/group/results/runs"
+    with serving() as repository:
+        use_hub(monkeypatch, repository.address, tmp_path)
+        monkeypatch.setenv("HF_TOKEN", "hf_token")
+        fsspec.filesystem("hf").clear_instance_cache()
+        here, said = one.open(url)
+        key = write_run(here, 1)
+        assert repository.commits == [f"Add run {key[:12]}"]
+        here.save_request("T-1", {"seeds": 1})
+        other, said_there = two.open(url)
+        assert other.read(key, verify=True) is not None
+        assert entry(other.root, key) == entry(here.root, key)
+        assert other.requests() == {"T-1": {"seeds": 1}}
+        assert other.remove(key)
+        assert list(repository.files) == ["runs/requests/T-1.json"]
+    fsspec.filesystem("hf").clear_instance_cache()
+    assert (said, said_there) == ([], [])
