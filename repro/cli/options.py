@@ -26,6 +26,7 @@ from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
 from repro.spec.method import remember
+from repro.store.remote import copy_of, url_of
 from repro.store.store import Store
 
 DEFAULT_STORE = "runs"
@@ -33,7 +34,11 @@ BUDGET = 1.0
 """Hours that --scale auto may spend unless asked."""
 
 StoreOption = Annotated[
-    Path | None, typer.Option(help="Folder of results (default: $REPRO_STORE, else runs).")
+    Path | None,
+    typer.Option(
+        help="Folder of results, or the URL of a shared one, s3://... or hf://... (default: "
+        "$REPRO_STORE, else runs)."
+    ),
 ]
 DeviceOption = Annotated[
     str,
@@ -187,7 +192,7 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     @wraps(verb)
     def command(**given: Any) -> None:
         if "store" in given:
-            open_store(given["store"])  # whose methods have fields that --set may name
+            store_at(given["store"])  # whose methods have fields that --set may name
         made = {}
         for name, options in groups.items():
             own = {option.name: given.pop(option.name) for option in options}
@@ -224,13 +229,30 @@ def _options(parameter: Parameter) -> tuple[Parameter, ...]:
 
 
 def open_store(given: Path | None) -> Store:
-    """The store asked for. Raises ReproError for what is no folder."""
-    root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
+    """The store asked for, a folder or the copy of a shared one, which gets what waits to be sent
+    there. Raises ReproError for what is no folder, and for a URL that nothing here opens.
+    """
+    store = store_at(given)
+    store.push()
+    return store
+
+
+def store_at(given: Path | None) -> Store:
+    """The same; sends nothing."""
+    root = local(given or named_by("REPRO_STORE") or Path(DEFAULT_STORE))
     if root.exists() and not root.is_dir():
         raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
     store = Store(root)
     remember(store.method_files())
     return store
+
+
+def local(given: Path) -> Path:
+    """The folder that a path or the URL of a shared store names, for a URL its copy here. Raises
+    ReproError.
+    """
+    url = url_of(given)
+    return expanded(given) if url is None else copy_of(url)
 
 
 def has_gpu() -> bool:

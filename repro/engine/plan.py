@@ -100,6 +100,7 @@ def plan_runs(
     trained only if it is wanted and has no result, or if a run to be trained lacks it: a parent
     whose children are all stored is not trained again.
     """
+    store.fetch(specs)
     states = {key: store.state(key) for key in specs}
     open_ = [key for key in specs if key in wanted and states[key] != "done"]
     needed = _with_parents(open_, specs, store)
