@@ -156,6 +156,8 @@ class Dispatcher:
                         self._end(ended, store)
                     self._start_ready(store, known)
             except KeyboardInterrupt:
+                for attempt in self._running.values():
+                    self.listen(attempt.job, {"event": "stopping"})
                 executor.stop()
                 raise
         return self._outcomes
@@ -171,8 +173,9 @@ class Dispatcher:
             heapq.heappush(self._ready, (attempt.place, next(self._tickets), attempt))
 
     def _settle(self, job: Job, kind: str | None, message: str = "") -> None:
-        """The job's outcome; what waits for its runs waits no longer."""
+        """The job's outcome, which `listen` hears; what waits for its runs waits no longer."""
         self._outcomes.append(Outcome(job, kind, message))
+        self.listen(job, {"event": "outcome", "kind": kind})
         self._open.subtract(job.keys)
         for key in job.keys:
             if not self._open[key]:

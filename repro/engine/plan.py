@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from repro.engine.cost import Estimate, Speed, estimate_all
-from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
+from repro.engine.cost import Estimate, Speed, estimate, estimate_all
+from repro.engine.jobs import Job, finishing_soonest, group_runs, in_order, unfinished_jobs
 from repro.papers.matrix import Artefact, Matrix
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
@@ -51,9 +51,9 @@ class Plan:
         """The runs that have no result."""
         return [run for run in self.runs if run.state != "done"]
 
-    def estimate(self) -> Estimate:
-        """Of all jobs, one after the other."""
-        return estimate_all(self.jobs, self.speed)
+    def estimate(self, workers: int = 1) -> Estimate:
+        """Of all jobs, by so many workers side by side."""
+        return estimate_all(self.jobs, self.speed, workers)
 
 
 def make_plan(
@@ -67,7 +67,10 @@ def make_plan(
     """
     specs, wanted, tables = runs_of(ARTEFACTS[one.id].matrix(one) for one in requests)
     runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
-    return Plan(tuple(runs), tuple(jobs_for(trained, store)), speed)
+    jobs = finishing_soonest(
+        jobs_for(trained, store), lambda job: estimate(job, speed).seconds, tables
+    )
+    return Plan(tuple(runs), tuple(jobs), speed)
 
 
 def runs_of(

@@ -32,9 +32,9 @@ MOST_SECONDS = 120.0
 class Driver:
     """`drive_jobs.py` in a session of its own, and what it prints."""
 
-    def __init__(self, root: Path, model: Path, which: str) -> None:
+    def __init__(self, root: Path, model: Path, which: str, workers: int = 1) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, DRIVER, root, model, which],
+            [sys.executable, DRIVER, root, model, which, str(workers)],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -185,6 +185,24 @@ def test_a_kill_between_parent_and_child_is_continued_with_the_child(
     assert origin is not None
     assert made.result.parents == {"architecture": origin.digest}
     assert made.result.layers == origin.result.layers
+
+
+def test_two_workers_one_of_them_killed_store_the_bytes_of_one(tmp_path: Path, model: Path) -> None:
+    """Each has one thread, as the one has: another number of threads changes the last digits."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert finish(one, model, "both")["kinds"] == [None, None]
+    driver = Driver(two, model, "both", workers=2)
+    processes: dict[str, int] = {}
+    for event in driver.events():
+        if event["event"] == "loading":
+            processes[event["job"]] = event["process"]
+        if event["event"] == "step" and event["step"] == 2 and len(processes) == 2:
+            os.kill(processes[event["job"]], signal.SIGKILL)
+            break
+    assert driver.wait_for(is_at("resumed"))["step"] >= 1
+    assert list(driver.events())[-1]["kinds"] == [None, None]
+    driver.close()
+    assert contents(two, model, "both") == contents(one, model, "both")
 
 
 @pytest.mark.slow

@@ -428,10 +428,11 @@ def test_a_damaged_work_folder_is_set_aside_and_the_job_begins_anew(
     assert train_on(store, specs[1:2]) == Exit.DONE
     assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
     assert "resumed" not in kinds(heard)
-    event = next(event for event in heard if event["event"] == "damaged")
-    assert path.name in event["message"]
-    assert Path(event["place"]).parent == store.root / "quarantine"
-    assert (Path(event["place"]) / path.name).read_bytes() == damaged
+    message = next(event["message"] for event in heard if event["event"] == "notice")
+    (place,) = (store.root / "quarantine").glob("[!.]*/")
+    assert f"{path.name} " in message
+    assert f"Moved to {place};" in message
+    assert (place / path.name).read_bytes() == damaged
 
 
 def test_a_worker_whose_parent_is_gone_already_does_not_begin(
