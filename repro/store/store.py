@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import StoreError
+from repro.folders import cache_folder
 from repro.spec import RunSpec, run_key
 from repro.store import claims, records
 from repro.store.atomic import (
@@ -60,7 +61,8 @@ UNPUSHED = "unpushed"
 """Folder of empty files: names of runs and records that a store elsewhere does not have yet."""
 FETCHED_AT_ONCE = 8
 METHODS = "methods.json"
-METHOD_FILES = TypeAdapter(dict[str, str])
+"""In the user's cache directory: store -> name -> file of the user's own methods."""
+METHOD_FILES = TypeAdapter(dict[str, dict[str, str]])
 
 State = Literal["done", "failed", "running", "missing"]
 Adopted = Literal["new", "completed", "same", "differs"]
@@ -641,21 +643,29 @@ class Store:
         return True
 
     def save_method(self, kind: str, file: Path) -> None:
-        """Remembers the file of the user's that a method comes from. Raises StoreError."""
-        known = self.method_files()
-        if known.get(kind) != file:
-            files = {name: str(path) for name, path in (known | {kind: file}).items()}
-            write_json(self.root / METHODS, dict(sorted(files.items())))
+        """Remembers the file of the user's that a method comes from. Raises StoreError.
+
+        The user's cache directory says where it is, not the store: a file that is named there is
+        executed, and a store may come from anybody.
+        """
+        known = self._all_method_files()
+        own = known.setdefault(str(self.root.resolve()), {})
+        if own.get(kind) != str(file):
+            own[kind] = str(file)
+            write_json(cache_folder() / METHODS, known)
 
     def method_files(self) -> dict[str, Path]:
         """Name -> file of the methods of the user's that this store was asked for."""
-        data = records.read_small(self.root / METHODS, self._say)
-        try:
-            found = METHOD_FILES.validate_json(data or b"{}")
-        except ValidationError as error:
-            self._ignore(self.root / METHODS, first_problem(error))
-            return {}
+        found = self._all_method_files().get(str(self.root.resolve()), {})
         return {kind: Path(file) for kind, file in found.items()}
+
+    def _all_method_files(self) -> dict[str, dict[str, str]]:
+        path = cache_folder() / METHODS
+        try:
+            return METHOD_FILES.validate_json(records.read_small(path, self._say) or b"{}")
+        except ValidationError as error:
+            self._ignore(path, first_problem(error))
+            return {}
 
     def request_path(self, name: str) -> Path:
         """Where the request `name` lies, in a bundle perhaps, for a message about it."""
