@@ -264,7 +264,9 @@ class Dispatcher:
         for failed in self._errors.values():
             common = set.intersection(*(_features(one.job) for one in failed))
             if len(failed) >= ALIKE and common <= _features(job):
-                why = f"{len(failed)} jobs like it ended with the same error: {failed[0].message}"
+                why = (
+                    f"{len(failed)} jobs like these ended with the same error ({failed[0].message})"
+                )
                 return Outcome(job, "stopped", why)
         return None
 
