@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ def starter(folder: Path) -> Path:
 
 
 def main() -> int:
-    for line in sys.stdin:
+    root, *jobs = sys.argv[3:]  # after -P and the file that starts workers
+    for line in sys.stdin if jobs == ["-"] else jobs:
         job = line.strip()
-        code = execute(Path(sys.argv[3]), job)  # after -P and the file that starts workers
+        code = execute(Path(root), job)
         say("ended", job=job, code=code)
         if code not in (0, 10, 11):
             return code
@@ -41,6 +43,8 @@ def execute(root: Path, job: str) -> int:
     os.dup2(log, 2)
     attempt = {"rates": rates, "micro_batch": size, "process": os.getpid()}
     count = note(root.parent / "attempts.jsonl", attempt)
+    while "until" in scenario and not (root.parent / scenario["until"]).exists():
+        time.sleep(0.02)
     for line in scenario.get("say", []):
         print(line, flush=True)
     if count <= scenario.get("killed", 0):
@@ -52,6 +56,7 @@ def execute(root: Path, job: str) -> int:
         raise ZeroDivisionError("this member breaks")
     if "failed" in scenario:
         say("failed", **scenario["failed"])
+        (root / "work" / job / "failure.json").write_text(json.dumps(scenario["failed"]))
     code = int(scenario.get("exit", 0))
     if code == 0:
         shutil.rmtree(root / "work" / job)

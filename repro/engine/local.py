@@ -164,6 +164,10 @@ class LocalExecutor:
         for worker in self._all:
             worker.end()
 
+    def follows(self, job: Job) -> bool:
+        """Workers here end with the command that started them."""
+        return False
+
     def start(self, job: Job, store: Store) -> None:
         """The job goes to a worker that has none, best to one that has read its data before."""
         idle = [worker for worker in self._all if worker.job is None]
