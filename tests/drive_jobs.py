@@ -1,5 +1,5 @@
-"""A driver to kill: `drive_jobs.py STORE MODEL WHICH [EXECUTOR [WORKERS]]` trains a few runs and prints
-every event. EXECUTOR is `local`, `slurm` or `ray`.
+"""A driver to kill: `drive_jobs.py STORE MODEL WHICH [EXECUTOR [WORKERS]]` trains a few runs and
+prints every event. EXECUTOR is `local`, `slurm` or `ray`.
 
 WHICH is `frozen` (the runs of both tables that share one encoder, one job), `tuning` (the full
 fine-tuning of ResAdapters-2), `both` (these two jobs) or `family` (a run and one that is made from
