@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -12,10 +14,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from repro.backbones.describe import LOCAL, check_mirrors
-from repro.cli.options import device_kind
-from repro.engine.cost import calibrated, store_speed, stored_speed
+from repro.cli.options import How, device_kind
+from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
+from repro.engine.dispatch import Dispatcher, Outcome
 from repro.engine.jobs import Execution, Job, holders
-from repro.engine.local import LocalExecutor, Outcome
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
@@ -36,7 +38,7 @@ class Stopped(ReproError):
 
 
 def train_missing(
-    requests: Sequence[Request], store: Store, execution: Execution, *, retry: bool
+    requests: Sequence[Request], store: Store, execution: Execution, how: How, *, retry: bool
 ) -> list[Outcome]:
     """Trains every missing run of `requests`; returns how each job ended.
 
@@ -52,26 +54,30 @@ def train_missing(
         if not jobs:
             return outcomes
         tried.update(key for job in jobs for key in job.keys)
-        found = _execute(replace(plan, jobs=jobs), store, execution)
+        found = _execute(replace(plan, jobs=jobs), store, execution, how)
         learn_speed(found, store, kind)
         tell_failures(found)
         outcomes += found
 
 
-def _execute(plan: Plan, store: Store, execution: Execution) -> list[Outcome]:
-    """Trains the plan's jobs. Raises Stopped at Ctrl-C."""
+def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[Outcome]:
+    """Trains the plan's jobs. Raises Stopped at Ctrl-C, and at SIGTERM as if it were one."""
     check_folders(plan, execution)
     check_mirrors(job.lead.backbone for job in plan.jobs)
     store.check_writable(needed_bytes=disk_needed(plan))
     store.check_replaceable(key for job in plan.jobs for key in job.keys)
     store.sweep()
-    announce(plan)
+    executor = how.executor(plan)
+    announce(plan, executor.slots)
     tell_running(plan, store)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with JobProgress(plan) as progress:
-            return LocalExecutor(progress.hear).run(plan.jobs, store, execution)
+            return Dispatcher(executor, progress.hear).run(plan.jobs, store, execution)
     except KeyboardInterrupt:
         raise Stopped from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def check_folders(plan: Plan, execution: Execution) -> None:
@@ -111,13 +117,14 @@ def tell_failures(outcomes: Sequence[Outcome]) -> None:
         print("repro: `python -m repro status` names the logs.", file=sys.stderr)
 
 
-def announce(plan: Plan) -> None:
+def announce(plan: Plan, workers: int) -> None:
     """One line: how many runs, how many jobs, how long."""
-    expected = plan.estimate()
+    expected = plan.estimate(workers)
+    beside = f" by {workers} workers" if workers > 1 else ""
     how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
     print(
         f"{len(plan.missing)} of {len(plan.runs)} runs are missing: "
-        f"{counted(len(plan.jobs), 'job')}, about "
+        f"{counted(len(plan.jobs), 'job')}{beside}, about "
         f"{duration(expected.seconds)} and {size(expected.memory_bytes)} of memory ({how}).",
         file=sys.stderr,
     )
@@ -149,7 +156,9 @@ def learn_speed(outcomes: Sequence[Outcome], store: Store, kind: str) -> None:
 
 
 class JobProgress:
-    """One bar a job on a terminal, an occasional line elsewhere: epoch, step, loss, time left."""
+    """One bar a running job on a terminal, an occasional line elsewhere: epoch, step, loss, time
+    left. A job counts as much towards the whole as it is estimated to take.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.console = Console(stderr=True)
@@ -161,8 +170,14 @@ class JobProgress:
             console=self.console,
             disable=not self.console.is_terminal,
         )
-        self.plan = self.bars.add_task("all jobs", total=len(plan.jobs), state="")
+        self.speed = plan.speed
+        self.seconds = estimate_all(plan.jobs, plan.speed).seconds
+        self.plan = self.bars.add_task("all jobs", total=self.seconds, state="")
         self.tasks: dict[str, TaskID] = {}
+        self.shares: dict[str, float] = {}
+        """Job -> the seconds of its estimate that it has done."""
+        self.ended, self.stopping = 0, False
+        self.began = self.bars.get_time()
         self.diverged: set[str] = set()
         self.said = -PLAIN_SECONDS
         self.count = len(plan.jobs)
@@ -180,20 +195,22 @@ class JobProgress:
         self.bars.stop()
 
     def hear(self, job: Job, event: dict[str, Any]) -> None:
-        """Shows one event of a worker."""
+        """Shows one event of a worker or of the dispatcher."""
+        kind = event["event"]
+        if kind in ("outcome", "stopping"):
+            self._hear_dispatcher(job, kind)
+            return
         task = self.tasks.get(job.id)
         if task is None:
             title = f"job {len(self.tasks) + 1} ({counted(len(job.specs), 'run')})"
             task = self.tasks[job.id] = self.bars.add_task(title, total=None, state="starting")
-            state = f"job {len(self.tasks)} of {self.count}"
-            self.bars.update(self.plan, completed=len(self.tasks) - 1, state=state)
-        kind = event["event"]
         if kind == "step":
             state = f"epoch {event['epoch']}, step {event['step']}/{event['steps']}"
             losses = event["losses"].values()
             if losses:
                 state += f", loss {min(losses):.3f} to {max(losses):.3f}"
             self.bars.update(task, total=event["steps"], completed=event["step"], state=state)
+            self._count(job, event["step"] / event["steps"])
             self._occasionally(job, state)
         elif kind == "evaluation":
             state = f"scoring epoch {event['epoch']}, {event['batch']}/{event['batches']}"
@@ -209,12 +226,30 @@ class JobProgress:
             self._say(f"{kept}epoch {event['epoch']}: {name}: {values}")
         elif kind == "resumed":
             self._say(f"continues at step {event['step']}/{event['steps']}")
-        elif kind == "damaged":
-            self._say(f"{event['message']} Moved to {event['place']}; training begins anew.")
+        elif kind == "notice":
+            self._say(event["message"])
         elif kind == "diverged" and event["run"] not in self.diverged:
             self.diverged.add(event["run"])  # told when it happens and when it is recorded
             name = self.names.get(event["run"], event["run"][:12])
             self._say(f"{name} diverged at step {event['step']}")
+
+    def _hear_dispatcher(self, job: Job, kind: str) -> None:
+        """At a job's end its bar goes and the one of all jobs moves."""
+        if kind == "stopping":
+            if not self.stopping:
+                self._say("stopping: running jobs write a checkpoint; Ctrl-C again ends them now")
+            self.stopping = True
+            return
+        self.ended += 1
+        self._count(job, 1.0)
+        if job.id in self.tasks:
+            self.bars.update(self.tasks[job.id], visible=False)
+
+    def _count(self, job: Job, share: float) -> None:
+        self.shares[job.id] = share * estimate(job, self.speed).seconds
+        done = math.fsum(self.shares.values())
+        state = f"{self.ended} of {self.count} ended"
+        self.bars.update(self.plan, completed=min(done, self.seconds), state=state)
 
     def _occasionally(self, job: Job, state: str) -> None:
         if self.console.is_terminal:
@@ -222,7 +257,10 @@ class JobProgress:
         now = self.bars.get_time()
         if now - self.said >= PLAIN_SECONDS:
             self.said = now
-            self._say(f"job {job.id}: {state}")
+            done = math.fsum(self.shares.values())
+            left = (now - self.began) * max(0.0, self.seconds / done - 1) if done else 0.0
+            whole = f"{self.ended} of {self.count} jobs ended, about {duration(left)} left"
+            self._say(f"{whole}; job {job.id}: {state}")
 
     def _say(self, line: str) -> None:
         """One line, whole: a log has no width, and a name may look like markup."""

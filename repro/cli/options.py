@@ -13,14 +13,15 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from repro.cli import completion, requests
 from repro.cli.requests import find_folders
-from repro.engine.cost import ASSUMED, Speed
-from repro.engine.jobs import Execution
+from repro.engine.cost import ASSUMED, Speed, estimate
+from repro.engine.jobs import Execution, Job
+from repro.engine.plan import Plan
 from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
@@ -28,6 +29,9 @@ from repro.spec import Backbone
 from repro.spec.method import remember
 from repro.store.remote import copy_of, url_of
 from repro.store.store import Store
+
+if TYPE_CHECKING:
+    from repro.engine.local import LocalExecutor
 
 DEFAULT_STORE = "runs"
 BUDGET = 1.0
@@ -46,7 +50,17 @@ DeviceOption = Annotated[
         help="auto, cpu or cuda.", autocompletion=completion.one_of(["auto", "cpu", "cuda"])
     ),
 ]
-ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="CPU threads of each worker (default: all cores, divided)."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Jobs side by side (default: one a GPU; on a CPU one a core for small jobs, else 1).",
+    ),
+]
 DeterministicOption = Annotated[
     bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
 ]
@@ -100,10 +114,12 @@ def _parameter(name: str, option: Option) -> Parameter:
 
 
 def hours(given: object) -> float:
-    """2h, 30min, or a number of hours. Raises ReproError for what is no time up to a million h."""
-    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|)", str(given).strip().lower())
+    """2h, 30min, 90s, or a number of hours. Raises ReproError for what is no time, or is above a
+    million hours.
+    """
+    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|s|)", str(given).strip().lower())
     with contextlib.suppress(ValueError):
-        value = float(found[1]) / (60 if found[2] == "min" else 1) if found else -1.0
+        value = float(found[1]) / {"min": 60, "s": 3600}.get(found[2], 1) if found else -1.0
         if 0 <= value <= 1e6:
             return value
     raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")
@@ -154,6 +170,7 @@ class How:
 
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
+    workers: WorkersOption = None
     deterministic: DeterministicOption = False
     tf32: Tf32Option = False
     keep_weights: KeepWeightsOption = False
@@ -162,7 +179,12 @@ class How:
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
         """For the engine; the backbone that was asked for, a folder perhaps, is of `found`."""
         values = asdict(self) | {"device": check_device(self.device)}
+        del values["workers"]
         return Execution(**values, folders=find_folders(asked.get("backbone"), found))
+
+    def executor(self, plan: Plan) -> LocalExecutor:
+        """What trains the jobs of a plan."""
+        return executor_for(plan, self.device, self.workers, self.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +273,21 @@ def local(given: Path) -> Path:
     """
     url = url_of(given)
     return expanded(given) if url is None else copy_of(url)
+
+
+def executor_for(
+    plan: Plan, device: str, workers: int | None, threads: int | None = None
+) -> LocalExecutor:
+    """What trains the jobs of a plan: so many workers, or as many as are best, on a device."""
+    from repro.engine.devices import devices
+    from repro.engine.local import LocalExecutor, best_workers
+
+    def needs(job: Job) -> float:
+        return estimate(job, plan.speed).memory_bytes
+
+    if trains_on(device) == "cuda":
+        return LocalExecutor(workers, devices(), needs)
+    return LocalExecutor(workers or best_workers(plan.jobs, plan.speed, threads))
 
 
 def has_gpu() -> bool:

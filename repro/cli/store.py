@@ -99,6 +99,9 @@ def ls(
     """
     results = existing(store)
     runs = chosen(results, needs_of(results)[0], where or (), check_states(state or ()))
+    if not runs:
+        asked = " and ".join([*(where or ()), *(f"state={one}" for one in state or ())])
+        print(f"No run in {results.root}" + f" has {asked}." * bool(asked), file=sys.stderr)
     if json:
         sys.stdout.write(json_text({"runs": [_run_json(run) for run in runs]}))
     elif sys.stdout.isatty():

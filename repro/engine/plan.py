@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from repro.engine.cost import Estimate, Speed, estimate_all
-from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
+from repro.engine.cost import Estimate, Speed, estimate, estimate_all
+from repro.engine.jobs import Job, finishing_soonest, group_runs, in_order, unfinished_jobs
+from repro.papers.matrix import Artefact, Matrix
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.spec import RunSpec, run_key
@@ -50,9 +51,9 @@ class Plan:
         """The runs that have no result."""
         return [run for run in self.runs if run.state != "done"]
 
-    def estimate(self) -> Estimate:
-        """Of all jobs, one after the other."""
-        return estimate_all(self.jobs, self.speed)
+    def estimate(self, workers: int = 1) -> Estimate:
+        """Of all jobs, by so many workers side by side."""
+        return estimate_all(self.jobs, self.speed, workers)
 
 
 def make_plan(
@@ -64,18 +65,28 @@ def make_plan(
     that are stored. A run whose loss diverged would diverge again: it and what is made from it get
     jobs only with `retry_failed`. Any executor may take the jobs as they come: parents are first.
     """
+    specs, wanted, tables = runs_of(ARTEFACTS[one.id].matrix(one) for one in requests)
+    runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
+    jobs = finishing_soonest(
+        jobs_for(trained, store), lambda job: estimate(job, speed).seconds, tables
+    )
+    return Plan(tuple(runs), tuple(jobs), speed)
+
+
+def runs_of(
+    matrices: Iterable[Matrix[Artefact]],
+) -> tuple[dict[str, RunSpec], set[str], dict[str, list[str]]]:
+    """All runs of these by key, the keys of those that are wanted, and which tables need each."""
     specs: dict[str, RunSpec] = {}
     tables: dict[str, list[str]] = {}
     wanted: set[str] = set()
-    for request in requests:
-        matrix = ARTEFACTS[request.id].matrix(request)
+    for matrix in matrices:
         wanted.update(matrix.wanted)
         for key, spec in matrix.runs.items():
             specs.setdefault(key, spec)
-            if request.id not in tables.setdefault(key, []):
-                tables[key].append(request.id)
-    runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
-    return Plan(tuple(runs), tuple(jobs_for(trained, store)), speed)
+            if matrix.request.id not in tables.setdefault(key, []):
+                tables[key].append(matrix.request.id)
+    return specs, wanted, tables
 
 
 def plan_runs(

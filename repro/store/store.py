@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,6 @@ from repro.folders import cache_folder
 from repro.spec import RunSpec, run_key
 from repro.store import claims, records
 from repro.store.atomic import (
-    make_directory,
     remove_tree,
     store_errors,
     sync_directory,
@@ -52,7 +51,7 @@ from repro.store.served import ServedRun, read_served
 from repro.store.shelf import KEY, SHARD, Shelf, entry_path
 from repro.store.staging import discard, stage
 from repro.store.strict_json import json_bytes, parse_json
-from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
+from repro.store.temporary import is_leftover, is_unfinished
 from repro.words import counted
 
 PACKED = (SPEC, RESULT, ENVIRONMENT)
@@ -97,6 +96,7 @@ class Store:
         self._warned: set[str] = set()
         self._shelf = Shelf(self.root, self._say)
         self._digests: dict[str, tuple[int, str | None]] = {}
+        self._held: dict[str, claims.Held] = {}
 
     def _say(self, line: str) -> None:
         """One line, once: a table reads the same run for many cells."""
@@ -217,8 +217,7 @@ class Store:
             return "done"
         if self.failure(key) is not None:
             return "failed"
-        running = claims.is_claimed(self.root / "claims", key, self._say)
-        return "running" if running else "missing"
+        return "missing" if self.holder(key) is None else "running"
 
     # The store elsewhere that this one is the copy of
 
@@ -313,12 +312,10 @@ class Store:
     def check_writable(self, needed_bytes: int = 0) -> None:
         """Raises StoreError, before any training, where a run could not be claimed or stored.
 
-        Really writes and locks: permissions mean little to a superuser or on a network share.
+        Really claims: permissions mean little to a superuser or on a network share.
         """
-        probe = self.root / unfinished_name(".tmp")
+        claims.check(self.root)
         with store_errors(self.root):
-            make_directory(self.root)
-            claims.check(probe)
             free = shutil.disk_usage(self.root).free
         if free < needed_bytes:
             raise StoreError(
@@ -350,6 +347,7 @@ class Store:
         if run_key(spec) != key:
             raise ValueError(f"the spec is not of the run {key}")
         check_files(key, files)
+        self._check_claim(key)
         staged = stage(self.root, key, {**files, SPEC: spec_bytes(spec)})
         with self._pushing(key):
             path = self._shelf.publish(key, staged)
@@ -490,34 +488,52 @@ class Store:
 
     # Claims, failures, scores of a server, requests
 
-    def claim(self, keys: Iterable[str]) -> AbstractContextManager[set[str]]:
-        """Holds those of `keys` that no process holds, until the block ends or this process dies.
+    @contextmanager
+    def claim(self, keys: Iterable[str]) -> Iterator[set[str]]:
+        """Holds all of `keys` until the block ends or this process dies, or none of them if
+        another process holds one; it never waits for a holder.
 
-        The block gets the keys held; it never waits for a holder. Raises StoreError.
+        The block gets the keys held. One that another process takes over, because this one was
+        suspended for a minute, leaves the set, and what it would store or record of such a run
+        raises ClaimLost. Raises StoreError.
         """
-        return claims.claim(self.root / "claims", [plain(key) for key in keys])
+        with claims.claim(self.root / "claims", [plain(key) for key in keys]) as held:
+            mine = dict.fromkeys(held, held)
+            self._held |= mine
+            try:
+                yield held
+            finally:
+                for key in mine:
+                    del self._held[key]
+
+    def _check_claim(self, key: str) -> None:
+        """Raises ClaimLost where this store's claim of `key` was taken over."""
+        if key in self._held:
+            self._held[key].check([key])
+
+    def holder(self, key: str) -> str | None:
+        """The process that holds the claim of `key`, this one perhaps, in words; None: nobody."""
+        return claims.holder(self.root / "claims", key, self._say)
 
     def claimed(self) -> set[str]:
         """The keys that some process holds now, this one included."""
-        folder = self.root / "claims"
-        names = filter(KEY.fullmatch, claims.names(folder))
-        return {key for key in names if claims.is_claimed(folder, key, self._say)}
+        names = filter(KEY.fullmatch, claims.names(self.root / "claims"))
+        return {key for key in names if self.holder(key) is not None}
 
     def idle_claims(self) -> list[Path]:
-        """The lock files of claims that nobody holds."""
+        """The lease files whose holders are gone."""
         folder, held = self.root / "claims", self.claimed()
         return [claims.lock_path(folder, key) for key in claims.names(folder) if key not in held]
 
     def remove_claim(self, key: str) -> bool:
-        """Removes the lock file of a claim that nobody holds; False where somebody does. Raises
-        StoreError.
-        """
-        return claims.remove_idle(self.root / "claims", key)
+        """Removes the lease of a holder that is gone; False where it lives. Raises StoreError."""
+        return claims.remove_ended(self.root / "claims", key)
 
     def record_failure(
         self, key: str, spec: RunSpec, kind: FailureKind, message: str, log_text: str
     ) -> Failure:
         """Writes why a run has no result, and its log. Raises StoreError."""
+        self._check_claim(key)
         failure = records.failure_of(plain(key), spec, kind, message)
         records.record_failure(self.root, failure, log_text)
         return failure
@@ -675,7 +691,7 @@ def _is_whole(run: StoredRun | None, weights: bool) -> bool:
 def holds_store(root: Path) -> bool:
     """Whether a folder is a store that something was stored in, or holds a bundle."""
     records = (f"{name}/*.json" for name in (REQUESTS, SERVED, EXTERNAL, "failures", "counts"))
-    marks = (f"??/*/{MANIFEST}", f"[!.]*{SUFFIX}", "claims/gate.lock", REMOTE, *records)
+    marks = (f"??/*/{MANIFEST}", f"[!.]*{SUFFIX}", "work/*/job.json", REMOTE, *records)
     return root.is_dir() and any(True for mark in marks for _ in root.glob(mark))
 
 
