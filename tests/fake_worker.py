@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,12 @@ def starter(folder: Path) -> Path:
 
 
 def main() -> int:
-    for line in sys.stdin:
+    root, *jobs = sys.argv[3:]  # after -P and the file that starts workers
+    for line in sys.stdin if jobs == ["-"] else jobs:
         job = line.strip()
-        code = execute(Path(sys.argv[3]), job)  # after -P and the file that starts workers
+        code = execute(Path(root), job)
         say("ended", job=job, code=code)
-        if code not in (0, 11):
+        if code not in (0, 10, 11):
             return code
     return 0
 
@@ -39,9 +42,19 @@ def execute(root: Path, job: str) -> int:
     log = os.open(root / "work" / job / "log.txt", os.O_WRONLY | os.O_APPEND)
     os.dup2(log, 2)
     attempt = {"rates": rates, "micro_batch": size, "process": os.getpid()}
+    attempt |= {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")}
     count = note(root.parent / "attempts.jsonl", attempt)
+    while "until" in scenario and not (root.parent / scenario["until"]).exists():
+        time.sleep(0.02)
     for line in scenario.get("say", []):
         print(line, flush=True)
+    gpu = root.parent / (os.environ.get("CUDA_VISIBLE_DEVICES") or "").replace("/", "-")
+    if scenario.get("alone_on_gpu"):
+        gpu.touch(exist_ok=False)
+    if "meet" in scenario:
+        meet(root.parent, job, scenario["meet"])
+    if "stop" in scenario:
+        return wait_for_stop(root.parent, ends=scenario["stop"])
     if count <= scenario.get("killed", 0):
         os.kill(os.getpid(), signal.SIGKILL)
     if len(rates) > scenario.get("members", 99) or size > scenario.get("windows", 99):
@@ -51,7 +64,30 @@ def execute(root: Path, job: str) -> int:
         raise ZeroDivisionError("this member breaks")
     if "failed" in scenario:
         say("failed", **scenario["failed"])
-    return int(scenario.get("exit", 0))
+        (root / "work" / job / "failure.json").write_text(json.dumps(scenario["failed"]))
+    if scenario.get("alone_on_gpu"):
+        gpu.unlink()
+    code = int(scenario.get("exit", 0))
+    if code == 0:
+        shutil.rmtree(root / "work" / job)
+    return code
+
+
+def meet(folder: Path, job: str, number: int) -> None:
+    """Waits until so many jobs run at once."""
+    (folder / f"met-{job}").touch()
+    while len(list(folder.glob("met-*"))) < number:
+        time.sleep(0.002)
+
+
+def wait_for_stop(folder: Path, *, ends: bool) -> int:
+    """Waits for SIGTERM, and ends then, or does not."""
+    asked = []
+    signal.signal(signal.SIGTERM, lambda *_: asked.append((folder / "asked").touch()))
+    say("step")
+    while not (asked and ends):
+        time.sleep(0.002)
+    return 30
 
 
 def say(event: str, **more: Any) -> None:

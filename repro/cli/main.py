@@ -23,6 +23,7 @@ VERBS = {
     "claims": "claims", "audit": "audit", "add": "add", "compare": "compare", "export": "export",
     "import-scores": "import_scores", "freeze": "freeze", "status": "status", "why": "why",
     "curves": "curves", "doctor": "doctor", "new": "new", "rehearse": "rehearse",
+    "worker": "worker",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""
 GROUPS = {"store": "store"}

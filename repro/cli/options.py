@@ -13,27 +13,36 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from repro.cli import completion, requests
 from repro.cli.requests import find_folders
-from repro.engine.cost import ASSUMED, Speed
-from repro.engine.jobs import Execution
+from repro.engine.cost import ASSUMED, Speed, estimate
+from repro.engine.jobs import Execution, Job
+from repro.engine.plan import Plan
 from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
 from repro.spec.method import remember
+from repro.store.remote import copy_of, url_of
 from repro.store.store import Store
+
+if TYPE_CHECKING:
+    from repro.engine.local import LocalExecutor
 
 DEFAULT_STORE = "runs"
 BUDGET = 1.0
 """Hours that --scale auto may spend unless asked."""
 
 StoreOption = Annotated[
-    Path | None, typer.Option(help="Folder of results (default: $REPRO_STORE, else runs).")
+    Path | None,
+    typer.Option(
+        help="Folder of results, or the URL of a shared one, s3://... or hf://... (default: "
+        "$REPRO_STORE, else runs)."
+    ),
 ]
 DeviceOption = Annotated[
     str,
@@ -41,7 +50,17 @@ DeviceOption = Annotated[
         help="auto, cpu or cuda.", autocompletion=completion.one_of(["auto", "cpu", "cuda"])
     ),
 ]
-ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="CPU threads of each worker (default: all cores, divided)."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Jobs side by side (default: one a GPU; on a CPU one a core for small jobs, else 1).",
+    ),
+]
 DeterministicOption = Annotated[
     bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
 ]
@@ -95,10 +114,12 @@ def _parameter(name: str, option: Option) -> Parameter:
 
 
 def hours(given: object) -> float:
-    """2h, 30min, or a number of hours. Raises ReproError for what is no time up to a million h."""
-    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|)", str(given).strip().lower())
+    """2h, 30min, 90s, or a number of hours. Raises ReproError for what is no time, or is above a
+    million hours.
+    """
+    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|s|)", str(given).strip().lower())
     with contextlib.suppress(ValueError):
-        value = float(found[1]) / (60 if found[2] == "min" else 1) if found else -1.0
+        value = float(found[1]) / {"min": 60, "s": 3600}.get(found[2], 1) if found else -1.0
         if 0 <= value <= 1e6:
             return value
     raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")
@@ -149,6 +170,7 @@ class How:
 
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
+    workers: WorkersOption = None
     deterministic: DeterministicOption = False
     tf32: Tf32Option = False
     keep_weights: KeepWeightsOption = False
@@ -157,7 +179,12 @@ class How:
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
         """For the engine; the backbone that was asked for, a folder perhaps, is of `found`."""
         values = asdict(self) | {"device": check_device(self.device)}
+        del values["workers"]
         return Execution(**values, folders=find_folders(asked.get("backbone"), found))
+
+    def executor(self, plan: Plan) -> LocalExecutor:
+        """What trains the jobs of a plan."""
+        return executor_for(plan, self.device, self.workers, self.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +212,7 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     @wraps(verb)
     def command(**given: Any) -> None:
         if "store" in given:
-            open_store(given["store"])  # whose methods have fields that --set may name
+            store_at(given["store"])  # whose methods have fields that --set may name
         made = {}
         for name, options in groups.items():
             own = {option.name: given.pop(option.name) for option in options}
@@ -222,13 +249,45 @@ def _options(parameter: Parameter) -> tuple[Parameter, ...]:
 
 
 def open_store(given: Path | None) -> Store:
-    """The store asked for. Raises ReproError for what is no folder."""
-    root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
+    """The store asked for, a folder or the copy of a shared one, which gets what waits to be sent
+    there. Raises ReproError for what is no folder, and for a URL that nothing here opens.
+    """
+    store = store_at(given)
+    store.push()
+    return store
+
+
+def store_at(given: Path | None) -> Store:
+    """The same; sends nothing."""
+    root = local(given or named_by("REPRO_STORE") or Path(DEFAULT_STORE))
     if root.exists() and not root.is_dir():
         raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
     store = Store(root)
     remember(store.method_files())
     return store
+
+
+def local(given: Path) -> Path:
+    """The folder that a path or the URL of a shared store names, for a URL its copy here. Raises
+    ReproError.
+    """
+    url = url_of(given)
+    return expanded(given) if url is None else copy_of(url)
+
+
+def executor_for(
+    plan: Plan, device: str, workers: int | None, threads: int | None = None
+) -> LocalExecutor:
+    """What trains the jobs of a plan: so many workers, or as many as are best, on a device."""
+    from repro.engine.devices import devices
+    from repro.engine.local import LocalExecutor, best_workers
+
+    def needs(job: Job) -> float:
+        return estimate(job, plan.speed).memory_bytes
+
+    if trains_on(device) == "cuda":
+        return LocalExecutor(workers, devices(), needs)
+    return LocalExecutor(workers or best_workers(plan.jobs, plan.speed, threads))
 
 
 def has_gpu() -> bool:

@@ -16,7 +16,7 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines
 from repro.cli.scales import choose
-from repro.engine.cost import CARDS, ERROR, Estimate, Speed, basis, estimate
+from repro.engine.cost import CARDS, ERROR, Estimate, Speed, basis, combined, estimate
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
 from repro.errors import MissingData, ReproError, UnknownName
@@ -44,21 +44,18 @@ BYTES_A_TOKEN = 2.5
 
 class Column:
     """The plan as it is on one device, or on the `card` that is asked for; `fetched`: bytes to
-    download.
+    download; `workers`: how many train side by side.
     """
 
-    def __init__(self, plan: Plan, fetched: float, card: str | None = None) -> None:
-        self.plan, self.fetched, self.card = plan, fetched, card
+    def __init__(self, plan: Plan, fetched: float, workers: int, card: str | None = None) -> None:
+        self.plan, self.fetched, self.workers, self.card = plan, fetched, workers, card
         self.name = CARDS[card].name if card else "time"
         self.each = {job.id: estimate(job, plan.speed) for job in plan.jobs}
 
     def estimate(self, jobs: Sequence[Job], fetched: float = 0.0) -> Estimate:
-        """Of these jobs on one device, one after the other, with the start of a worker, and with
-        the download of so many bytes.
-        """
-        before = (self.plan.speed.start + fetched / BYTES_A_SECOND) if jobs else 0.0
-        first = Estimate(before, 0.0, before, before)
-        return sum((self.each[job.id] for job in jobs), first)
+        """Of these jobs, with the start of a worker, and with the download of so many bytes."""
+        before = self.plan.speed.start + fetched / BYTES_A_SECOND
+        return combined(jobs, self.each, before, self.workers)
 
     def total(self) -> Estimate:
         """Of all jobs, with what is to be downloaded."""
@@ -88,6 +85,7 @@ def command(
     json: o.JsonOption = False,
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
+    workers: o.WorkersOption = None,
 ) -> None:
     """Shows what the tables need: runs that are stored or missing, hours, memory.
 
@@ -107,11 +105,14 @@ def command(
         kind = "cuda"
     # As `table` trains it: what diverged before is tried again only with --retry.
     plan = make_plan(requests, results, o.any_speed(), retry_failed=False)
-    columns = [
-        Column(with_times(plan, results, "cuda", card=one, tf32=tf32), fetched, one)
-        for fetched in [bytes_to_fetch(plan, anew=True)]
-        for one in cards
-    ] or [Column(with_times(plan, results, kind), bytes_to_fetch(plan, anew=False))]
+    if cards:
+        fetched = bytes_to_fetch(plan, anew=True)
+        on = {one: with_times(plan, results, "cuda", card=one, tf32=tf32) for one in cards}
+        columns = [Column(own, fetched, workers or 1, one) for one, own in on.items()]
+    else:
+        plan = with_times(plan, results, kind)
+        count = o.executor_for(plan, kind, workers).slots
+        columns = [Column(plan, bytes_to_fetch(plan, anew=False), count)]
     if json:
         sys.stdout.write(json_text(as_json(columns, requests)))
         return
@@ -257,7 +258,8 @@ def as_text(
     lines += [
         f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(plan.missing)} stored, "
         f"{len(plan.missing)} missing, {shared} shared between tables.",
-        f"Estimate: {_time(total)}, {size(total.memory_bytes)} ({_where(plan.speed)}).",
+        f"Estimate: {_time(total)}, {size(total.memory_bytes)}, with "
+        f"{counted(columns[0].workers, 'worker')} ({_where(plan.speed)}).",
         *_reasons(columns[0]),
     ]
     return "\n".join(lines) + "\n"
@@ -309,8 +311,8 @@ def _reasons(column: Column) -> list[str]:
     start = plan.speed.start + plan.speed.job * len(plan.jobs)
     fetched = f" and a download of {size(column.fetched)}" if column.fetched else ""
     return [
-        f"Times of {counted(len(plan.jobs), 'job')}: {how}{within}; on one device, one job at a "
-        f"time. Starts ({duration(start)}){fetched} are included.",
+        f"Times of {counted(len(plan.jobs), 'job')}: {how}{within}. Starts "
+        f"({duration(start)}){fetched} are included.",
         "`rehearse` measures the kinds of jobs; --runs lists the runs.",
     ]
 
@@ -377,6 +379,7 @@ def _estimate(column: Column, found: Estimate) -> dict[str, Any]:
         "low": found.low,
         "high": found.high,
         "memory_bytes": round(found.memory_bytes),
+        "workers": column.workers,
         "device": column.plan.speed.device,
         "measured": column.plan.speed.measured,
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -100,7 +100,7 @@ def command(
 
     def train(some: Sweep) -> None:
         if not made.no_run:
-            train_sweep(some, results, execution, retry=made.retry)
+            train_sweep(some, results, execution, how, retry=made.retry)
 
     if whole.epochs is not None:
         sweep = halved(sweep, whole.epochs, results, train)
@@ -207,14 +207,21 @@ def check_within(sweep: Sweep, plan: Plan, budget: float | None, store: Store) -
     )
 
 
-def train_sweep(sweep: Sweep, store: Store, execution: Execution, *, retry: bool) -> None:
+def train_sweep(
+    sweep: Sweep,
+    store: Store,
+    execution: Execution,
+    how: o.How,
+    *,
+    retry: bool,
+) -> None:
     """Trains what is missing as one plan; remembers the sweep first."""
     sweep_jobs(store)
     save_sweep(store, sweep)
     if make_plan(sweep.requests, store, o.any_speed(), retry_failed=retry).jobs:
         from repro.cli.execute import train_missing
 
-        train_missing(sweep.requests, store, execution, retry=retry)
+        train_missing(sweep.requests, store, execution, how, retry=retry)
 
 
 def all_rungs(sweep: Sweep, epochs: int, store: Store) -> Sweep:
@@ -252,7 +259,10 @@ def halved(
             break  # which half is better is not known yet
         better = sorted(
             (one for one in own if one.whole),
-            key=lambda one: (-fmean(one.values.values()), by_size(alive[own.index(one)])),
+            key=lambda one: (
+                -one.summary.mean if one.summary else math.inf,
+                by_size(alive[own.index(one)]),
+            ),
         )
         alive = [alive[own.index(one)] for one in better]
         if not alive:

@@ -20,7 +20,7 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from repro.engine.jobs import Job
+from repro.engine.jobs import Job, makespan
 from repro.spec import Backbone, RunSpec, Task, canonical_json
 from repro.spec.identity import identity_fields
 from repro.store.atomic import write_json
@@ -156,23 +156,12 @@ ASSUMED = {
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of one job, or the sum of several: seconds, and between which they probably lie."""
+    """Of one job, or of several: seconds, and between which they probably lie."""
 
     seconds: float
     memory_bytes: float
     low: float
     high: float
-
-    def __add__(self, other: Estimate) -> Estimate:
-        """One after the other on one device; what is wrong with one is taken to be wrong with all,
-        so the ranges add up.
-        """
-        return Estimate(
-            self.seconds + other.seconds,
-            max(self.memory_bytes, other.memory_bytes),
-            self.low + other.low,
-            self.high + other.high,
-        )
 
 
 Basis = Literal["rehearsed", "stored", "model"]
@@ -307,10 +296,30 @@ def _digest(alike: list[Any]) -> str:
     return hashlib.sha256(canonical_json(alike).encode()).hexdigest()[:16]
 
 
-def estimate_all(jobs: Sequence[Job], speed: Speed) -> Estimate:
-    """Of all jobs, one after the other by one worker."""
-    start = speed.start if jobs else 0.0
-    return sum((estimate(job, speed) for job in jobs), Estimate(start, 0.0, start, start))
+def estimate_all(jobs: Sequence[Job], speed: Speed, workers: int = 1) -> Estimate:
+    """Of all jobs, by so many workers side by side, each as fast as one alone."""
+    costs = {job.id: estimate(job, speed) for job in jobs}
+    return combined(jobs, costs, speed.start, workers)
+
+
+def combined(
+    jobs: Sequence[Job], costs: Mapping[str, Estimate], start: float, workers: int = 1
+) -> Estimate:
+    """The estimate of jobs whose own are known, by id, after `start` seconds in which none trains.
+
+    What is wrong with one is taken to be wrong with all, so the ranges add up.
+    """
+    if not jobs:
+        return Estimate(0.0, 0.0, 0.0, 0.0)
+    every = [costs[job.id] for job in jobs]
+    seconds = makespan(jobs, lambda job: costs[job.id].seconds, workers)
+    most = sorted((one.memory_bytes for one in every), reverse=True)[:workers]
+    whole = math.fsum(one.seconds for one in every)
+    low, high = (
+        start + (seconds * math.fsum(end) / whole if whole else 0.0)
+        for end in zip(*((one.low, one.high) for one in every), strict=True)
+    )
+    return Estimate(start + seconds, math.fsum(most), low, high)
 
 
 def launching(job: Job, speed: Speed) -> float:

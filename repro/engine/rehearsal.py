@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.engine.cost import Rehearsed, kind_of, longest_kind_of, path_of
+from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution, Job, Rehearsal, make_job
 from repro.engine.local import LocalExecutor
 from repro.engine.made_up import SCORED, computes_bf16
@@ -248,7 +249,7 @@ def _train(
             over.add(job.id)
             ended(job)
 
-    outcomes = LocalExecutor(listen).run(jobs, store, execution)
+    outcomes = Dispatcher(LocalExecutor(), listen).run(jobs, store, execution)
     problems = {
         key: f"{one.kind}: {one.message}"
         for one in outcomes if one.kind is not None for key in one.job.keys

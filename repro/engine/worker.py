@@ -1,9 +1,13 @@
-"""Trains jobs in a process of its own, which `start.py` begins; their ids come on stdin.
+"""Trains jobs in a process of its own: the same one for every executor.
 
-Progress goes to stdout as JSON lines, everything else to stderr, which is the log of the job at
-hand. A job that ends badly ends the process, so that the next one starts in a fresh one. The
-process dies with the one that started it, and its claims with it; whoever gives the command again
-continues from the last checkpoint. Exit codes: see `Exit`.
+    python -m repro worker JOB ... --store STORE
+
+JOB names a work folder of the store; `-` reads names from stdin, a line each. Progress goes to
+stdout as JSON lines and to the job's `progress.json`, everything else to stderr, which is the log
+of the job at hand. The exit code says how the last job ended (see `Exit`); a job that ends badly
+ends the process, so that the next one starts in a fresh one. SIGTERM, SIGUSR2 and the first Ctrl-C
+have the job write a checkpoint at its next step and end; whoever starts a worker for it again
+continues from there, as after a kill.
 """
 
 from __future__ import annotations
@@ -15,16 +19,19 @@ import hashlib
 import json
 import math
 import os
+import re
+import shutil
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from repro.engine.jobs import FILE, JobFile, holds, read_job
+from repro.engine.jobs import FILE, JobFile, holds, make_job, read_job
 from repro.engine.loaded import Loaded
 from repro.engine.parents import (
     built,
@@ -33,12 +40,15 @@ from repro.engine.parents import (
     start_of,
     weights_of,
 )
+from repro.engine.progress import FAILURE, PROGRESS, JobFailure, Telling
 from repro.engine.results import keep_evaluation, keep_group
 from repro.errors import MissingData, MissingModel, ReproError, StoreError, first_line, told
+from repro.hub import PASSING
 from repro.spec import run_key
-from repro.spec.method import place_in_file
+from repro.spec.method import place_in_file, remember
 from repro.spec.types import PRETRAINED
-from repro.store.atomic import move_aside, store_errors
+from repro.store.atomic import move_aside, store_errors, write_text
+from repro.store.claims import ClaimLost
 from repro.store.store import Store
 from repro.store.temporary import is_unfinished
 from repro.training.environment import (
@@ -56,68 +66,131 @@ CHANGED = (
     "continues with the program as it is now."
 )
 FULL = (errno.ENOSPC, errno.EDQUOT)
+INTERRUPTS = ("loading", "encoding", "evaluation")
+"""Events at which a job that is to stop ends at once: it has nothing new to write."""
+GPU_TROUBLE = re.compile(
+    r"CUDA error: .*(unknown error|unspecified launch failure|launch timed out|ECC error"
+    r"|hardware|busy or unavailable)|CUDA unknown error",
+    re.IGNORECASE,
+)
+"""What CUDA says when the device, not the program, is at fault."""
 
 
 class Exit(IntEnum):
-    """How a job ended."""
+    """How a job ended. A run that diverged is recorded by its job, which is then done."""
 
     DONE = 0
     ERROR = 1
+    ALREADY_DONE = 10
     CLAIMED_ELSEWHERE = 11
     OUT_OF_MEMORY = 20
     MISSING = 22
+    PREEMPTED = 30
 
 
-GOES_ON = (Exit.DONE, Exit.CLAIMED_ELSEWHERE)
+GOES_ON = (Exit.DONE, Exit.ALREADY_DONE, Exit.CLAIMED_ELSEWHERE)
 """After these ends the process is as good as new, and takes the next job."""
 
 
-def main(arguments: list[str]) -> int:
-    """Trains the jobs that stdin names, one after the other; returns the last one's exit code.
+class Stopping:
+    """Whether this process was asked to stop. One that has no job ends at once."""
 
-    `arguments`: the store's folder.
-    """
+    def __init__(self) -> None:
+        self.asked, self.working = False, False
+
+    def listen(self) -> None:
+        """From here on the signals are heard."""
+        for number in (signal.SIGTERM, signal.SIGUSR2, signal.SIGINT):
+            signal.signal(number, self._hear)
+
+    def _hear(self, number: int, frame: object) -> None:
+        self.asked = True
+        if not self.working:
+            sys.exit(Exit.PREEMPTED)
+        if number == signal.SIGINT:
+            signal.signal(number, signal.default_int_handler)  # a second Ctrl-C ends it at once
+
+    def __call__(self) -> bool:
+        return self.asked
+
+
+def main(arguments: list[str]) -> int:
+    """What `start.py` calls: the store's folder, then jobs."""
+    return serve(Store(arguments[0]), arguments[1:])
+
+
+def serve(store: Store, jobs: Iterable[str]) -> int:
+    """Trains these jobs, one after the other; returns the last one's exit code."""
     die_with_parent()
-    if os.environ.get("REPRO_CODE") not in (None, code_digest()):
-        report({"event": "failed", "kind": "code", "message": CHANGED})
-        return Exit.ERROR
-    store = Store(arguments[0])
-    loaded = Loaded(store.cache)
-    for line in sys.stdin:
-        folder = store.work_dir(line.strip())
-        if folder.is_dir():
-            send_errors_to(folder / LOG)
-        try:
-            code = execute(store, folder, loaded)
-        except Exception as problem:
-            traceback.print_exc()
-            print(
-                f"{place_in_file(problem)}{type(problem).__name__}: {told(problem)}",
-                file=sys.stderr,
-            )
-            code = Exit.ERROR
-        report({"event": "ended", "job": folder.name, "code": code})
+    code_digest()  # of the files that this process is made of, before they can change
+    remember(store.method_files())
+    stopping, loaded, code = Stopping(), Loaded(store.cache), Exit.DONE
+    stopping.listen()
+    for name in _names(jobs):
+        stopping.working = True
+        code = serve_one(store, name, loaded, stopping)
+        report({"event": "ended", "job": name, "code": code})
+        stopping.working = False
         if code not in GOES_ON:
             return code
-    return Exit.DONE
+        if stopping():
+            return Exit.PREEMPTED
+    return code
 
 
-def execute(store: Store, folder: Path, loaded: Loaded) -> int:
-    """Trains the job in a work folder; returns an exit code."""
+def _names(jobs: Iterable[str]) -> Iterator[str]:
+    for given in jobs:
+        yield from map(str.strip, sys.stdin) if given == "-" else [given]
+
+
+def serve_one(store: Store, name: str, loaded: Loaded, stopping: Stopping) -> Exit:
+    """Trains the job of this name; whatever goes wrong is an exit code."""
+    if not re.fullmatch("[0-9a-f]+", name):
+        report({"event": "failed", "kind": "error", "message": f"'{name}' is no name of a job."})
+        return Exit.ERROR
+    folder = store.work_dir(name)
+    if folder.is_dir():
+        send_errors_to(folder / LOG)
+    try:
+        return execute(store, folder, loaded, stopping)
+    except Exception as problem:
+        traceback.print_exc()
+        line = f"{place_in_file(problem)}{type(problem).__name__}: {told(problem)}"
+        print(line, file=sys.stderr)
+        trace = f"{frames_of(problem)}{type(problem).__name__}"
+        passing = is_passing(problem)
+        tell_failure(folder, JobFailure(kind="error", message=line, passing=passing, trace=trace))
+        return Exit.ERROR
+
+
+def execute(store: Store, folder: Path, loaded: Loaded, stopping: Stopping | None = None) -> Exit:
+    """Trains the job in a work folder, which is removed once all its results are stored."""
     file = read_job(folder)
-    if file is None:
+    if file is None or make_job(file.specs).id != folder.name:
         report({"event": "failed", "kind": "error", "message": f"{folder} holds no job."})
+        return Exit.ERROR
+    if file.code not in ("", code_digest()):
+        tell_failure(folder, JobFailure(kind="code", message=CHANGED))
         return Exit.ERROR
     prepare_process(deterministic=file.execution.deterministic)
     try:
         with store.claim([run_key(spec) for spec in file.specs]) as held:
             if len(held) < len(file.specs):
                 return Exit.CLAIMED_ELSEWHERE
+            (folder / FAILURE).unlink(missing_ok=True)
             if all(holds(store, spec, file.execution) for spec in file.specs):
-                return Exit.DONE  # another process has just stored them
-            return guarded(store, folder, file, loaded)
+                code = Exit.ALREADY_DONE  # another process has just stored them
+            else:
+                code = guarded(store, folder, file, loaded, stopping or Stopping())
+            (folder / PROGRESS).unlink(missing_ok=True)
+            if code in (Exit.DONE, Exit.ALREADY_DONE):
+                shutil.rmtree(folder, ignore_errors=True)
+            return code
+    except ClaimLost as problem:
+        print(problem, file=sys.stderr)
+        return Exit.CLAIMED_ELSEWHERE
     except StoreError as problem:
-        report({"event": "failed", "kind": "store", "message": str(problem)})
+        tell_failure(folder, JobFailure(kind="store", message=str(problem)))
         return Exit.ERROR
 
 
@@ -129,24 +202,28 @@ def send_errors_to(log: Path) -> None:
     os.close(descriptor)
 
 
-def guarded(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> int:
+def guarded(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: Stopping) -> Exit:
     """Runs the job and says which kind of failure ended it, if one did. Raises StoreError."""
     import torch
 
+    from repro.training.member import Stopped
+
     try:
         with full_disks(folder):
-            train(store, folder, file, loaded)
+            train(store, folder, file, loaded, stopping)
+    except Stopped:
+        return Exit.PREEMPTED
     except (MissingData, MissingModel) as problem:
         kind = "missing-data" if isinstance(problem, MissingData) else "missing-model"
-        report_failure(kind, problem, str(problem))
+        report_failure(folder, kind, problem, str(problem))
         return Exit.MISSING
     except StoreError:
         raise  # no failure of these runs; `execute` reports it
     except ReproError as problem:
-        report_failure("error", problem, str(problem))
+        report_failure(folder, "error", problem, str(problem))
         return Exit.ERROR
     except (torch.cuda.OutOfMemoryError, MemoryError) as problem:
-        report_failure("out-of-memory", problem, first_line(problem))
+        report_failure(folder, "out-of-memory", problem, first_line(problem))
         return Exit.OUT_OF_MEMORY
     return Exit.DONE
 
@@ -163,16 +240,24 @@ def full_disks(folder: Path) -> Iterator[None]:
             raise
 
 
-def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
-    """Loads, trains, evaluates and stores every member of the job.
+def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: Stopping) -> None:
+    """Loads, trains, evaluates and stores every member of the job. Raises Stopped.
 
     A work folder that it cannot continue from is set aside, and the job begins anew.
     """
     from repro.training.checkpoint import Damaged
     from repro.training.group import Group
-    from repro.training.member import Settings
+    from repro.training.member import Settings, Stopped
 
     execution, lead = file.execution, file.specs[0]
+    telling = Telling(folder, report)
+
+    def tell(event: dict[str, Any]) -> None:
+        store.check_claims()
+        telling(event)
+        if stopping() and event["event"] in INTERRUPTS:
+            raise Stopped
+
     device = prepare_torch(
         execution.device,
         threads=execution.threads,
@@ -185,31 +270,33 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
 
         loaded = MadeUp(store.cache, execution.rehearsal)
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
-    report(where | {"what": lead.backbone.name})
+    tell(where | {"what": lead.backbone.name})
     shared = any(spec.method.reads_states for spec in file.specs)
     precision = lead.recipe.precision if shared else "fp32"
     parents = parents_of(lead, store)  # those of all members
     pretrained = weights_of(parents, PRETRAINED)
     encoder = loaded.encoder(lead, execution.folders, device, precision, pretrained)
-    report(where | {"what": "the data"})
+    tell(where | {"what": "the data"})
     data = loaded.task(lead.task)
     settings = Settings(
-        device, execution.checkpoint_seconds, execution.checkpoint_steps, execution.micro_batch
+        device,
+        execution.checkpoint_seconds,
+        execution.checkpoint_steps,
+        execution.micro_batch,
+        stopping,
     )
     if lead.method.evaluates:
         began = time.monotonic()
-        result, predictions = evaluate_parent(store, lead, encoder, data, device, report)
+        result, predictions = evaluate_parent(store, lead, encoder, data, device, tell)
         seconds = time.monotonic() - began
         keep_evaluation(store, lead, result, predictions, seconds, device, loaded.read)
-        report({"event": "stored", "run": result.key})
+        tell({"event": "stored", "run": result.key})
         return
     members = [built(spec, parents) for spec in file.specs]
     start = start_of(parents)
 
     def trained() -> Group:
-        group = Group(
-            file.specs, encoder, data, settings, folder, report, built=members, start=start
-        )
+        group = Group(file.specs, encoder, data, settings, folder, tell, built=members, start=start)
         group.train()
         return group
 
@@ -218,15 +305,16 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded) -> None:
         group = trained()
     except Damaged as problem:
         place = set_aside(store, folder)
-        report({"event": "damaged", "message": str(problem), "place": str(place)})
-        print(f"{problem} Moved to {place}.", file=sys.stderr)
+        message = f"{problem} Moved to {place}; training begins anew."
+        tell({"event": "notice", "message": message})
+        print(message, file=sys.stderr)
     group = group or trained()
     if weights_sum(encoder.model, file) != before:
         raise ReproError(
             f"The method '{lead.method.kind}' changed frozen weights of the encoder. Train copies, "
             "or what is added to them; see docs/extend.md."
         )
-    keep_group(store, group, parents, execution, report, loaded.read)
+    keep_group(store, group, parents, execution, tell, loaded.read)
 
 
 def weights_sum(model: Any, file: JobFile) -> float | None:
@@ -248,7 +336,7 @@ def set_aside(store: Store, folder: Path) -> Path:
     with store_errors(apart):
         apart.mkdir(exist_ok=True)
         for path in folder.iterdir():
-            if path.name not in (FILE, LOG, apart.name) and not is_unfinished(path.name):
+            if path.name not in (FILE, LOG, PROGRESS, apart.name) and not is_unfinished(path.name):
                 path.rename(apart / path.name)
     return move_aside(apart, store.root / "quarantine", folder.name)
 
@@ -259,21 +347,51 @@ def report(event: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def report_failure(kind: str, problem: BaseException, message: str) -> None:
+def report_failure(folder: Path, kind: Any, problem: BaseException, message: str) -> None:
     """Says why the job failed; the log gets everything that led to it."""
-    report({"event": "failed", "kind": kind, "message": message})
+    tell_failure(folder, JobFailure(kind=kind, message=message, passing=is_passing(problem)))
     traceback.print_exception(problem)
 
 
+def tell_failure(folder: Path, failure: JobFailure) -> None:
+    """Says why the job failed, on stdout and in its folder, as far as there is one to write to."""
+    report({"event": "failed"} | failure.model_dump())
+    with contextlib.suppress(StoreError):
+        if folder.is_dir():
+            write_text(folder / FAILURE, failure.model_dump_json() + "\n")
+
+
+def is_passing(problem: BaseException) -> bool:
+    """Whether the same job may well succeed next: the GPU or a server, not the job, is at fault."""
+    found: BaseException | None = problem
+    while found is not None:
+        status = getattr(getattr(found, "response", None), "status_code", None)
+        if status in PASSING or GPU_TROUBLE.search(str(found)):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
+
+
+def frames_of(problem: BaseException) -> str:
+    """The place of every frame: the same for the same bug in another job."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    return "".join(f"{frame.filename}:{frame.lineno} {frame.name}\n" for frame in frames)
+
+
 def die_with_parent() -> None:
-    """Asks Linux to end this process when its parent ends; elsewhere `report` notices."""
+    """Where an executor says so, asks Linux to end this process when its parent ends; elsewhere
+    `report` notices.
+    """
+    expected = os.environ.get("REPRO_PARENT")
+    if expected is None:
+        return
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    expected = os.environ.get("REPRO_PARENT")
-    if expected is not None and os.getppid() != int(expected):
+    if os.getppid() != int(expected):
         sys.exit(Exit.ERROR)
 
 
+@cache
 def code_digest() -> str:
     """SHA-256 of this package's source files as they lie on the disk."""
     found = hashlib.sha256()

@@ -37,7 +37,7 @@ from repro.training.checkpoint import (
 )
 from repro.training.cohort import Cohort, Start, cohorts_of
 from repro.training.feed import Feed
-from repro.training.member import Member, Settings
+from repro.training.member import Member, Settings, Stopped
 
 Report = Callable[[dict[str, Any]], None]
 EVALUATION_TOKENS = {"cpu": 4096, "cuda": 65536}
@@ -99,7 +99,10 @@ class Group:
     # -- the loop ----------------------------------------------------------------------------
 
     def train(self) -> None:
-        """Trains and evaluates to the end, from the last checkpoint where there is one."""
+        """Trains and evaluates to the end, from the last checkpoint where there is one.
+
+        Raises Stopped, after a checkpoint, once the settings say that it is to stop.
+        """
         self._resume()
         if self.evaluated < self.lead.recipe.epochs:
             self.feed.keep_states(self._tell_encoded)
@@ -110,9 +113,12 @@ class Group:
             last = min(self.steps_an_epoch, self.steps - before)
             for number in range(self.step - before, last):
                 self._train_step(epoch, {seed: orders[seed][number] for seed in orders})
-                if self._due(saved):
+                stopping = self.settings.stopping()
+                if stopping or self._due(saved):
                     self.save()
                     saved = time.monotonic()
+                if stopping:
+                    raise Stopped
             self._finish_epoch(epoch)
 
     def _seeds(self) -> list[tuple[int, RunSpec]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,12 @@ class Settings:
     checkpoint_seconds: float = 60.0
     checkpoint_steps: int | None = None
     micro_batch: int | None = None
+    stopping: Callable[[], bool] = lambda: False
+    """Whether training is to end at the next step, with a checkpoint."""
+
+
+class Stopped(Exception):
+    """Training ended because it was asked to; it continues from the checkpoint."""
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ import pytest
 
 from repro.cli.execute import tell_failures
 from repro.cli.requests import make_request
+from repro.engine.dispatch import Outcome
 from repro.engine.jobs import make_job
-from repro.engine.local import Outcome
 from repro.papers.registry import find_artefact
 from repro.report.files import save_request
 from repro.report.runs_found import why_missing

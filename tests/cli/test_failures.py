@@ -5,8 +5,6 @@ Workers are stand-ins (`fake_worker.py`) whose end each test chooses.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import platform
@@ -21,8 +19,8 @@ from fake_results import runs_of, store_all, store_result
 from tiny_folder import write_tiny_bert
 
 from repro.cli.requests import make_request
+from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution, make_job, write_job
-from repro.engine.local import LocalExecutor
 from repro.papers.registry import TABLES
 from repro.report.files import saved_requests
 from repro.spec import run_key
@@ -124,22 +122,6 @@ def test_a_full_disk_in_training_ends_the_command_with_the_mend(
     assert len({str(json.loads(line)["rates"]) for line in lines}) == 1  # the same job
 
 
-def test_a_store_without_locks_is_told_before_any_run_is_tried(
-    cli: Call, store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    scenario()
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    answer = cli(*TABLE)
-    assert answer.code == 1
-    assert answer.err.startswith("repro: Cannot lock files in runs: ")
-    assert len(answer.err.splitlines()) == 1
-    assert attempts(tmp_path) == 0
-    assert not (store.root / "failures").exists()
-
-
 def test_runs_that_another_process_trains_leave_the_table_incomplete(
     cli: Call, scenario: Scenario
 ) -> None:
@@ -156,7 +138,7 @@ def test_ctrl_c_says_how_to_continue(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LocalExecutor, "run", interrupted)
+    monkeypatch.setattr(Dispatcher, "run", interrupted)
     answer = cli(*TABLE)
     assert answer.code == 130
     assert "Give the same command again to continue" in answer.err.splitlines()[-1]
@@ -179,7 +161,7 @@ def test_status_knows_what_was_asked_for_while_it_is_trained(
         seen.extend(saved_requests(Store("runs")))
         return []
 
-    monkeypatch.setattr(LocalExecutor, "run", first_job)
+    monkeypatch.setattr(Dispatcher, "run", first_job)
     cli(verb, *TABLE[1:])
     assert seen == [make_request(ONE, "smoke")]
 

@@ -12,7 +12,7 @@ import pytest
 from committed import committed
 
 from repro.cli.requests import make_request
-from repro.engine.process import Worker
+from repro.engine.local import Worker
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import OPTIONS, Request
 from repro.report.files import command_line, saved_requests

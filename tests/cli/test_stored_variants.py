@@ -15,7 +15,7 @@ from tiny_folder import write_tiny_bert
 
 from repro.cli.requests import make_request
 from repro.engine.cost import Speed, store_speed
-from repro.engine.local import LocalExecutor
+from repro.engine.dispatch import Dispatcher
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.files import (
@@ -56,7 +56,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         jobs.extend(given)
         return []
 
-    monkeypatch.setattr(LocalExecutor, "run", run)
+    monkeypatch.setattr(Dispatcher, "run", run)
     return jobs
 
 

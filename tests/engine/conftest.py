@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from repro.engine import dispatch
 from repro.store import Store
 
 
@@ -17,6 +18,12 @@ def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     The processes that tests start do sync.
     """
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture(autouse=True)
+def _no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job is tried again at once."""
+    monkeypatch.setattr(dispatch, "BACKOFF", (0.0,) * len(dispatch.BACKOFF))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from run_samples import run_spec
 from tiny_folder import write_tiny_bert
 
 from repro.backbones.describe import describe
+from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution
 from repro.engine.local import LocalExecutor
 from repro.engine.parents import built
@@ -71,7 +72,7 @@ def store(
     store = Store(tmp_path_factory.mktemp("children") / "store")
     folders = {family["plain"].backbone.revision or "": str(model)}
     specs = list(reversed(family.values()))
-    found = LocalExecutor().run(
+    found = Dispatcher(LocalExecutor()).run(
         jobs_for(specs, store), store, Execution(threads=1, folders=folders)
     )
     assert [(outcome.kind, outcome.message) for outcome in found] == [(None, "")] * len(found)
@@ -182,7 +183,7 @@ def test_a_run_on_another_task_starts_from_a_stored_one_but_for_its_head(
     parent = run("cola", 0.01)
     child = run("rte", 1e-12, start=run_key(parent))
     folders = {backbone.revision or "": str(model)}
-    LocalExecutor().run(
+    Dispatcher(LocalExecutor()).run(
         jobs_for([parent, child], store), store, Execution(threads=1, folders=folders)
     )
     runs = [store.read(run_key(one)) for one in (parent, child)]

@@ -17,7 +17,7 @@ import pytest
 from drive_jobs import wanted
 from tiny_folder import write_tiny_bert
 
-from repro.engine.jobs import unfinished_jobs
+from repro.engine.jobs import Execution, make_job, unfinished_jobs, write_job
 from repro.spec import run_key
 from repro.store import Store
 
@@ -32,9 +32,9 @@ MOST_SECONDS = 120.0
 class Driver:
     """`drive_jobs.py` in a session of its own, and what it prints."""
 
-    def __init__(self, root: Path, model: Path, which: str) -> None:
+    def __init__(self, root: Path, model: Path, which: str, workers: int = 1) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, DRIVER, root, model, which],
+            [sys.executable, DRIVER, root, model, which, "local", str(workers)],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -187,6 +187,24 @@ def test_a_kill_between_parent_and_child_is_continued_with_the_child(
     assert made.result.layers == origin.result.layers
 
 
+def test_two_workers_one_of_them_killed_store_the_bytes_of_one(tmp_path: Path, model: Path) -> None:
+    """Each has one thread, as the one has: another number of threads changes the last digits."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert finish(one, model, "both")["kinds"] == [None, None]
+    driver = Driver(two, model, "both", workers=2)
+    processes: dict[str, int] = {}
+    for event in driver.events():
+        if event["event"] == "loading":
+            processes[event["job"]] = event["process"]
+        if event["event"] == "step" and event["step"] == 2 and len(processes) == 2:
+            os.kill(processes[event["job"]], signal.SIGKILL)
+            break
+    assert driver.wait_for(is_at("resumed"))["step"] >= 1
+    assert list(driver.events())[-1]["kinds"] == [None, None]
+    driver.close()
+    assert contents(two, model, "both") == contents(one, model, "both")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["frozen", "tuning"])
 def test_ten_kills_at_random_moments(tmp_path: Path, model: Path, which: str) -> None:
@@ -219,3 +237,33 @@ def wait_for_a_write(root: Path, driver: Driver) -> None:
         for folder in (root / "work").glob("*"):
             if any(name.startswith(".tmp-") for name in os.listdir(folder)):
                 return
+
+
+def test_a_worker_of_another_scheduler_ends_at_its_signal_and_is_continued(
+    tmp_path: Path, model: Path
+) -> None:
+    """`python -m repro worker`, started by hand: SIGUSR2, then the same command, then once more."""
+    _, parent = wanted(str(model), "family")
+    store = Store(tmp_path / "store")
+    execution = Execution(threads=1, folders={parent.backbone.revision or "": str(model)})
+    job = make_job([parent])
+    command = [sys.executable, "-m", "repro", "worker", job.id, "--store", str(store.root)]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+
+    write_job(store, job, execution)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["event"] == "step":
+                process.send_signal(signal.SIGUSR2)
+                break
+        rest = [json.loads(line) for line in process.stdout]
+    assert process.returncode == rest[-1]["code"] == 30
+    assert store.state(job.keys[0]) == "missing"
+    assert (store.work_dir(job.id) / "checkpoint.safetensors").exists()
+
+    again = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=False)
+    assert (again.returncode, '"event": "resumed"' in again.stdout) == (0, True)
+    write_job(store, job, execution)
+    assert subprocess.run(command, env=environment, check=False).returncode == 10
+    assert not store.work_dir(job.id).exists()

@@ -15,8 +15,9 @@ import pytest
 from fake_results import store_result
 from run_samples import cells, run_spec
 
+from repro.engine.dispatch import BACKOFF, Dispatcher, Outcome
 from repro.engine.jobs import Execution, Job, make_job
-from repro.engine.local import RESTARTS, LocalExecutor, Outcome
+from repro.engine.local import LocalExecutor
 from repro.errors import StoreError
 from repro.methods.fine_tuning import FullFineTuning
 from repro.spec import RunSpec, run_key
@@ -49,7 +50,7 @@ def members(count: int, method: Method | None = None) -> list[RunSpec]:
 
 
 def run(store: Store, *jobs: Job, **execution: Any) -> list[Outcome]:
-    return LocalExecutor().run(jobs, store, Execution(**execution))
+    return Dispatcher(LocalExecutor()).run(jobs, store, Execution(**execution))
 
 
 def test_a_job_that_ends_well_leaves_no_work_folder(store: Store, scenario: Scenario) -> None:
@@ -60,10 +61,10 @@ def test_a_job_that_ends_well_leaves_no_work_folder(store: Store, scenario: Scen
 
 
 def test_a_killed_worker_is_started_again(store: Store, scenario: Scenario) -> None:
-    scenario(killed=RESTARTS)
+    scenario(killed=len(BACKOFF))
     job = make_job(members(2))
     assert run(store, job) == [Outcome(job, None)]
-    assert len(attempts(store)) == RESTARTS + 1
+    assert len(attempts(store)) == len(BACKOFF) + 1
 
 
 def test_a_worker_that_is_always_killed_is_recorded_and_keeps_its_checkpoint(
@@ -72,13 +73,13 @@ def test_a_worker_that_is_always_killed_is_recorded_and_keeps_its_checkpoint(
     scenario(killed=99)
     job = make_job(members(2))
     (outcome,) = run(store, job)
-    assert len(attempts(store)) == RESTARTS + 1
+    assert len(attempts(store)) == len(BACKOFF) + 1
     assert outcome.kind == "killed"
     for key in job.keys:
         failure = store.failure(key)
         assert failure is not None
         assert failure.kind == "killed"
-        assert "signal 9, 3 times" in failure.message
+        assert "signal 9, 4 times" in failure.message
     assert (store.work_dir(job.id) / "job.json").exists()
 
 
@@ -210,10 +211,10 @@ def test_what_a_library_prints_is_no_event_and_goes_to_the_log(
 ) -> None:
     scenario(say=["Downloading ...", "[1]", '{"no": "event"}', '{"event": "step"}'], exit=3)
     heard: list[dict[str, Any]] = []
-    executor = LocalExecutor(lambda job, event: heard.append(event))
+    executor = Dispatcher(LocalExecutor(), lambda job, event: heard.append(event))
     job = make_job(members(1))
     executor.run([job], store, Execution())
-    assert heard == [{"event": "step"}]
+    assert heard == [{"event": "step"}, {"event": "outcome", "kind": "error"}]
     failure = store.failure(job.keys[0])
     assert failure is not None
     assert "Downloading ..." in (store.root / failure.log).read_text()

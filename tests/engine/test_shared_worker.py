@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +19,12 @@ from run_samples import run_spec
 from tiny_folder import write_tiny_bert
 
 from repro.backbones.describe import describe
-from repro.engine import process
+from repro.engine import dispatch
+from repro.engine.dispatch import Dispatcher, Ended
 from repro.engine.jobs import Execution, Job, make_job, write_job
 from repro.engine.loaded import TASKS_KEPT, Loaded
 from repro.engine.local import LocalExecutor
-from repro.engine.process import Worker
+from repro.engine.progress import JobFailure
 from repro.engine.worker import LOG, Exit
 from repro.errors import ChangedProgram, StoreError
 from repro.methods.adaptable_adapters import AdaptableAdapters
@@ -63,7 +66,7 @@ def train(jobs: list[Job], model: Path, root: Path) -> list[dict[str, Any]]:
     heard: list[dict[str, Any]] = []
     folders = {jobs[0].lead.backbone.revision or "": str(model)}
     execution = Execution(threads=1, folders=folders, keep_weights=True)
-    executor = LocalExecutor(lambda job, event: heard.append(event | {"job": job.id}))
+    executor = Dispatcher(LocalExecutor(), lambda job, event: heard.append(event | {"job": job.id}))
     outcomes = executor.run(jobs, Store(root), execution)
     assert [outcome.kind for outcome in outcomes] == [None] * len(jobs)
     return heard
@@ -153,52 +156,66 @@ def foreign_folder(folder: Path) -> Path:
     return folder
 
 
+def end_of(executor: LocalExecutor, job: Job, store: Store) -> Ended:
+    """Has the executor train one job whose work folder is written."""
+    executor.start(job, store)
+    (ended,) = executor.wait(lambda job, event: None, None)
+    return ended
+
+
 def test_a_process_runs_its_own_code_whatever_lies_in_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "work" / "0123"
+    job = make_job([run_spec()])
+    folder = store.work_dir(job.id)
     folder.mkdir(parents=True)
     monkeypatch.chdir(foreign_folder(tmp_path / "current"))
-    with Worker(tmp_path) as worker:
-        code, failed = worker.train("0123", folder, lambda event: None)
-    assert (code, failed["message"]) == (Exit.ERROR, f"{folder} holds no job.")
+    with LocalExecutor() as executor:
+        ended = end_of(executor, job, store)
+    failure = JobFailure(kind="error", message=f"{folder} holds no job.")
+    assert ended == Ended(job, Exit.ERROR, failure)
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> None:
+    """A shell script in the place of the Python that workers are started with."""
+    program = folder / "python"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
 
 
 def test_bytes_that_are_no_text_in_a_librarys_output_go_to_the_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "python"
-    program.write_text("#!/bin/sh\nprintf '\\377 of 3\\n'\nexit 7\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
-    with Worker(tmp_path) as worker:
-        assert worker.train("0123", tmp_path, lambda event: None) == (7, {})
-    assert (tmp_path / LOG).read_bytes() == b"\\xff of 3\n"
+    stand_in(monkeypatch, tmp_path, "printf '\\377 of 3\\n'\nexit 7")
+    job = make_job([run_spec()])
+    folder = write_job(store, job, Execution())
+    with LocalExecutor() as executor:
+        assert end_of(executor, job, store) == Ended(job, 7)
+    assert (folder / LOG).read_bytes() == b"\\xff of 3\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_log_on_a_full_disk_is_an_error_with_the_mend(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "python"
-    program.write_text("#!/bin/sh\necho Downloading\nexit 0\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
-    (tmp_path / LOG).symlink_to("/dev/full")
+    stand_in(monkeypatch, tmp_path, "echo Downloading\nexit 0")
+    job = make_job([run_spec()])
+    (write_job(store, job, Execution()) / LOG).symlink_to("/dev/full")
     with (
         pytest.raises(StoreError, match=r"log.txt: the disk is full\. Free some space"),
-        Worker(tmp_path) as worker,
+        LocalExecutor() as executor,
     ):
-        worker.train("0123", tmp_path, lambda event: None)
+        end_of(executor, job, store)
 
 
 def test_code_that_changed_since_the_plan_trains_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "code_digest", lambda: "that of this command")
+    monkeypatch.setattr(dispatch, "code_digest", lambda: "that of this command")
     spec = run_spec()
     with pytest.raises(ChangedProgram, match="Give the same command again"):
-        LocalExecutor().run([make_job([spec])], store, Execution())
+        Dispatcher(LocalExecutor()).run([make_job([spec])], store, Execution())
     assert store.state(run_key(spec)) == "missing"
 
 
@@ -232,7 +249,9 @@ def processes(store: Store) -> list[int]:
 def test_a_crash_ends_the_process_and_costs_no_other_job(store: Store, scenario: Scenario) -> None:
     scenario(broken=[2.0], say=["some library's word"])
     specs = runs(4)
-    outcomes = LocalExecutor().run([make_job([spec]) for spec in specs], store, Execution())
+    outcomes = Dispatcher(LocalExecutor()).run(
+        [make_job([spec]) for spec in specs], store, Execution()
+    )
     assert [outcome.kind for outcome in outcomes] == [None, "error", None, None]
     first, second, third, fourth = processes(store)
     assert first == second != third == fourth
@@ -242,7 +261,7 @@ def test_a_crash_ends_the_process_and_costs_no_other_job(store: Store, scenario:
 def test_every_job_has_a_log_of_its_own(store: Store, scenario: Scenario) -> None:
     scenario(broken=[1.0, 3.0], say=["once"])
     specs = runs(3)
-    LocalExecutor().run([make_job([spec]) for spec in specs], store, Execution())
+    Dispatcher(LocalExecutor()).run([make_job([spec]) for spec in specs], store, Execution())
     for spec, broken in zip(specs, (True, False, True), strict=True):
         failure = store.failure(run_key(spec))
         assert (failure is not None) == broken
@@ -255,7 +274,9 @@ def test_runs_that_another_process_holds_do_not_end_the_process(
     store: Store, scenario: Scenario
 ) -> None:
     scenario(exit=11)
-    outcomes = LocalExecutor().run([make_job([spec]) for spec in runs(2)], store, Execution())
+    outcomes = Dispatcher(LocalExecutor()).run(
+        [make_job([spec]) for spec in runs(2)], store, Execution()
+    )
     assert [outcome.kind for outcome in outcomes] == ["running", "running"]
     assert len(set(processes(store))) == 1
 
@@ -265,15 +286,13 @@ def test_a_process_that_was_killed_between_two_jobs_is_started_again(
 ) -> None:
     scenario()
     one, other = (make_job([spec]) for spec in runs(2))
-    folders = [write_job(store, job, Execution()) for job in (one, other)]
-    with Worker(store.root) as worker:
-        assert worker.train(one.id, folders[0], lambda event: None) == (0, {})
-        process = worker._process
-        assert process is not None
-        process.kill()
-        process.wait()
-        assert worker.train(other.id, folders[1], lambda event: None) == (-9, {})
-        assert worker.train(other.id, folders[1], lambda event: None) == (0, {})
+    for job in (one, other):
+        write_job(store, job, Execution())
+    with LocalExecutor() as executor:
+        assert end_of(executor, one, store) == Ended(one, 0)
+        os.kill(processes(store)[0], signal.SIGKILL)
+        executor._all[0]._process.wait()
+        assert end_of(executor, other, store) == Ended(other, 0)
 
 
 def test_a_listener_that_stops_takes_the_process_with_it(store: Store, scenario: Scenario) -> None:
@@ -284,6 +303,6 @@ def test_a_listener_that_stops_takes_the_process_with_it(store: Store, scenario:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        LocalExecutor(stop).run([job], store, Execution())
+        Dispatcher(LocalExecutor(), stop).run([job], store, Execution())
     (process,) = processes(store)
     assert not Path(f"/proc/{process}").exists()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
+import platform
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import torch
 from drive_jobs import pinned
 from fake_results import request, runs_of, store_result
@@ -21,16 +22,19 @@ from tiny_folder import write_tiny_bert
 from tiny_models import tiny_data
 
 from repro.backbones.describe import describe
-from repro.engine import worker
+from repro.engine import progress, worker
 from repro.engine.jobs import Execution, make_job, write_job
 from repro.engine.loaded import Loaded
 from repro.engine.results import collapsed
 from repro.engine.worker import Exit
+from repro.errors import MissingData
 from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.spec import RunSpec, run_key
-from repro.store import Store, staging
+from repro.store import Store, claims, staging
+from repro.store.atomic import write_json
+from repro.store.claims import ClaimLost
 from repro.training.checkpoint import HistoryFile
 from repro.training.group import Group
 from repro.training.member import Member
@@ -54,7 +58,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
 
 @pytest.fixture
 def train(store: Store, model: Path, heard: list[Event]) -> Train:
-    """Trains runs as one job, as `python -m repro.engine.worker` does; returns the exit code."""
+    """Trains runs as one job, as `python -m repro worker` does; returns the exit code."""
     revision = describe(str(model)).revision
     assert revision is not None
 
@@ -79,6 +83,13 @@ def specs(model: Path) -> list[RunSpec]:
     return [
         pinned(spec) for spec in runs_of(asked)
     ]  # ResNeXt, probe, full fine-tuning, always null
+
+
+def served(status: int) -> Exception:
+    """What a request raises that a server answered so."""
+    response = requests.Response()
+    response.status_code = status
+    return requests.HTTPError("no", response=response)
 
 
 def kinds(events: list[Event]) -> list[str]:
@@ -214,16 +225,22 @@ def train_on(
     revision = describe(str(model)).revision or ""
 
     def run(
-        store: Store, specs: list[RunSpec], watch: Callable[[Event], None] = lambda event: None
+        store: Store,
+        specs: list[RunSpec],
+        watch: Callable[[Event], None] = lambda event: None,
+        stopping: worker.Stopping | None = None,
+        checkpoint_steps: int | None = 1,
     ) -> int:
         def report(event: Event) -> None:
             heard.append(event)
             watch(event)
 
         monkeypatch.setattr(worker, "report", report)
-        execution = Execution(threads=1, checkpoint_steps=1, folders={revision: str(model)})
+        execution = Execution(
+            threads=1, checkpoint_steps=checkpoint_steps, folders={revision: str(model)}
+        )
         folder = write_job(store, make_job(specs), execution)
-        return worker.execute(store, folder, Loaded(store.cache))
+        return worker.execute(store, folder, Loaded(store.cache), stopping)
 
     return run
 
@@ -265,6 +282,118 @@ def test_a_worker_cut_anywhere_and_started_again_stores_the_same_bytes(
     assert contents(store, members) == contents(unbroken, members)
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields", "resumed"),
+    [
+        ("loading", {}, None),
+        ("step", {"step": 2}, 2),
+        ("step", {"step": 3}, 3),  # the last of its epoch
+        ("evaluation", {"epoch": 2}, 3),  # from the checkpoint before
+    ],
+)
+def test_a_worker_asked_to_stop_writes_a_checkpoint_and_is_continued_to_the_same_bytes(
+    store: Store,
+    tmp_path: Path,
+    train_on: Callable[..., int],
+    specs: list[RunSpec],
+    heard: list[Event],
+    kind: str,
+    fields: dict[str, int],
+    resumed: int | None,
+) -> None:
+    stopping = worker.Stopping()
+
+    def ask(event: Event) -> None:
+        if event["event"] == kind and fields.items() <= event.items():
+            stopping.asked = True
+
+    assert train_on(store, specs[1:2], ask, stopping, checkpoint_steps=None) == Exit.PREEMPTED
+    assert "stored" not in kinds(heard)
+    heard.clear()
+    assert train_on(store, specs[1:2], checkpoint_steps=None) == Exit.DONE
+    begun = [event["step"] for event in heard if event["event"] == "resumed"]
+    assert begun == ([] if resumed is None else [resumed])
+    unbroken = Store(tmp_path / "unbroken")
+    assert train_on(unbroken, specs[1:2]) == Exit.DONE
+    assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
+
+
+def test_another_process_reads_how_far_a_job_is_and_why_it_ended(
+    store: Store, train_on: Callable[..., int], specs: list[RunSpec], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    folder = store.work_dir(make_job(specs[1:2]).id)
+    seen = []
+
+    def look(event: Event) -> None:
+        seen.append(progress.read_progress(folder))
+        if event["event"] == "step" and event["step"] == 4:
+            raise MemoryError
+
+    assert train_on(store, specs[1:2], look) == Exit.OUT_OF_MEMORY
+    assert seen[0] is None
+    states = [one.state for one in seen if one is not None]
+    assert list(dict.fromkeys(states)) == ["loading", "encoding", "training", "scoring"]
+    last = seen[-1]
+    assert last is not None
+    assert (last.epoch, last.step, last.steps) == (1, 3, 6)
+    assert last.loss is not None
+    assert last.seconds_left is not None
+    assert (last.process, last.host) == (os.getpid(), platform.node())
+    assert progress.read_progress(folder) is None  # nobody is at it any more
+    failure = progress.read_failure(folder)
+    assert failure == progress.JobFailure(kind="out-of-memory", message="MemoryError")
+    assert train_on(store, specs[1:2]) == Exit.DONE
+    assert not folder.exists()  # the results are stored
+
+
+@pytest.mark.parametrize("content", ["[" * 10_000, '{"state": "<b>"}', "\x00"])
+def test_what_a_work_folder_says_is_not_trusted(tmp_path: Path, content: str) -> None:
+    for name in (progress.PROGRESS, progress.FAILURE):
+        (tmp_path / name).write_text(content)
+    assert progress.read_progress(tmp_path) is None
+    assert progress.read_failure(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["../0123", "", "0123/../4567", "job"])
+def test_a_worker_looks_for_no_job_outside_its_store(
+    store: Store, heard: list[Event], name: str
+) -> None:
+    assert worker.serve(store, [name]) == Exit.ERROR
+    assert last_failure(heard[:1]) == ("error", f"'{name}' is no name of a job.")
+
+
+def test_a_work_folder_that_holds_another_job_is_refused(
+    store: Store, train: Train, specs: list[RunSpec], heard: list[Event]
+) -> None:
+    """Its checkpoint would be continued under other keys."""
+    folder = write_job(store, make_job(specs[1:2]), Execution())
+    other = folder.rename(folder.with_name("0123"))
+    assert worker.execute(store, other, Loaded(store.cache)) == Exit.ERROR
+    assert "0123 holds no job" in last_failure(heard)[1]
+
+
+@pytest.mark.parametrize(
+    ("problem", "passing"),
+    [
+        (RuntimeError("CUDA error: unknown error"), True),
+        (RuntimeError("CUDA error: device-side assert triggered"), False),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), False),
+        (served(503), True),
+        (served(404), False),
+        (served(429), True),
+        (ZeroDivisionError(), False),
+    ],
+)
+def test_what_a_gpu_or_a_server_is_at_fault_for_may_succeed_next(
+    problem: Exception, *, passing: bool
+) -> None:
+    assert worker.is_passing(problem) is passing
+    outer = MissingData("cannot be had")
+    outer.__cause__ = problem
+    assert worker.is_passing(outer) is passing
+
+
 def contents(store: Store, members: list[RunSpec]) -> dict[str, bytes]:
     """The files of the members' entries that do not depend on the machine."""
     found = {}
@@ -301,10 +430,11 @@ def test_a_damaged_work_folder_is_set_aside_and_the_job_begins_anew(
     assert train_on(store, specs[1:2]) == Exit.DONE
     assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
     assert "resumed" not in kinds(heard)
-    event = next(event for event in heard if event["event"] == "damaged")
-    assert path.name in event["message"]
-    assert Path(event["place"]).parent == store.root / "quarantine"
-    assert (Path(event["place"]) / path.name).read_bytes() == damaged
+    message = next(event["message"] for event in heard if event["event"] == "notice")
+    (place,) = (store.root / "quarantine").glob("[!.]*/")
+    assert f"{path.name} " in message
+    assert f"Moved to {place};" in message
+    assert (place / path.name).read_bytes() == damaged
 
 
 def test_a_worker_whose_parent_is_gone_already_does_not_begin(
@@ -425,10 +555,9 @@ def test_an_unforeseen_error_ends_the_log_with_its_deepest_cause(
         except ZeroDivisionError as problem:
             raise RuntimeError("cannot scale\nCompile with X for details") from problem
 
-    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
     monkeypatch.setattr(worker, "execute", broken)
     monkeypatch.setattr("sys.stdin", ["0123\n"])
-    assert worker.main([str(store.root)]) == Exit.ERROR
+    assert worker.main([str(store.root), "-"]) == Exit.ERROR
     lines = capsys.readouterr().err.splitlines()
     assert "Traceback (most recent call last):" in lines
     assert lines[-1] == (
@@ -481,33 +610,46 @@ def test_runs_that_another_process_holds_are_left_to_it(
     assert heard == []
 
 
-def test_a_store_without_locks_is_no_failure_of_the_runs(
-    train: Train, specs: list[RunSpec], heard: list[Event], monkeypatch: pytest.MonkeyPatch
+def test_a_job_that_another_process_took_over_is_left_to_it_at_the_next_step(
+    store: Store,
+    train_on: Callable[..., int],
+    specs: list[RunSpec],
+    heard: list[Event],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    """As after a laptop's sleep of some minutes."""
+    lease = store.root / "claims" / f"{run_key(specs[1])}.lock"
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    assert train(specs[1]) == Exit.ERROR
-    kind, message = last_failure(heard)
-    assert kind == "store"
-    assert "Cannot lock files" in message
+    def take_over(event: Event) -> None:
+        if event["event"] == "step" and event["step"] == 3:
+            write_json(lease, {"token": "ab12", "machine": "0123456789ab", "pid": 1})
+            with contextlib.suppress(ClaimLost):
+                while True:
+                    store.check_claims()
+
+    monkeypatch.setattr(claims, "BEAT_SECONDS", 0.01)
+    assert train_on(store, [specs[1]], take_over) == Exit.CLAIMED_ELSEWHERE
+    assert [event["step"] for event in heard if event["event"] == "step"] == [1, 2, 3]
+    assert "failed" not in kinds(heard)
+    assert store.keys() == []
+    assert store.state(run_key(specs[1])) == "running"
+    lease.unlink()
+    assert train_on(store, [specs[1]]) == Exit.DONE
 
 
 def test_runs_that_another_process_stored_are_not_trained_again(
     store: Store, train: Train, specs: list[RunSpec], heard: list[Event]
 ) -> None:
     store_result(store, specs[3])
-    assert train(specs[3]) == Exit.DONE
+    assert train(specs[3]) == Exit.ALREADY_DONE
     assert heard == []
 
 
 def test_a_worker_without_a_job_says_so(
     store: Store, heard: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
     monkeypatch.setattr("sys.stdin", ["0123\n", "4567\n"])
-    assert worker.main([str(store.root)]) == Exit.ERROR
+    assert worker.main([str(store.root), "-"]) == Exit.ERROR
     assert "0123 holds no job" in last_failure(heard[:1])[1]
     assert heard[1:] == [{"event": "ended", "job": "0123", "code": Exit.ERROR}]
 

@@ -15,6 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from repro.backbones.load import load_encoder
+from repro.engine.dispatch import Dispatcher
 from repro.engine.frozen import frozen_adapters
 from repro.engine.jobs import Execution
 from repro.engine.local import LocalExecutor
@@ -93,7 +94,7 @@ def store(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def execute(specs: list[RunSpec], store: Store) -> None:
-    found = LocalExecutor().run(jobs_for(specs, store), store, Execution(threads=1))
+    found = Dispatcher(LocalExecutor()).run(jobs_for(specs, store), store, Execution(threads=1))
     assert [(outcome.kind, outcome.message) for outcome in found] == [(None, "")] * len(found)
 
 
