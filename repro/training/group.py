@@ -405,6 +405,7 @@ class Group:
             "step": self.step,
             "seconds": self.seconds,
             "resumes": self.resumes,
+            "threads": torch.get_num_threads(),
             "evaluated": self.evaluated,
             "trained_tokens": self.trained_tokens,
             "cohorts": [cohort.members for cohort in self.cohorts],
@@ -439,6 +440,7 @@ class Group:
                 member.history.restart()
             return
         progress = json.loads(checkpoint.progress)
+        torch.set_num_threads(progress["threads"])  # others add in another order
         self.step, self.evaluated = progress["step"], progress["evaluated"]
         self.trained_tokens = progress["trained_tokens"]
         self.seconds, self.resumes = progress["seconds"], progress["resumes"] + 1
