@@ -266,6 +266,7 @@ def test_thirty_kills_of_workers_and_ten_of_dispatchers_lose_nothing(
             left = draw.randrange(1, 20)
             for event in driver.events():
                 ended = event["event"] == "ended"
+                assert not ended or set(event["kinds"]) <= {None}
                 if event["event"] == "loading":
                     processes[event["job"]] = event["process"]
                 left -= 1
