@@ -78,10 +78,10 @@ def meet(folder: Path, job: str, number: int) -> None:
 
 def wait_for_stop(folder: Path, *, ends: bool) -> int:
     """Waits for SIGTERM, and ends then, or does not."""
-    asked = []
-    signal.signal(signal.SIGTERM, lambda *_: asked.append((folder / "asked").touch()))
+    asked = folder / "asked"
+    signal.signal(signal.SIGTERM, lambda *_: asked.touch())
     say("step")
-    while not (asked and ends):
+    while not (ends and asked.exists()):
         time.sleep(0.002)
     return 30
 

@@ -118,7 +118,7 @@ def test_what_may_pass_is_tried_again_three_times_with_longer_and_longer_pauses(
 ) -> None:
     monkeypatch.setattr(dispatch, "BACKOFF", (0.0, 50.0, 200.0))
     now = [1000.0]
-    monkeypatch.setattr(dispatch.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     executor = Scripted(ends=lambda job, tries: end)
     plain = executor.wait
 
