@@ -17,7 +17,7 @@ from repro.backbones.describe import LOCAL, check_mirrors
 from repro.cli.options import How, device_kind
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
 from repro.engine.dispatch import Dispatcher, Outcome
-from repro.engine.jobs import Execution, Job, holders
+from repro.engine.jobs import Execution, Job, holders, keeps_weights, needed_weights
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
@@ -64,10 +64,10 @@ def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[O
     """Trains the plan's jobs. Raises Stopped at Ctrl-C, and at SIGTERM as if it were one."""
     check_folders(plan, execution)
     check_mirrors(job.lead.backbone for job in plan.jobs)
-    store.check_writable(needed_bytes=disk_needed(plan))
+    executor = how.executor(plan)
+    store.check_writable(needed_bytes=disk_needed(plan, execution, executor.slots))
     store.check_replaceable(key for job in plan.jobs for key in job.keys)
     store.sweep()
-    executor = how.executor(plan)
     announce(plan, executor.slots)
     tell_running(plan, store)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -92,27 +92,38 @@ def check_folders(plan: Plan, execution: Execution) -> None:
             )
 
 
-def disk_needed(plan: Plan) -> int:
-    """Bytes that training may write: all artefacts, and the largest job's checkpoint.
+def disk_needed(plan: Plan, execution: Execution | None = None, workers: int = 1) -> int:
+    """Bytes that training may write at most: what the runs keep, and what the jobs that run at once
+    need until they end.
 
-    That holds values and two moments in fp32 beside the one that it replaces.
+    A run keeps its trained weights in fp32, if any, and about a megabyte of predictions and
+    history. A job that runs has a checkpoint (values and two moments) beside the one that it
+    replaces, and weights of the best epoch beside those that they replace.
     """
-    sizes = [[spec.trained_parameters() for spec in job.specs] for job in plan.jobs]
-    artefacts = sum(4 * sum(job) for job in sizes)
-    return 100_000_000 + artefacts + 24 * max((sum(job) for job in sizes), default=0)
+    how = execution or Execution()
+    specs = {key: spec for job in plan.jobs for key, spec in zip(job.keys, job.specs, strict=True)}
+    needed = needed_weights(specs.values())
+    sizes = {key: spec.trained_parameters() for key, spec in specs.items()}
+    kept = [key for key, spec in specs.items() if keeps_weights(spec, how) or key in needed]
+    at_once = sorted(sum(sizes[key] for key in job.keys) for job in plan.jobs)[-workers:]
+    written = 1_000_000 * len(specs) + 4 * sum(sizes[key] for key in kept)
+    return 100_000_000 + written + (2 * 12 + 2 * 4) * sum(at_once)
 
 
 def tell_failures(outcomes: Sequence[Outcome]) -> None:
-    """One line a job that did not end well, one a parent that blocks runs, and who names logs."""
-    failed = [outcome for outcome in outcomes if outcome.kind not in (None, "blocked")]
+    """One line a job that did not end well, one a reason for which jobs were not started, and who
+    names logs.
+    """
+    not_started = {"blocked": "blocked", "stopped": "not started"}
+    failed = [one for one in outcomes if one.kind is not None and one.kind not in not_started]
     for outcome in failed:
         print(f"repro: job {outcome.job.id}: {outcome.kind}: {outcome.message}", file=sys.stderr)
-    blocked = Counter[str]()
+    reasons = Counter[tuple[str, str]]()
     for outcome in outcomes:
-        if outcome.kind == "blocked":
-            blocked[outcome.message] += len(outcome.job.specs)
-    for reason, count in blocked.items():
-        print(f"repro: {counted(count, 'run')} blocked: {reason}", file=sys.stderr)
+        if outcome.kind in not_started:
+            reasons[not_started[outcome.kind], outcome.message] += len(outcome.job.specs)
+    for (what, reason), count in reasons.items():
+        print(f"repro: {counted(count, 'run')} {what}: {reason}", file=sys.stderr)
     if any(outcome.kind != "running" for outcome in failed):
         print("repro: `python -m repro status` names the logs.", file=sys.stderr)
 

@@ -193,7 +193,7 @@ class LocalExecutor:
         leased = lease(self.gpus, self._leases)
         count = self.workers or max(1, len(leased))
         own = {"OMP_NUM_THREADS": str(max(1, all_threads() // count))} if count > 1 else {}
-        places = leased or [None]
+        places: list[Device | None] = [*leased] or [None]
         self._all = [Worker(own, places[n % len(places)]) for n in range(count)]
         return self
 
@@ -210,6 +210,10 @@ class LocalExecutor:
                     worker.send(signal.SIGKILL)
             for worker in self._all:
                 worker.end()
+
+    def follows(self, job: Job) -> bool:
+        """Workers here end with the command that started them."""
+        return False
 
     def start(self, job: Job, store: Store) -> None:
         """The job goes to a worker that has none: best to one on a GPU that has enough memory free,

@@ -50,6 +50,12 @@ LARGEST = 4096
 class ClaimLost(StoreError):
     """Another process has taken over a run that this one was training."""
 
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"Another process has taken over the run {key[:12]}, because this one did not renew "
+            f"its claim for {EXPIRY_SECONDS:.0f} s. It is left to that process."
+        )
+
 
 class Lease(BaseModel):
     """What a lease file holds. `token` is its own; the file's number where there is no content."""
@@ -169,10 +175,7 @@ class Held(set[str]):
             with store_errors(lock_path(self.folder, key)):
                 self.renew(key)
             if key not in self:
-                raise ClaimLost(
-                    f"Another process has taken over the run {key[:12]}, because this one did not "
-                    f"renew its claim for {EXPIRY_SECONDS:.0f} s. It is left to that process."
-                )
+                raise ClaimLost(key)
 
 
 def _own_lease() -> Lease:

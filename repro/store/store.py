@@ -520,6 +520,14 @@ class Store:
                 for key in mine:
                     del self._held[key]
 
+    def check_claims(self) -> None:
+        """Raises ClaimLost where a claim of this store was taken over and that was noticed since;
+        reads no file.
+        """
+        for key, held in self._held.items():
+            if key not in held:
+                raise claims.ClaimLost(key)
+
     def _check_claim(self, key: str) -> None:
         """Raises ClaimLost where this store's claim of `key` was taken over."""
         if key in self._held:

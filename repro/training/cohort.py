@@ -75,7 +75,9 @@ class Cohort:
         self.learner.train()
         self.dropout.active = True
         weight = 1 / self.recipe.loss_parts if self.recipe.over_tokens == "sum" else share
-        losses = self.loss(self.outputs(inputs), targets) * weight
+        losses = self.loss(self.outputs(inputs), targets)
+        if weight != 1:
+            losses = losses * weight
         self.parameters.accumulate(losses.sum())
         return losses.detach()
 
