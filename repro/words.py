@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 from repro.spec import RunSpec
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that steer a terminal; text from a store may come from anybody."""
+
+
+def shown(text: str) -> str:
+    """The text with its control characters escaped: \\x1b."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def duration(seconds: float) -> str:
-    """42 s, 3.5 min, 2.1 h."""
+    """42 s, 3.5 min, 2.1 h, 4.5 d."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.1f} min"
-    return f"{seconds / 3600:.1f} h"
+    if seconds < 259_200:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.1f} d"
 
 
 def age(seconds: float) -> str:
@@ -42,7 +54,7 @@ def run_name(spec: RunSpec) -> str:
         rate, long = spec.recipe.learning_rate, training_length(spec)
         drawn = f" ({spec.task.drawn})" if spec.task.drawn else ""
         where = f"{_task(spec)}{drawn}, {where}, rate {rate:g}, {long}"
-    return f"{name} on {where}, seed {spec.seed}"
+    return shown(f"{name} on {where}, seed {spec.seed}")
 
 
 def training_length(spec: RunSpec) -> str:

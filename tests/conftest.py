@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("repro", derandomize=True, deadline=None)
 settings.load_profile("repro")
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes what this user's commands keep."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("REPRO_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
 
 
 @pytest.fixture
@@ -60,3 +70,15 @@ def _refuse_version_dependent_sums() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(builtins, "sum", checked)
         yield
+
+
+@pytest.fixture
+def refusing_flock(tmp_path: Path) -> Callable[[int], dict[str, str]]:
+    """Error number -> environment of a process where flock(2) refuses so, as some mounts do."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler (cc) builds the library that makes flock refuse")
+    library = tmp_path.parent / f"{tmp_path.name}-noflock.so"
+    source = Path(__file__).parent / "noflock.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    return lambda code: {"LD_PRELOAD": str(library), "FLOCK_ERRNO": str(code)}

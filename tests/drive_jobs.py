@@ -1,5 +1,5 @@
-"""A driver to kill: `drive_jobs.py STORE MODEL WHICH [WORKERS]` trains a few runs and prints every
-event.
+"""A driver to kill: `drive_jobs.py STORE MODEL WHICH [EXECUTOR [WORKERS]]` trains a few runs and
+prints every event. EXECUTOR is `local`, `slurm` or `ray`.
 
 WHICH is `frozen` (the runs of both tables that share one encoder, one job), `tuning` (the full
 fine-tuning of ResAdapters-2), `both` (these two jobs), `family` (a run and one that is made from
@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from fake_results import request, runs_of
 from run_samples import run_spec
 
 from repro.backbones.describe import describe
-from repro.engine import dispatch
-from repro.engine.dispatch import Dispatcher
+from repro.engine import dispatch, on_ray, slurm
+from repro.engine.dispatch import Dispatcher, Executor
 from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor
+from repro.engine.on_ray import RayExecutor
 from repro.engine.plan import jobs_for
+from repro.engine.slurm import SlurmExecutor
 from repro.methods.adaptable_adapters import AdaptableAdapters
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.resadapters import PipelinedCells
@@ -74,7 +77,13 @@ def tell(job: Job, event: dict[str, Any]) -> None:
         print(json.dumps(event | {"job": job.id}), flush=True)
 
 
-def main(root: str, model: str, which: str, workers: str = "1") -> None:
+def executor(name: str, root: str, workers: int) -> Executor:
+    if name == "slurm":
+        return SlurmExecutor(Path(root), slurm.Profile())
+    return RayExecutor(Path(root), on_ray.Profile()) if name == "ray" else LocalExecutor(workers)
+
+
+def main(root: str, model: str, which: str, by: str = "local", workers: str = "1") -> None:
     dispatch.BACKOFF = (0.0,) * 1000
     store, specs = Store(root), wanted(model, which)
     revision = specs[0].backbone.revision
@@ -83,9 +92,8 @@ def main(root: str, model: str, which: str, workers: str = "1") -> None:
         threads=1, checkpoint_steps=1, folders={revision: model}, keep_weights=True
     )
     missing = [spec for spec in specs if store.state(run_key(spec)) != "done"]
-    outcomes = Dispatcher(LocalExecutor(int(workers)), tell).run(
-        jobs_for(missing, store), store, execution
-    )
+    jobs = jobs_for(missing, store)
+    outcomes = Dispatcher(executor(by, root, int(workers)), tell).run(jobs, store, execution)
     print(json.dumps({"event": "ended", "kinds": [o.kind for o in outcomes]}), flush=True)
 
 

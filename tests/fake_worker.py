@@ -24,9 +24,10 @@ def starter(folder: Path) -> Path:
 
 
 def main() -> int:
-    for line in sys.stdin:
+    root, *jobs = sys.argv[3:]  # after -P and the file that starts workers
+    for line in sys.stdin if jobs == ["-"] else jobs:
         job = line.strip()
-        code = execute(Path(sys.argv[3]), job)  # after -P and the file that starts workers
+        code = execute(Path(root), job)
         say("ended", job=job, code=code)
         if code not in (0, 10, 11):
             return code
@@ -43,6 +44,8 @@ def execute(root: Path, job: str) -> int:
     attempt = {"rates": rates, "micro_batch": size, "process": os.getpid()}
     attempt |= {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")}
     count = note(root.parent / "attempts.jsonl", attempt)
+    while "until" in scenario and not (root.parent / scenario["until"]).exists():
+        time.sleep(0.02)
     for line in scenario.get("say", []):
         print(line, flush=True)
     gpu = root.parent / (os.environ.get("CUDA_VISIBLE_DEVICES") or "").replace("/", "-")
@@ -61,6 +64,7 @@ def execute(root: Path, job: str) -> int:
         raise ZeroDivisionError("this member breaks")
     if "failed" in scenario:
         say("failed", **scenario["failed"])
+        (root / "work" / job / "failure.json").write_text(json.dumps(scenario["failed"]))
     if scenario.get("alone_on_gpu"):
         gpu.unlink()
     code = int(scenario.get("exit", 0))

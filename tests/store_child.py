@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +14,10 @@ from store_samples import spec_of, write_run
 
 from repro.spec import run_key
 from repro.store import Store
-from repro.store.temporary import unfinished_name
+from repro.store.atomic import write_json
+from repro.store.temporary import machine, unfinished_name
 
-STEPS = ("open", "write", "fsync", "mkdir", "rename", "replace", "unlink", "rmdir", "close")
+STEPS = ("open", "write", "fsync", "mkdir", "rename", "replace", "link", "unlink", "rmdir", "close")
 
 
 def announce_steps(write: Callable[[int, bytes], int] = os.write) -> None:
@@ -58,19 +60,31 @@ def claim(root: str, *keys: str) -> None:
         sys.stdin.readline()
 
 
+def state(root: str, key: str) -> None:
+    """Says what state a run is in."""
+    print(Store(root).state(key), flush=True)
+
+
 def contend(root: str, key: str, times: str) -> None:
-    """Claims a key again and again; fails where another process holds it at the same time."""
+    """Claims a key again and again; fails where another process holds it at the same time.
+
+    It leaves half of its leases behind, as a process does that is killed.
+    """
     store, marker = Store(root), Path(root) / "held"
-    for _ in range(int(times)):
+    lease = Path(root) / "claims" / f"{key}.lock"
+    for time in range(int(times)):
         with store.claim([key]) as held:
             if held:
                 os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
                 assert store.claimed() == {key}
                 marker.unlink()
+                if time % 2:
+                    gone = {"token": secrets.token_hex(8), "machine": machine(), "pid": 2**30}
+                    write_json(lease, gone)
 
 
 def tidy(root: str, key: str, times: str) -> None:
-    """Removes the lock file of a key again and again."""
+    """Removes the lease of a key again and again, if its holder is gone."""
     for _ in range(int(times)):
         Store(root).remove_claim(key)
 
@@ -90,6 +104,7 @@ if __name__ == "__main__":
         "loop": loop,
         "race": race,
         "claim": claim,
+        "state": state,
         "staging": staging,
         "contend": contend,
         "tidy": tidy,

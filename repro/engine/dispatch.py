@@ -62,10 +62,14 @@ class Executor(Protocol):
         """How many jobs it takes at once."""
         ...
 
-    def start(self, job: Job, store: Store) -> None:
-        """Has a worker train the job, whose work folder is written. A worker that trains it
-        already, started by an earlier command, is followed in place of a new one.
+    def follows(self, job: Job) -> bool:
+        """Whether a worker is at the job already that an earlier command started, and whose end
+        this executor will hear of.
         """
+        ...
+
+    def start(self, job: Job, store: Store) -> None:
+        """Has a worker train the job, whose work folder is written, unless one is at it already."""
         ...
 
     def wait(self, hear: Listener, seconds: float | None) -> list[Ended]:
@@ -196,7 +200,8 @@ class Dispatcher:
         while self._ready and len(self._running) < self.executor.slots:
             _, _, attempt = heapq.heappop(self._ready)
             job = attempt.job
-            outcome = self._stopped(job) or _waits(job, store, known)
+            followed = self.executor.follows(job)
+            outcome = None if followed else self._stopped(job) or _waits(job, store, known)
             if outcome is not None:
                 self._settle(job, outcome.kind, outcome.message)
             elif is_stored(store, job, attempt.execution):  # by another process since the plan

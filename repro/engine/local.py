@@ -212,6 +212,10 @@ class LocalExecutor:
             for worker in self._all:
                 worker.end()
 
+    def follows(self, job: Job) -> bool:
+        """Workers here end with the command that started them."""
+        return False
+
     def start(self, job: Job, store: Store) -> None:
         """The job goes to a worker that has none: best to one on a GPU that has enough memory free,
         then to one that has read its data before.

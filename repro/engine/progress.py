@@ -121,3 +121,15 @@ def _read(path: Path, kind: type[Document]) -> Document | None:
         return kind.model_validate_json(read_file(path))
     except (OSError, ValidationError):
         return None
+
+
+def progress_event(folder: Path) -> Event | None:
+    """The step that the job in a work folder is at, as its worker told it; None where it trains
+    not (yet) or has not said.
+    """
+    found = read_progress(folder)
+    if found is None or found.state != "training":
+        return None
+    losses = {} if found.loss is None else {"": found.loss}
+    steps = {"epoch": found.epoch, "step": found.step, "steps": found.steps}
+    return {"event": "step", "losses": losses, **steps}

@@ -48,6 +48,7 @@ from repro.spec import run_key
 from repro.spec.method import place_in_file, remember
 from repro.spec.types import PRETRAINED
 from repro.store.atomic import move_aside, store_errors, write_text
+from repro.store.claims import ClaimLost
 from repro.store.store import Store
 from repro.store.temporary import is_unfinished
 from repro.training.environment import (
@@ -185,6 +186,9 @@ def execute(store: Store, folder: Path, loaded: Loaded, stopping: Stopping | Non
             if code in (Exit.DONE, Exit.ALREADY_DONE):
                 shutil.rmtree(folder, ignore_errors=True)
             return code
+    except ClaimLost as problem:
+        print(problem, file=sys.stderr)
+        return Exit.CLAIMED_ELSEWHERE
     except StoreError as problem:
         tell_failure(folder, JobFailure(kind="store", message=str(problem)))
         return Exit.ERROR
@@ -249,6 +253,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
     telling = Telling(folder, report)
 
     def tell(event: dict[str, Any]) -> None:
+        store.check_claims()
         telling(event)
         if stopping() and event["event"] in INTERRUPTS:
             raise Stopped
@@ -261,9 +266,9 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
     )
     forget_memory(device)
     if execution.rehearsal is not None:
-        from repro.engine.rehearsal import Rehearsed
+        from repro.engine.made_up import MadeUp
 
-        loaded = Rehearsed(store.cache, execution.rehearsal)
+        loaded = MadeUp(store.cache, execution.rehearsal)
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
     tell(where | {"what": lead.backbone.name})
     shared = any(spec.method.reads_states for spec in file.specs)

@@ -1,152 +1,348 @@
-"""Who works on which run: one kernel lock (flock) a key, held for as long as its process lives.
+"""Who works on which run: one lease file a key, which its holder renews for as long as it lives.
 
-The kernel drops the lock when the holder dies, however it dies, so a claim never outlives its
-process. The lock files are empty and stay until `remove_idle`: removing one while another process
-opens it would let two hold "the" lock. On a file system without such locks nothing can be claimed,
-so nothing is trained there: a marker file in place of a lock would outlive a process killed on
-another host.
+A lease is made by a hard link (else by O_EXCL), which is atomic on local disks, NFS and Lustre. No
+kernel lock (flock) is used: some of these mounts refuse it, and others keep it to one host. The
+file says who holds the key. Taking a key and looking at it judge a lease in the same way:
+
+- Of a process of this machine, the lease holds while the process lives (id and start time).
+- Of another machine, or where this one cannot tell, it holds while the file was renewed less than
+  EXPIRY_SECONDS ago by the clock of the file server, so hosts whose clocks differ agree.
+
+A holder that was suspended for minutes may find that another process has taken its key over, and
+stops then (`Held.check`). What it publishes before it notices is compared by the store with what
+the other one publishes: a lost race costs a second training, never a wrong result.
 """
 
 from __future__ import annotations
 
 import os
+import platform
+import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, Field, ValidationError
 
 from repro.errors import StoreError
-from repro.store.atomic import ELSEWHERE, make_directory, store_errors
+from repro.store.atomic import make_directory, store_errors
+from repro.store.entry import checked_file
+from repro.store.temporary import UNKNOWN, machine, started, unfinished_name
 
-GATE = "gate.lock"
-"""Held alone while claims are taken, shared while one is looked at. So a look, which holds a claim
-for some microseconds, is never taken for a holder."""
-GATE_SECONDS = 30.0
-POLL_SECONDS = 0.005
+BEAT_SECONDS = 15.0
+"""How often a holder renews its leases."""
+EXPIRY_SECONDS = 60.0
+"""The age at which a lease that cannot be judged by its process has ended."""
+WAIT_SECONDS = 2 * EXPIRY_SECONDS
+"""How long `exclusive` waits: longer than a holder that died on another machine blocks."""
+POLL_SECONDS = (0.005, 0.5)
+"""The first and the longest pause of `exclusive` between two looks."""
+SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID")
+"""Where schedulers tell a process the job that it belongs to."""
+LARGEST = 4096
+"""Bytes of a lease file that are read."""
+
+
+class ClaimLost(StoreError):
+    """Another process has taken over a run that this one was training."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"Another process has taken over the run {key[:12]}, because this one did not renew "
+            f"its claim for {EXPIRY_SECONDS:.0f} s. It is left to that process."
+        )
+
+
+class Lease(BaseModel):
+    """What a lease file holds. `token` is its own; the file's number where there is no content."""
+
+    token: str = Field(pattern=r"^[0-9a-f]+$")
+    machine: str = ""
+    pid: int = Field(0, ge=0, lt=1 << 31)
+    started: str = UNKNOWN
+    holder: str = "another process"
+
+
+class _Found(NamedTuple):
+    lease: Lease
+    renewed: float
 
 
 def lock_path(folder: Path, key: str) -> Path:
-    """Where the lock of a key lies."""
+    """Where the lease of a key lies."""
     return folder / f"{key}.lock"
 
 
 @contextmanager
-def claim(folder: Path, keys: Iterable[str]) -> Iterator[set[str]]:
-    """Claims those of `keys` that nobody holds, until the block ends or this process dies.
+def claim(folder: Path, keys: Iterable[str]) -> Iterator[Held]:
+    """Claims all of `keys` until the block ends or this process dies, or none of them.
 
-    Never waits for a holder. Raises StoreError where locks cannot be made.
+    Never waits for a holder. Raises StoreError where leases cannot be made.
     """
-    with ExitStack() as held:
-        with exclusive(folder / GATE, GATE_SECONDS):
-            claimed = {key for key in sorted(set(keys)) if _take(lock_path(folder, key), held)}
-        yield claimed
-
-
-def _take(path: Path, held: ExitStack) -> bool:
-    with store_errors(path):
-        try:
-            held.enter_context(_locked(path, shared=False, wait=False))
-        except BlockingIOError:  # an OSError too, but no refusal to write
-            return False
-    return True
-
-
-def is_claimed(folder: Path, key: str, say: Callable[[str], None]) -> bool:
-    """Whether some process, this one included, holds the claim of `key`.
-
-    Looks with shared locks, so that two looks never see each other as a holder. Where it cannot
-    look, `say` gets one line and the answer is no; taking the claim is refused there.
-    """
+    held = Held(folder)
     try:
-        with (
-            _locked(folder / GATE, shared=True, wait=True),
-            _locked(lock_path(folder, key), shared=True, wait=False),
-        ):
-            return False
-    except (FileNotFoundError, NotADirectoryError):  # nobody ever claimed anything, or this
+        # In one order, so that of several processes that want some of the same keys one gets all.
+        if not all(held.take(key) for key in sorted(set(keys))):
+            held.release()
+        with held.renewed():
+            yield held
+    finally:
+        held.release()
+
+
+class Held(set[str]):
+    """The keys that one claim holds; a key that another process has taken over leaves the set."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self._tokens: dict[str, str] = {}
+
+    def take(self, key: str) -> bool:
+        """Adds `key` unless another claim holds it; a lease that has ended is removed first.
+
+        Raises StoreError.
+        """
+        path, look = lock_path(self.folder, key), _Look(self.folder)
+        with store_errors(self.folder):
+            make_directory(self.folder)
+            for _ in range(2):
+                token = _make(path)
+                if token is not None:
+                    self._tokens[key] = token
+                    self.add(key)
+                    return True
+                found = look.find(path)
+                if found is not None and not look.has_ended(found):
+                    break
+                if found is not None and not look.remove(path, found, look.has_ended):
+                    break
         return False
-    except BlockingIOError:
-        return True
-    except StoreError as refusal:
-        say(str(refusal))
-    except OSError as error:
-        say(f"Cannot see whether another process trains runs of {folder.parent}: {error.strerror}.")
-    return False
 
+    def release(self) -> None:
+        """Gives every key back. What cannot be removed ends by its age, or with this process."""
+        look = _Look(self.folder)
+        while self:
+            key = self.pop()
+            path = lock_path(self.folder, key)
+            with suppress(OSError):
+                found = look.find(path)
+                if found is not None and found.lease.token == self._tokens[key]:
+                    look.remove(path, found, lambda _: True)
 
-def names(folder: Path) -> list[str]:
-    """The keys that have a lock file, held or not, sorted."""
-    return sorted(path.stem for path in folder.glob("[!.]*.lock") if path.name != GATE)
+    @contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Renews the leases in a thread of its own while the block runs.
 
+        Torch lets go of Python's lock (GIL) in its long steps, so the thread gets its turn.
+        """
+        ends = threading.Event()
 
-def remove_idle(folder: Path, key: str) -> bool:
-    """Removes the lock file of a key that nobody holds; False where somebody does.
+        def renew() -> None:
+            while not ends.wait(BEAT_SECONDS):
+                for key in sorted(self):
+                    with suppress(OSError):  # a server that does not answer: at the next beat
+                        self.renew(key)
 
-    The gate is held alone meanwhile, so that nobody is between opening the file and locking it.
-    Raises StoreError.
-    """
-    path = lock_path(folder, key)
-    with exclusive(folder / GATE, GATE_SECONDS), ExitStack() as held:
-        if path.exists() and not _take(path, held):
-            return False
-        with store_errors(path):
-            path.unlink(missing_ok=True)
-    return True
-
-
-@contextmanager
-def _locked(path: Path, *, shared: bool, wait: bool) -> Iterator[None]:
-    """Holds a lock on `path`: shared on a file that exists, else alone on one that may be new.
-
-    Raises BlockingIOError where another holds it and `wait` is false, StoreError where the file
-    system has no locks, OSError where the file cannot be opened.
-    """
-    import fcntl
-
-    descriptor = os.open(path, os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT, 0o666)
-    how = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
-    try:
+        thread = threading.Thread(target=renew, name="leases", daemon=True)
+        thread.start()
         try:
-            fcntl.flock(descriptor, how)
-        except BlockingIOError:
-            raise
-        except OSError as error:
-            raise StoreError(
-                f"Cannot lock files in {path.parent}: {error.strerror}. Without locks two "
-                "processes could train the same run. Have the file system mounted with locks "
-                "(flock on Lustre, a lock daemon on NFS) or " + ELSEWHERE + "."
-            ) from error
-        yield
+            yield
+        finally:
+            ends.set()
+            thread.join()
+
+    def renew(self, key: str) -> None:
+        """Sets the lease's time to the file server's, if it is this claim's still; else drops it
+        from the set. Raises OSError.
+        """
+        path = lock_path(self.folder, key)
+        found = _Look(self.folder).find(path)
+        if found is None or found.lease.token != self._tokens[key]:
+            self.discard(key)
+        else:
+            os.utime(path)  # without a time: the server's, not this host's
+
+    def check(self, keys: Iterable[str]) -> None:
+        """Renews the leases of `keys`. Raises ClaimLost where another process has taken one over,
+        StoreError where the system refuses.
+        """
+        for key in keys:
+            with store_errors(lock_path(self.folder, key)):
+                self.renew(key)
+            if key not in self:
+                raise ClaimLost(key)
+
+
+def _own_lease() -> Lease:
+    pid = os.getpid()
+    job = next((f" (job {os.environ[name]})" for name in SCHEDULERS if name in os.environ), "")
+    return Lease(
+        token=secrets.token_hex(8),
+        machine=machine(),
+        pid=pid,
+        started=started(pid) or UNKNOWN,
+        holder=f"process {pid} on {platform.node()}{job}",
+    )
+
+
+def _make(path: Path) -> str | None:
+    """Makes a lease file; returns its token, None where a lease is there. Raises OSError."""
+    lease = _own_lease()
+    data = lease.model_dump_json().encode()
+    whole = path.with_name(unfinished_name(".tmp"))
+    with suppress(OSError):  # no hard links here, or no room for the content
+        try:
+            whole.write_bytes(data)
+            os.link(whole, path)
+            return lease.token
+        except FileExistsError:
+            # With two names, NFS did it, lost the answer and tried again.
+            return lease.token if whole.stat().st_nlink == 2 else None
+        finally:
+            whole.unlink(missing_ok=True)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        return None
+    try:
+        with suppress(OSError):  # without content it is judged by its age
+            if os.write(descriptor, data) == len(data):
+                return lease.token
+        return _number(descriptor)
     finally:
         os.close(descriptor)
 
 
-def check(path: Path) -> None:
-    """Makes the new file `path`, locks it, removes it. Raises StoreError without locks, OSError."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
+def _number(descriptor: int) -> str:
+    return f"{os.fstat(descriptor).st_ino:x}"
+
+
+class _Look:
+    """How leases in a folder are read and judged; asks the file server for its time once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def now(self) -> float:
+        """The file server's time; this host's where nothing can be written."""
+        probe = self.folder / unfinished_name(".tmp")
+        try:
+            probe.touch(exist_ok=False)
+            os.utime(probe)
+            return probe.stat().st_mtime
+        except OSError:
+            return time.time()
+        finally:
+            with suppress(OSError):
+                probe.unlink()
+
+    def find(self, path: Path) -> _Found | None:
+        """The lease at `path`; None where there is none. Raises OSError."""
+        try:
+            # Opened, not only looked at: NFS then asks the server, not its cache of attributes.
+            with checked_file(path).open("rb") as stream:
+                data, renewed = stream.read(LARGEST), os.fstat(stream.fileno()).st_mtime
+                number = _number(stream.fileno())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            return _Found(Lease.model_validate_json(data), renewed)
+        except ValidationError:
+            return _Found(Lease(token=number), renewed)
+
+    def has_ended(self, found: _Found) -> bool:
+        """Whether the holder has let go without saying so."""
+        lease = found.lease
+        if lease.machine == machine():
+            start = started(lease.pid)
+            if start is None:
+                return True
+            if UNKNOWN not in (start, lease.started):
+                return start != lease.started
+        return self.is_old(found.renewed)
+
+    def is_old(self, renewed: float) -> bool:
+        """A time far ahead is old, too: the clock was set back since, and nobody renewed it."""
+        return abs(self.now - renewed) > EXPIRY_SECONDS
+
+    def remove(self, path: Path, found: _Found, goes: Callable[[_Found], bool]) -> bool:
+        """Removes the lease that was found, and never one that took its place.
+
+        False where another process is removing it: a lease on the lease, named after its token,
+        lets one at a time do it, and it is read again meanwhile. Raises OSError.
+        """
+        marker = path.with_name(f".tmp-end-{path.stem}-{found.lease.token}")
+        if _make(marker) is None:
+            other = self.find(marker)
+            if other is None or not self.has_ended(other):
+                return False
+            marker.unlink(missing_ok=True)  # its maker was killed
+            if _make(marker) is None:
+                return False
+        try:
+            again = self.find(path)
+            if again is not None and again.lease.token == found.lease.token and goes(again):
+                path.unlink(missing_ok=True)
+        finally:
+            marker.unlink(missing_ok=True)
+        return True
+
+
+def holder(folder: Path, key: str, say: Callable[[str], None]) -> str | None:
+    """Who holds the claim of `key`, this process perhaps; None: nobody.
+
+    Where it cannot look, `say` gets one line and the answer is None; taking the claim is refused
+    there.
+    """
+    look = _Look(folder)
     try:
-        with _locked(path, shared=False, wait=False):
-            pass
-    finally:
-        path.unlink()
+        found = look.find(lock_path(folder, key))
+        if found is not None and not look.has_ended(found):
+            return "".join(filter(str.isprintable, found.lease.holder))
+    except OSError as error:
+        say(f"Cannot see whether another process trains runs of {folder.parent}: {error.strerror}.")
+    return None
+
+
+def names(folder: Path) -> list[str]:
+    """The keys that have a lease file, held or not, sorted."""
+    return sorted(path.stem for path in folder.glob("[!.]*.lock"))
+
+
+def remove_ended(folder: Path, key: str) -> bool:
+    """Removes the lease of a holder that is gone; False where it lives. Raises StoreError."""
+    path, look = lock_path(folder, key), _Look(folder)
+    with store_errors(path):
+        found = look.find(path)
+        if found is None:
+            return True
+        return look.has_ended(found) and look.remove(path, found, look.has_ended)
+
+
+def check(folder: Path) -> None:
+    """Takes a lease in `folder` and gives it back. Raises StoreError."""
+    with claim(folder, [unfinished_name(".tmp")]):
+        pass
 
 
 @contextmanager
-def exclusive(path: Path, seconds: float) -> Iterator[None]:
-    """Holds the lock at `path`, waiting for it at most `seconds`. Raises StoreError."""
-    last = time.monotonic() + seconds
-    with ExitStack() as held:
-        with store_errors(path):
-            make_directory(path.parent)
-            while True:
-                try:
-                    held.enter_context(_locked(path, shared=False, wait=False))
-                    break
-                except BlockingIOError as error:
-                    if time.monotonic() > last:
-                        raise StoreError(
-                            f"Another process has held {path} for {seconds:.0f} s: end it and "
-                            "try again."
-                        ) from error
-                time.sleep(POLL_SECONDS)
-        yield
+def exclusive(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[None]:
+    """Holds the lease at `path`, waiting for it at most `seconds`. Raises StoreError."""
+    last, pause = time.monotonic() + seconds, POLL_SECONDS[0]
+    while True:
+        with claim(path.parent, [path.stem]) as held:
+            if held:
+                yield
+                return
+        if time.monotonic() > last:
+            raise StoreError(
+                f"Another process has held {path} for {seconds:.0f} s: end it and try again."
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, POLL_SECONDS[1])

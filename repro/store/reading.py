@@ -28,6 +28,7 @@ from repro.store.entry import (
 )
 from repro.store.result import Result, parse
 from repro.store.strict_json import parse_json
+from repro.words import shown
 
 Found = TypeVar("Found")
 ALWAYS_CHECKED = (SPEC, RESULT, ENVIRONMENT)
@@ -36,11 +37,18 @@ ALWAYS_CHECKED = (SPEC, RESULT, ENVIRONMENT)
 UPDATE = "Update repro to use this run"
 
 
-class Corrupt(Exception):
+class Doubt(Exception):
+    """Why an entry is not used; it may quote what the entry holds."""
+
+    def __str__(self) -> str:
+        return shown(super().__str__())
+
+
+class Corrupt(Doubt):
     """An entry that cannot be trusted: it is moved to quarantine and its run is missing again."""
 
 
-class Foreign(Exception):
+class Foreign(Doubt):
     """An entry that this program cannot read but that nothing is wrong with: it is left alone."""
 
 
@@ -105,7 +113,7 @@ def read_spec(files: Files, key: str) -> RunSpec | None:
 
     Costs a tenth of a whole entry with hundreds of scores; says nothing about its other files.
     """
-    return _looked_at(files, lambda: _read_identity(files, key, _checked_manifest(files, key))[1])
+    return _looked_at(files, lambda: _read_identity(files, key, checked_manifest(files, key))[1])
 
 
 def _looked_at(files: Files, look: Callable[[], Found]) -> Found | None:
@@ -120,7 +128,7 @@ def _looked_at(files: Files, look: Callable[[], Found]) -> Found | None:
 
 
 def _read(files: Files, key: str, verify: bool) -> StoredRun:
-    manifest = _checked_manifest(files, key)
+    manifest = checked_manifest(files, key)
     for name in manifest.files:
         if verify and name not in ALWAYS_CHECKED:
             _check(name, manifest, files.digest(name))
@@ -154,7 +162,8 @@ def _check(name: str, manifest: Manifest, digest: str) -> None:
         raise Corrupt(f"{name} has another checksum than {MANIFEST} says")
 
 
-def _checked_manifest(files: Files, key: str) -> Manifest:
+def checked_manifest(files: Files, key: str) -> Manifest:
+    """The manifest of an entry, which lists spec and result. Raises Corrupt, Newer, OSError."""
     manifest = _read_manifest(files.read(MANIFEST), key)
     for name in (SPEC, RESULT):
         if name not in manifest.files:

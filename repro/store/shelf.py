@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -29,8 +28,6 @@ from repro.store.temporary import unfinished_name
 KEY = re.compile(r"[0-9a-f]{64}")
 SHARD = re.compile(r"[0-9a-f]{2}")
 """Names of the folders that hold entries."""
-LOCK_SECONDS = 30.0
-"""How long to wait for another process that moves an entry; it needs some milliseconds."""
 
 
 def entry_path(root: Path, key: str) -> Path:
@@ -152,12 +149,12 @@ class Shelf(Entries):
                 return False
             sync_directory(path.parent)
         with store_errors(unfinished):
-            shutil.rmtree(unfinished)
+            remove_tree(unfinished)
         return True
 
     def _moving(self) -> AbstractContextManager[None]:
         """Held while an entry is moved away, so that nobody moves away its good successor."""
-        return claims.exclusive(self.quarantine / "moving.lock", LOCK_SECONDS)
+        return claims.exclusive(self.quarantine / "moving.lock")
 
     def _quarantine(self, key: str, *, verify: bool) -> StoredRun | None:
         """Moves a corrupt entry away, unless another process did and a good one stands there."""

@@ -5,8 +5,6 @@ Workers are stand-ins (`fake_worker.py`) whose end each test chooses.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import platform
@@ -123,22 +121,6 @@ def test_a_full_disk_in_training_ends_the_command_with_the_mend(
     assert attempts(tmp_path) == 2
     lines = (tmp_path / "attempts.jsonl").read_text().splitlines()
     assert len({str(json.loads(line)["rates"]) for line in lines}) == 1  # the same job
-
-
-def test_a_store_without_locks_is_told_before_any_run_is_tried(
-    cli: Call, store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    scenario()
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    answer = cli(*TABLE)
-    assert answer.code == 1
-    assert answer.err.startswith("repro: Cannot lock files in runs: ")
-    assert len(answer.err.splitlines()) == 1
-    assert attempts(tmp_path) == 0
-    assert not (store.root / "failures").exists()
 
 
 def test_runs_that_another_process_trains_leave_the_table_incomplete(

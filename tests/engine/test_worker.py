@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import platform
@@ -33,7 +32,9 @@ from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.spec import RunSpec, run_key
-from repro.store import Store, staging
+from repro.store import Store, claims, staging
+from repro.store.atomic import write_json
+from repro.store.claims import ClaimLost
 from repro.training.checkpoint import HistoryFile
 from repro.training.group import Group
 from repro.training.member import Member
@@ -630,17 +631,31 @@ def test_runs_that_another_process_holds_are_left_to_it(
     assert heard == []
 
 
-def test_a_store_without_locks_is_no_failure_of_the_runs(
-    train: Train, specs: list[RunSpec], heard: list[Event], monkeypatch: pytest.MonkeyPatch
+def test_a_job_that_another_process_took_over_is_left_to_it_at_the_next_step(
+    store: Store,
+    train_on: Callable[..., int],
+    specs: list[RunSpec],
+    heard: list[Event],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+    """As after a laptop's sleep of some minutes."""
+    lease = store.root / "claims" / f"{run_key(specs[1])}.lock"
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    assert train(specs[1]) == Exit.ERROR
-    kind, message = last_failure(heard)
-    assert kind == "store"
-    assert "Cannot lock files" in message
+    def take_over(event: Event) -> None:
+        if event["event"] == "step" and event["step"] == 3:
+            write_json(lease, {"token": "ab12", "machine": "0123456789ab", "pid": 1})
+            with contextlib.suppress(ClaimLost):
+                while True:
+                    store.check_claims()
+
+    monkeypatch.setattr(claims, "BEAT_SECONDS", 0.01)
+    assert train_on(store, [specs[1]], take_over) == Exit.CLAIMED_ELSEWHERE
+    assert [event["step"] for event in heard if event["event"] == "step"] == [1, 2, 3]
+    assert "failed" not in kinds(heard)
+    assert store.keys() == []
+    assert store.state(run_key(specs[1])) == "running"
+    lease.unlink()
+    assert train_on(store, [specs[1]]) == Exit.DONE
 
 
 def test_runs_that_another_process_stored_are_not_trained_again(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -29,13 +29,13 @@ def start() -> Iterator[Callable[..., Child]]:
     """Starts `store_child.py` with some arguments; ended after the test."""
     children: list[Child] = []
 
-    def starter(*arguments: object) -> Child:
+    def starter(*arguments: object, environment: Mapping[str, str] | None = None) -> Child:
         child = subprocess.Popen(
             [sys.executable, CHILD, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            env={**os.environ, "PYTHONPATH": str(PROJECT), **(environment or {})},
         )
         children.append(child)
         return child

@@ -1,0 +1,165 @@
+"""Workers under Ray: a task for each job, which starts the worker as a process and waits for it.
+
+The task returns the exit code only; results go to the store, whose folder all nodes share. Ray
+starts a task anew whose node is lost. Tasks end with the command that submitted them, and their
+workers with them: the command given again continues at the last checkpoints, because the store
+says what is done and claims of lost processes end (on another machine after a minute).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from repro.engine.dispatch import Ended, Listener
+from repro.engine.jobs import Job
+from repro.engine.local import worker_command
+from repro.engine.progress import progress_event
+from repro.engine.worker import LOG, Exit
+from repro.errors import ReproError
+from repro.store.claims import EXPIRY_SECONDS
+from repro.store.store import Store
+
+LOOK_SECONDS = 2.0
+"""Between two looks at how far the workers are."""
+QUEUED = 2
+"""Tasks given to Ray for each that it can run at once, so that a free node finds one."""
+
+
+class Profile(BaseModel):
+    """What a task asks of the cluster: the table [ray] of a profile file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    address: str | None = Field(None, description="of the cluster; none: one on this machine")
+    cpus: float = Field(1, ge=0)
+    gpus: float = Field(0, ge=0, description="a fraction lets several workers share a GPU")
+    resources: dict[str, float] = Field({}, description="of the cluster's own, by name")
+    retries: int = Field(3, ge=0, description="how often a task whose node is lost starts anew")
+
+
+@dataclass(slots=True)
+class RayExecutor:
+    """The executor of a Ray cluster that shares the folder `root` of the store."""
+
+    root: Path
+    profile: Profile
+    _tasks: dict[Any, Job] = field(default_factory=dict, init=False)
+    _ray: Any = field(default=None, init=False)
+
+    @property
+    def slots(self) -> int:
+        """See `Executor`. It grows and shrinks with the cluster."""
+        asked = {"CPU": self.profile.cpus, "GPU": self.profile.gpus, **self.profile.resources}
+        there = self._ray.cluster_resources()
+        rooms = [there.get(name, 0.0) / amount for name, amount in asked.items() if amount]
+        return max(1, QUEUED * int(min(rooms, default=1.0)))
+
+    def __enter__(self) -> Self:
+        """Raises ReproError where Ray is not installed or the cluster cannot be reached."""
+        try:
+            import ray
+        except ModuleNotFoundError as error:
+            raise ReproError(
+                "--executor ray needs the package ray: install `repro[ray]` (pip install ray)."
+            ) from error
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        self.root, self._ray = self.root.absolute(), ray
+        local = {} if self.profile.address else {"include_dashboard": False}
+        try:
+            ray.init(self.profile.address, log_to_driver=False, logging_level="error", **local)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ReproError(
+                f"Ray cannot be reached at {self.profile.address}: {error}. Mend `address` in the "
+                "table [ray] of the file that --profile names."
+            ) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Ends what runs; its claims go with it."""
+        self._ray.shutdown()
+
+    def follows(self, job: Job) -> bool:
+        """Workers end with the command that started them."""
+        return False
+
+    def start(self, job: Job, store: Store) -> None:
+        """See `Executor`."""
+        remote = self._ray.remote(
+            num_cpus=self.profile.cpus,
+            num_gpus=self.profile.gpus,
+            resources=self.profile.resources or None,
+            max_retries=self.profile.retries,
+            max_calls=1,  # a process a task: what a GPU still holds goes with it
+        )(_task())
+        command = worker_command(self.root, [job.id])
+        log = self.root / "work" / job.id / LOG
+        self._tasks[remote.remote(command, str(log), int(Exit.CLAIMED_ELSEWHERE))] = job
+
+    def wait(self, hear: Listener, seconds: float | None) -> list[Ended]:
+        """See `Executor`."""
+        left = LOOK_SECONDS if seconds is None else min(LOOK_SECONDS, seconds)
+        ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=left)
+        for job in self._tasks.values():
+            event = progress_event(self.root / "work" / job.id)
+            if event is not None:
+                hear(job, event)
+        return [Ended(self._tasks.pop(task), self._code(task)) for task in ready]
+
+    def _code(self, task: Any) -> int:
+        """The worker's exit code; that of a signal where its node was lost more often than Ray
+        starts it anew.
+        """
+        try:
+            return int(self._ray.get(task))
+        except self._ray.exceptions.RayError:
+            return -9
+
+    def stop(self) -> None:
+        """Asks the workers to checkpoint and waits for their ends."""
+        for task in self._tasks:
+            self._ray.cancel(task)
+        self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=EXPIRY_SECONDS)
+
+
+def _task() -> Any:
+    """The remote function. It is made here so that Ray sends it whole: a node's Ray need not find
+    this package.
+    """
+
+    def train(command: list[str], log: str, claimed: int) -> int:
+        import os
+        import signal
+        import subprocess
+        import time
+
+        until = time.monotonic() + 75.0
+        while True:
+            with open(log, "ab") as stream:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=stream,
+                    env=os.environ | {"REPRO_PARENT": str(os.getpid())},
+                )
+            try:
+                code = process.wait()
+            except KeyboardInterrupt:  # the task was cancelled
+                process.send_signal(signal.SIGTERM)
+                return process.wait()
+            if code != claimed or time.monotonic() > until:
+                return code
+            time.sleep(5)  # of a worker whose node was lost, the claim ends within a minute
+
+    return train

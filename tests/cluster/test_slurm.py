@@ -1,0 +1,191 @@
+"""The executor of Slurm against a real Slurm; most workers are stand-ins (`fake_worker.py`)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from clusters import Scenario, Slurm, attempts, command, jobs_of, wait_until
+
+from repro.engine.dispatch import BACKOFF, Dispatcher, Ended, Outcome
+from repro.engine.jobs import Execution, Job, write_job
+from repro.engine.slurm import Profile, SlurmExecutor
+from repro.engine.worker import Exit
+from repro.errors import ReproError
+from repro.store import Store
+
+pytestmark = pytest.mark.usefixtures("slurm_cluster", "look_often")
+
+
+def run(store: Store, *jobs: Job, profile: Profile | None = None) -> list[Outcome]:
+    executor = SlurmExecutor(store.root, profile or Profile())
+    return Dispatcher(executor).run(jobs, store, Execution())
+
+
+def kinds(outcomes: list[Outcome]) -> dict[str, str | None]:
+    return {outcome.job.id: outcome.kind for outcome in outcomes}
+
+
+def started(store: Store, *jobs: Job) -> SlurmExecutor:
+    """An executor that has submitted these jobs, as a command that is killed leaves them."""
+    executor = SlurmExecutor(store.root, Profile()).__enter__()
+    for job in jobs:
+        write_job(store, job, Execution())
+        executor.start(job, store)
+    assert executor.wait(lambda job, event: None, 0.0) == []
+    return executor
+
+
+def ends(executor: SlurmExecutor, count: int) -> list[Ended]:
+    found: list[Ended] = []
+    while len(found) < count:
+        found += executor.wait(lambda job, event: None, None)
+    return found
+
+
+def tasks() -> list[str]:
+    """Ids of the tasks that wait or run."""
+    return command("squeue", "--me", "--array", "--noheader", "-o", "%i").split()
+
+
+def test_an_array_trains_all_jobs_with_a_throttle_and_the_set_up(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario()
+    jobs = jobs_of(5)
+    profile = Profile(throttle=1, setup="export OMP_NUM_THREADS=3", extra=["--nice=1"])
+    assert kinds(run(store, *jobs, profile=profile)) == {job.id: None for job in jobs}
+    rates = [rate for attempt in attempts(store) for rate in attempt["rates"]]
+    assert rates == [1.0, 2.0, 3.0, 4.0, 5.0]  # one after the other, in their order
+    assert not list((store.root / "work").iterdir())
+
+
+def test_exit_codes_and_signals_come_back_as_they_are(store: Store, scenario: Scenario) -> None:
+    scenario(exit=22, failed={"kind": "missing-data", "message": "Get it."})
+    (outcome,) = run(store, *jobs_of(1))
+    assert (outcome.kind, outcome.message) == ("missing-data", "Get it.")
+    scenario(killed=99)
+    (outcome,) = run(store, *jobs_of(1))
+    assert outcome.kind == "killed"
+    assert f"signal 9, {len(BACKOFF) + 1} times" in outcome.message
+    assert len(attempts(store)) == 1 + len(BACKOFF) + 1
+
+
+def test_a_cancelled_job_is_recorded_and_not_started_again(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario(until="released")
+    job, other = jobs_of(2)
+    executor = started(store, job, other)
+    wait_until(lambda: len(attempts(store)) == 2)
+    cancelled, goes_on = sorted(tasks())
+    command("scancel", cancelled)
+    (ended,) = ends(executor, 1)
+    assert ended.job == job
+    assert ended.failure is not None
+    assert ended.failure.message == f"the Slurm job {cancelled} was cancelled"
+    (store.root.parent / "released").touch()
+    (ended,) = ends(executor, 1)
+    assert (ended.job, ended.code) == (other, Exit.DONE)
+    assert len(attempts(store)) == 2
+    assert goes_on not in tasks()
+
+
+def test_a_command_given_again_follows_the_jobs_of_one_that_was_killed(
+    store: Store, scenario: Scenario
+) -> None:
+    """Those that run and those that wait for a node."""
+    scenario(until="released")
+    jobs = jobs_of(4)
+    started(store, *jobs[:3])
+    wait_until(lambda: len(attempts(store)) == 2)  # on two nodes
+    again = SlurmExecutor(store.root, Profile())
+    with again:
+        assert [again.follows(job) for job in jobs] == [True, True, True, False]
+    (store.root.parent / "released").touch()
+    assert kinds(run(store, *jobs)) == {job.id: None for job in jobs}
+    assert len(attempts(store)) == 4
+
+
+def test_jobs_of_another_store_are_not_followed(
+    store: Store, scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario(until="released")
+    (job,) = jobs_of(1)
+    executor = started(store, job)
+    with SlurmExecutor(tmp_path / "other", Profile()) as other:
+        assert not other.follows(job)
+    (store.root.parent / "released").touch()
+    assert [ended.code for ended in ends(executor, 1)] == [Exit.DONE]
+
+
+def test_a_job_near_its_time_limit_checkpoints_and_queues_itself_again(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario(stop=True)
+    (job,) = jobs_of(1)
+    executor = started(store, job)
+    wait_until(lambda: len(attempts(store)) == 1)
+    (task,) = tasks()
+    command("scancel", "--signal=USR2", "--batch", task)  # what Slurm sends 120 s before the end
+    wait_until(lambda: command("squeue", "-j", task, "-h", "-o", "%T").strip() == "PENDING")
+    scenario()
+    wait_until(lambda: released(task))
+    (ended,) = ends(executor, 1)
+    assert (ended.job, ended.code) == (job, Exit.DONE)
+    assert len(attempts(store)) == 2
+
+
+def released(task: str) -> bool:
+    """Slurm starts a job that is queued again only after two minutes, unless asked."""
+    command("scontrol", "update", f"JobId={task}", "StartTime=now")
+    return command("squeue", "-j", task, "-h", "-o", "%T").strip() != "PENDING"
+
+
+@pytest.mark.slow
+def test_a_job_whose_node_is_lost_is_trained_on_the_other_one(
+    store: Store, scenario: Scenario, slurm_cluster: Slurm
+) -> None:
+    scenario(until="released")
+    (job,) = jobs_of(1)
+    executor = started(store, job)
+    wait_until(lambda: len(attempts(store)) == 1)
+    (task,) = tasks()
+    node = command("squeue", "-h", "-j", task, "-o", "%N").strip()
+    slurm_cluster.lose(node)
+    wait_until(lambda: command("squeue", "-j", task, "-h", "-o", "%T").strip() == "PENDING")
+    (store.root.parent / "released").touch()
+    wait_until(lambda: released(task))
+    (ended,) = ends(executor, 1)
+    assert (ended.job, ended.code) == (job, Exit.DONE)
+    assert len(attempts(store)) == 2
+    slurm_cluster.start(node)
+    wait_until(lambda: command("sinfo", "--noheader", "-o", "%A").strip() == "0/2")
+
+
+def test_what_slurm_refuses_is_one_sentence(store: Store, scenario: Scenario) -> None:
+    scenario()
+    with pytest.raises(ReproError, match=r"^Slurm refuses the jobs: .*partition.*--profile"):
+        run(store, *jobs_of(1), profile=Profile(partition="absent"))
+    assert not list((store.root / "slurm").iterdir())
+
+
+def test_where_slurm_is_absent_one_sentence_says_so(
+    store: Store, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario()
+    monkeypatch.setenv("PATH", os.devnull)
+    assert shutil.which("sbatch") is None
+    with pytest.raises(ReproError, match="needs sbatch, which is not found here"):
+        run(store, *jobs_of(1))
+
+
+def test_profile_becomes_options_of_sbatch() -> None:
+    profile = Profile(
+        partition="gpu", account="nlp", time="4:00:00", gpus=2, gpu_type="a100", extra=["--mem=32G"]
+    )
+    assert profile.options() == [
+        "--partition=gpu", "--account=nlp", "--time=4:00:00", "--gres=gpu:a100:2", "--mem=32G",
+    ]  # fmt: skip
