@@ -226,6 +226,9 @@ class Dispatcher:
         if code == Exit.CLAIMED_ELSEWHERE:
             self._settle(job, "running", ELSEWHERE)
             return
+        if is_stored(store, job, attempt.execution):
+            self._settle(job, None)  # by another command, which then removed the work folder
+            return
         failure = ended.failure or read_failure(folder)
         kind = failure.kind if failure is not None else "killed" if code < 0 else "error"
         message = failure.message if failure is not None else _last_words(code, folder)

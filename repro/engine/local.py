@@ -70,6 +70,7 @@ class Worker:
         self.job, self.last, self._failure = job, job, None
         path = store.work_dir(job.id) / LOG
         with store_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)  # another command may just have ended it
             self._log = path.open("ab", buffering=0)
         if self._process is not None and self._process.poll() is not None:
             self.end()  # somebody killed it since its last job

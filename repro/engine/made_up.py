@@ -210,9 +210,9 @@ def computes_bf16(device: str) -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def compute_in_fp32() -> None:
-    """From here on, this process computes products of bf16 in fp32 and rounds what comes out: what
-    hardware does that has bf16. Other operations stay as they are.
+def compute_in_fp32() -> Any:
+    """From here on, this thread computes products of bf16 in fp32 and rounds what comes out: what
+    hardware does that has bf16. Other operations stay as they are. Returns the active context.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
@@ -226,8 +226,8 @@ def compute_in_fp32() -> None:
                 return func(*(given.float() for given in args), **(kwargs or {})).bfloat16()
             return func(*args, **(kwargs or {}))
 
-    if _get_current_dispatch_mode() is None:  # type: ignore[no-untyped-call]
-        Rounded().__enter__()  # type: ignore[no-untyped-call]
+    active = _get_current_dispatch_mode()  # type: ignore[no-untyped-call]
+    return active or Rounded().__enter__()  # type: ignore[no-untyped-call]
 
 
 def random_encoder(backbone: Backbone) -> Encoder:

@@ -223,6 +223,17 @@ def test_why_a_job_of_another_machine_failed_is_read_from_its_folder(store: Stor
     assert run(Scripted(ends=ends), [job], store) == [Outcome(job, "missing-data", "Put it there.")]
 
 
+def test_a_job_that_another_command_stores_meanwhile_is_done(store: Store) -> None:
+    """Its end, say for want of the work folder that the other has removed, is no failure."""
+    job = one()
+
+    def ends(job: Job, tries: int) -> End:
+        store_result(store, job.lead)
+        return JobFailure(kind="error", message="The folder holds no job.")
+
+    assert run(Scripted(ends=ends), [job], store) == [Outcome(job, None)]
+
+
 def test_the_listener_hears_of_every_jobs_end(store: Store) -> None:
     heard: list[tuple[Job, Any]] = []
     bad, good = one(1.0), one(2.0)
