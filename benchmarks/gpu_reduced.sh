@@ -3,21 +3,16 @@
 #
 #     benchmarks/gpu_reduced.sh OUT [options of `repro run`, such as --train-rows 100]
 #
-# Steps of a small encoder are bound by kernel launches, so several processes share the GPU; one that
-# finds a job claimed goes on with the next. OUT gets the artefacts, logs and a bundle.
+# Steps of a small encoder are bound by kernel launches, so several workers share the GPU. OUT gets
+# the artefacts, the log and a bundle.
 set -uo pipefail
 out=$1
 shift
 export REPRO_STORE=$out/store PYTHONUNBUFFERED=1
 mkdir -p "$out"
 began=$SECONDS
-number=0
-for task in sst2 sst2 sst2 sst2 sst2 sst2 cola cola cola mrpc mrpc stsb stsb rte; do
-  number=$((number + 1))
-  timeout "${LIMIT:-460}" python3 -m repro run 3-shared-2 --scale reduced --seeds 3 --tasks "$task" \
-    --threads 1 "$@" > "$out/run-$number-$task.log" 2>&1 &
-done
-wait
+timeout "${LIMIT:-460}" python3 -m repro run 3-shared-2 --scale reduced --seeds 3 \
+  --tasks cola,sst2,mrpc,stsb,rte --workers "${WORKERS:-14}" --threads 1 "$@" > "$out/run.log" 2>&1
 echo "training: $((SECONDS - began)) s"
 python3 -m repro table 3-shared-2 --scale reduced --seeds 3 --tasks cola,sst2,mrpc,stsb,rte \
   --no-run --out "$out" "$@"

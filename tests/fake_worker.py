@@ -5,6 +5,7 @@ Knows nothing of the project, so that it starts in no time.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -24,6 +25,8 @@ def starter(folder: Path) -> Path:
 
 
 def main() -> int:
+    if "REPRO_PARENT" in os.environ:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # dies with its parent
     root, *jobs = sys.argv[3:]  # after -P and the file that starts workers
     for line in sys.stdin if jobs == ["-"] else jobs:
         job = line.strip()
@@ -42,11 +45,19 @@ def execute(root: Path, job: str) -> int:
     log = os.open(root / "work" / job / "log.txt", os.O_WRONLY | os.O_APPEND)
     os.dup2(log, 2)
     attempt = {"rates": rates, "micro_batch": size, "process": os.getpid()}
+    attempt |= {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")}
     count = note(root.parent / "attempts.jsonl", attempt)
     while "until" in scenario and not (root.parent / scenario["until"]).exists():
         time.sleep(0.02)
     for line in scenario.get("say", []):
         print(line, flush=True)
+    gpu = root.parent / (os.environ.get("CUDA_VISIBLE_DEVICES") or "").replace("/", "-")
+    if scenario.get("alone_on_gpu"):
+        gpu.touch(exist_ok=False)
+    if "meet" in scenario:
+        meet(root.parent, job, scenario["meet"])
+    if "stop" in scenario:
+        return wait_for_stop(root.parent, ends=scenario["stop"])
     if count <= scenario.get("killed", 0):
         os.kill(os.getpid(), signal.SIGKILL)
     if len(rates) > scenario.get("members", 99) or size > scenario.get("windows", 99):
@@ -57,10 +68,30 @@ def execute(root: Path, job: str) -> int:
     if "failed" in scenario:
         say("failed", **scenario["failed"])
         (root / "work" / job / "failure.json").write_text(json.dumps(scenario["failed"]))
+    if scenario.get("alone_on_gpu"):
+        gpu.unlink()
     code = int(scenario.get("exit", 0))
     if code == 0:
         shutil.rmtree(root / "work" / job)
     return code
+
+
+def meet(folder: Path, job: str, number: int) -> None:
+    """Waits until so many jobs run at once."""
+    (folder / f"met-{job}").touch()
+    while len(list(folder.glob("met-*"))) < number:
+        time.sleep(0.002)
+
+
+def wait_for_stop(folder: Path, *, ends: bool) -> int:
+    """Waits to be asked to stop, and ends then, or does not."""
+    asked = []
+    for number in (signal.SIGTERM, signal.SIGUSR2):
+        signal.signal(number, lambda *_: asked.append((folder / "asked").touch()))
+    say("step")
+    while not (asked and ends):
+        time.sleep(0.002)
+    return 30
 
 
 def say(event: str, **more: Any) -> None:

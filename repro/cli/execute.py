@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -12,11 +14,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from repro.backbones.describe import LOCAL, check_mirrors
-from repro.cli.options import device_kind
-from repro.engine.cost import calibrated, store_speed, stored_speed
+from repro.cli.options import How, device_kind
+from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
 from repro.engine.dispatch import Dispatcher, Outcome
-from repro.engine.jobs import Execution, Job, holders
-from repro.engine.local import LocalExecutor
+from repro.engine.jobs import Execution, Job, holders, keeps_weights, needed_weights
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
@@ -37,7 +38,7 @@ class Stopped(ReproError):
 
 
 def train_missing(
-    requests: Sequence[Request], store: Store, execution: Execution, *, retry: bool
+    requests: Sequence[Request], store: Store, execution: Execution, how: How, *, retry: bool
 ) -> list[Outcome]:
     """Trains every missing run of `requests`; returns how each job ended.
 
@@ -53,26 +54,30 @@ def train_missing(
         if not jobs:
             return outcomes
         tried.update(key for job in jobs for key in job.keys)
-        found = _execute(replace(plan, jobs=jobs), store, execution)
+        found = _execute(replace(plan, jobs=jobs), store, execution, how)
         learn_speed(found, store, kind)
         tell_failures(found)
         outcomes += found
 
 
-def _execute(plan: Plan, store: Store, execution: Execution) -> list[Outcome]:
-    """Trains the plan's jobs. Raises Stopped at Ctrl-C."""
+def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[Outcome]:
+    """Trains the plan's jobs. Raises Stopped at Ctrl-C, and at SIGTERM as if it were one."""
     check_folders(plan, execution)
     check_mirrors(job.lead.backbone for job in plan.jobs)
-    store.check_writable(needed_bytes=disk_needed(plan))
+    executor = how.executor(plan)
+    store.check_writable(needed_bytes=disk_needed(plan, execution, executor.slots))
     store.check_replaceable(key for job in plan.jobs for key in job.keys)
     store.sweep()
-    announce(plan)
+    announce(plan, executor.slots)
     tell_running(plan, store)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with JobProgress(plan) as progress:
-            return Dispatcher(LocalExecutor(), progress.hear).run(plan.jobs, store, execution)
+            return Dispatcher(executor, progress.hear).run(plan.jobs, store, execution)
     except KeyboardInterrupt:
         raise Stopped from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def check_folders(plan: Plan, execution: Execution) -> None:
@@ -87,38 +92,50 @@ def check_folders(plan: Plan, execution: Execution) -> None:
             )
 
 
-def disk_needed(plan: Plan) -> int:
-    """Bytes that training may write: all artefacts, and the largest job's checkpoint.
+def disk_needed(plan: Plan, execution: Execution | None = None, workers: int = 1) -> int:
+    """Bytes that training may write at most: what the runs keep, and what the jobs that run at once
+    need until they end.
 
-    That holds values and two moments in fp32 beside the one that it replaces.
+    A run keeps its trained weights in fp32, if any, and about a megabyte of predictions and
+    history. A job that runs has a checkpoint (values and two moments) beside the one that it
+    replaces, and weights of the best epoch beside those that they replace.
     """
-    sizes = [[spec.trained_parameters() for spec in job.specs] for job in plan.jobs]
-    artefacts = sum(4 * sum(job) for job in sizes)
-    return 100_000_000 + artefacts + 24 * max((sum(job) for job in sizes), default=0)
+    how = execution or Execution()
+    specs = {key: spec for job in plan.jobs for key, spec in zip(job.keys, job.specs, strict=True)}
+    needed = needed_weights(specs.values())
+    sizes = {key: spec.trained_parameters() for key, spec in specs.items()}
+    kept = [key for key, spec in specs.items() if keeps_weights(spec, how) or key in needed]
+    at_once = sorted(sum(sizes[key] for key in job.keys) for job in plan.jobs)[-workers:]
+    written = 1_000_000 * len(specs) + 4 * sum(sizes[key] for key in kept)
+    return 100_000_000 + written + (2 * 12 + 2 * 4) * sum(at_once)
 
 
 def tell_failures(outcomes: Sequence[Outcome]) -> None:
-    """One line a job that did not end well, one a parent that blocks runs, and who names logs."""
-    failed = [outcome for outcome in outcomes if outcome.kind not in (None, "blocked")]
+    """One line a job that did not end well, one a reason for which jobs were not started, and who
+    names logs.
+    """
+    not_started = {"blocked": "blocked", "stopped": "not started"}
+    failed = [one for one in outcomes if one.kind is not None and one.kind not in not_started]
     for outcome in failed:
         print(f"repro: job {outcome.job.id}: {outcome.kind}: {outcome.message}", file=sys.stderr)
-    blocked = Counter[str]()
+    reasons = Counter[tuple[str, str]]()
     for outcome in outcomes:
-        if outcome.kind == "blocked":
-            blocked[outcome.message] += len(outcome.job.specs)
-    for reason, count in blocked.items():
-        print(f"repro: {counted(count, 'run')} blocked: {reason}", file=sys.stderr)
+        if outcome.kind in not_started:
+            reasons[not_started[outcome.kind], outcome.message] += len(outcome.job.specs)
+    for (what, reason), count in reasons.items():
+        print(f"repro: {counted(count, 'run')} {what}: {reason}", file=sys.stderr)
     if any(outcome.kind != "running" for outcome in failed):
         print("repro: `python -m repro status` names the logs.", file=sys.stderr)
 
 
-def announce(plan: Plan) -> None:
+def announce(plan: Plan, workers: int) -> None:
     """One line: how many runs, how many jobs, how long."""
-    expected = plan.estimate()
+    expected = plan.estimate(workers)
+    beside = f" by {workers} workers" if workers > 1 else ""
     how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
     print(
         f"{len(plan.missing)} of {len(plan.runs)} runs are missing: "
-        f"{counted(len(plan.jobs), 'job')}, about "
+        f"{counted(len(plan.jobs), 'job')}{beside}, about "
         f"{duration(expected.seconds)} and {size(expected.memory_bytes)} of memory ({how}).",
         file=sys.stderr,
     )
@@ -150,7 +167,9 @@ def learn_speed(outcomes: Sequence[Outcome], store: Store, kind: str) -> None:
 
 
 class JobProgress:
-    """One bar a job on a terminal, an occasional line elsewhere: epoch, step, loss, time left."""
+    """One bar a running job on a terminal, an occasional line elsewhere: epoch, step, loss, time
+    left. A job counts as much towards the whole as it is estimated to take.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.console = Console(stderr=True)
@@ -162,8 +181,14 @@ class JobProgress:
             console=self.console,
             disable=not self.console.is_terminal,
         )
-        self.plan = self.bars.add_task("all jobs", total=len(plan.jobs), state="")
+        self.speed = plan.speed
+        self.seconds = estimate_all(plan.jobs, plan.speed).seconds
+        self.plan = self.bars.add_task("all jobs", total=self.seconds, state="")
         self.tasks: dict[str, TaskID] = {}
+        self.shares: dict[str, float] = {}
+        """Job -> the seconds of its estimate that it has done."""
+        self.ended, self.stopping = 0, False
+        self.began = self.bars.get_time()
         self.diverged: set[str] = set()
         self.said = -PLAIN_SECONDS
         self.count = len(plan.jobs)
@@ -181,20 +206,22 @@ class JobProgress:
         self.bars.stop()
 
     def hear(self, job: Job, event: dict[str, Any]) -> None:
-        """Shows one event of a worker."""
+        """Shows one event of a worker or of the dispatcher."""
+        kind = event["event"]
+        if kind in ("outcome", "stopping"):
+            self._hear_dispatcher(job, kind)
+            return
         task = self.tasks.get(job.id)
         if task is None:
             title = f"job {len(self.tasks) + 1} ({counted(len(job.specs), 'run')})"
             task = self.tasks[job.id] = self.bars.add_task(title, total=None, state="starting")
-            state = f"job {len(self.tasks)} of {self.count}"
-            self.bars.update(self.plan, completed=len(self.tasks) - 1, state=state)
-        kind = event["event"]
         if kind == "step":
             state = f"epoch {event['epoch']}, step {event['step']}/{event['steps']}"
             losses = event["losses"].values()
             if losses:
                 state += f", loss {min(losses):.3f} to {max(losses):.3f}"
             self.bars.update(task, total=event["steps"], completed=event["step"], state=state)
+            self._count(job, event["step"] / event["steps"])
             self._occasionally(job, state)
         elif kind == "evaluation":
             state = f"scoring epoch {event['epoch']}, {event['batch']}/{event['batches']}"
@@ -210,12 +237,30 @@ class JobProgress:
             self._say(f"{kept}epoch {event['epoch']}: {name}: {values}")
         elif kind == "resumed":
             self._say(f"continues at step {event['step']}/{event['steps']}")
-        elif kind == "damaged":
-            self._say(f"{event['message']} Moved to {event['place']}; training begins anew.")
+        elif kind == "notice":
+            self._say(event["message"])
         elif kind == "diverged" and event["run"] not in self.diverged:
             self.diverged.add(event["run"])  # told when it happens and when it is recorded
             name = self.names.get(event["run"], event["run"][:12])
             self._say(f"{name} diverged at step {event['step']}")
+
+    def _hear_dispatcher(self, job: Job, kind: str) -> None:
+        """At a job's end its bar goes and the one of all jobs moves."""
+        if kind == "stopping":
+            if not self.stopping:
+                self._say("stopping: running jobs write a checkpoint; Ctrl-C again ends them now")
+            self.stopping = True
+            return
+        self.ended += 1
+        self._count(job, 1.0)
+        if job.id in self.tasks:
+            self.bars.update(self.tasks[job.id], visible=False)
+
+    def _count(self, job: Job, share: float) -> None:
+        self.shares[job.id] = share * estimate(job, self.speed).seconds
+        done = math.fsum(self.shares.values())
+        state = f"{self.ended} of {self.count} ended"
+        self.bars.update(self.plan, completed=min(done, self.seconds), state=state)
 
     def _occasionally(self, job: Job, state: str) -> None:
         if self.console.is_terminal:
@@ -223,7 +268,10 @@ class JobProgress:
         now = self.bars.get_time()
         if now - self.said >= PLAIN_SECONDS:
             self.said = now
-            self._say(f"job {job.id}: {state}")
+            done = math.fsum(self.shares.values())
+            left = (now - self.began) * max(0.0, self.seconds / done - 1) if done else 0.0
+            whole = f"{self.ended} of {self.count} jobs ended, about {duration(left)} left"
+            self._say(f"{whole}; job {job.id}: {state}")
 
     def _say(self, line: str) -> None:
         """One line, whole: a log has no width, and a name may look like markup."""

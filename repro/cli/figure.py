@@ -43,7 +43,8 @@ def command(
     request, trained = choose_shown(figure, asked, results, device=how.device)
     check_writable(made.out / FOLDER)
     if trained and not made.no_run:
-        train(request, results, how.execution(asked, request.backbone), retry=made.retry)
+        execution = how.execution(asked, request.backbone)
+        train(request, results, execution, how, retry=made.retry)
     view = view_figure(figure, request, results)
     paths = [*write_figure(view, made.out), write_page(view, results, made.out)]
     sys.stdout.write(json_text(as_json(view)) if made.json else as_text(view, paths))

@@ -13,20 +13,24 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from repro.cli import completion, requests
 from repro.cli.requests import find_folders
-from repro.engine.cost import ASSUMED, Speed
-from repro.engine.jobs import Execution
+from repro.engine.cost import ASSUMED, Speed, estimate
+from repro.engine.jobs import Execution, Job
+from repro.engine.plan import Plan
 from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
 from repro.spec.method import remember
 from repro.store.store import Store
+
+if TYPE_CHECKING:
+    from repro.engine.local import LocalExecutor
 
 DEFAULT_STORE = "runs"
 BUDGET = 1.0
@@ -41,7 +45,17 @@ DeviceOption = Annotated[
         help="auto, cpu or cuda.", autocompletion=completion.one_of(["auto", "cpu", "cuda"])
     ),
 ]
-ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads (default: all cores).")]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="CPU threads of each worker (default: all cores, divided)."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Jobs side by side (default: one a GPU; on a CPU one a core for small jobs, else 1).",
+    ),
+]
 DeterministicOption = Annotated[
     bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
 ]
@@ -149,6 +163,7 @@ class How:
 
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
+    workers: WorkersOption = None
     deterministic: DeterministicOption = False
     tf32: Tf32Option = False
     keep_weights: KeepWeightsOption = False
@@ -157,7 +172,12 @@ class How:
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
         """For the engine; the backbone that was asked for, a folder perhaps, is of `found`."""
         values = asdict(self) | {"device": check_device(self.device)}
+        del values["workers"]
         return Execution(**values, folders=find_folders(asked.get("backbone"), found))
+
+    def executor(self, plan: Plan) -> LocalExecutor:
+        """What trains the jobs of a plan."""
+        return executor_for(plan, self.device, self.workers, self.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +249,21 @@ def open_store(given: Path | None) -> Store:
     store = Store(root)
     remember(store.method_files())
     return store
+
+
+def executor_for(
+    plan: Plan, device: str, workers: int | None, threads: int | None = None
+) -> LocalExecutor:
+    """What trains the jobs of a plan: so many workers, or as many as are best, on a device."""
+    from repro.engine.devices import devices
+    from repro.engine.local import LocalExecutor, best_workers
+
+    def needs(job: Job) -> float:
+        return estimate(job, plan.speed).memory_bytes
+
+    if trains_on(device) == "cuda":
+        return LocalExecutor(workers, devices(), needs)
+    return LocalExecutor(workers or best_workers(plan.jobs, plan.speed, threads))
 
 
 def has_gpu() -> bool:

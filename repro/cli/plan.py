@@ -34,6 +34,7 @@ def command(
     json: o.JsonOption = False,
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
+    workers: o.WorkersOption = None,
 ) -> None:
     """Shows every run behind the tables: stored, missing, shared, and what the rest costs.
 
@@ -47,7 +48,9 @@ def command(
         kind = "cuda"
     # As `table` trains it: what diverged before is tried again only with --retry.
     plan = make_plan(requests, results, stored_speed(results.root, kind), retry_failed=False)
-    sys.stdout.write(json_text(as_json(plan, requests)) if json else as_text(plan, requests))
+    count = o.executor_for(plan, kind, workers).slots
+    shown = json_text(as_json(plan, requests, count)) if json else as_text(plan, requests, count)
+    sys.stdout.write(shown)
 
 
 def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
@@ -76,7 +79,7 @@ def _keys(matrix: Matrix[Table], row: str) -> set[str]:
     return {entry.key for entry in matrix.entries if entry.row == row and entry.role == "cell"}
 
 
-def as_text(plan: Plan, requests: Sequence[Request]) -> str:
+def as_text(plan: Plan, requests: Sequence[Request], workers: int) -> str:
     """The runs, one a line, the jobs and the sum."""
     jobs = {key: n for n, job in enumerate(plan.jobs, 1) for key in job.keys}
     rows = [
@@ -103,14 +106,14 @@ def as_text(plan: Plan, requests: Sequence[Request]) -> str:
         for row in sweeps(requests)
     ]
     lines += gap_lines(requests)
-    total = plan.estimate()
+    total = plan.estimate(workers)
     shared = sum(len(run.tables) > 1 for run in plan.runs)
     how = "measured on" if plan.speed.measured else "assuming"
     lines += [
         f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(plan.missing)} stored, "
         f"{len(plan.missing)} missing, {shared} shared between tables.",
-        f"Estimate: {duration(total.seconds)}, {size(total.memory_bytes)} "
-        f"({how} {plan.speed.device}).",
+        f"Estimate: {duration(total.seconds)}, {size(total.memory_bytes)}, with "
+        f"{counted(workers, 'worker')} ({how} {plan.speed.device}).",
     ]
     return "\n".join(lines) + "\n"
 
@@ -124,10 +127,10 @@ def why(run: PlannedRun) -> str:
     return {"done": "stored", "missing": "missing", "running": "running"}.get(run.state, run.state)
 
 
-def as_json(plan: Plan, requests: Sequence[Request]) -> dict[str, Any]:
+def as_json(plan: Plan, requests: Sequence[Request], workers: int) -> dict[str, Any]:
     """The object of `plan --json`; docs/json.md describes it."""
     jobs = {key: job.id for job in plan.jobs for key in job.keys}
-    total = plan.estimate()
+    total = plan.estimate(workers)
     return {
         "scale": requests[0].scale,
         "unavailable": all_unavailable(requests),
@@ -157,6 +160,7 @@ def as_json(plan: Plan, requests: Sequence[Request]) -> dict[str, Any]:
         "estimate": {
             "seconds": total.seconds,
             "memory_bytes": round(total.memory_bytes),
+            "workers": workers,
             "device": plan.speed.device,
             "measured": plan.speed.measured,
         },

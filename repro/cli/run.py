@@ -45,7 +45,7 @@ def command(
     if plan.jobs:
         from repro.cli.execute import train_missing
 
-        train_missing(requests, results, execution, retry=retry)
+        train_missing(requests, results, execution, how, retry=retry)
     for request in requests:
         if request.id in TABLES:
             for problem in count_missing(TABLES[request.id], request, results):

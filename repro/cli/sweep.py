@@ -100,7 +100,7 @@ def command(
 
     def train(some: Sweep) -> None:
         if not made.no_run:
-            train_sweep(some, results, execution, retry=made.retry)
+            train_sweep(some, results, execution, how, retry=made.retry)
 
     if whole.epochs is not None:
         sweep = halved(sweep, whole.epochs, results, train)
@@ -207,14 +207,21 @@ def check_within(sweep: Sweep, plan: Plan, budget: float | None, store: Store) -
     )
 
 
-def train_sweep(sweep: Sweep, store: Store, execution: Execution, *, retry: bool) -> None:
+def train_sweep(
+    sweep: Sweep,
+    store: Store,
+    execution: Execution,
+    how: o.How,
+    *,
+    retry: bool,
+) -> None:
     """Trains what is missing as one plan; remembers the sweep first."""
     sweep_jobs(store)
     save_sweep(store, sweep)
     if make_plan(sweep.requests, store, o.any_speed(), retry_failed=retry).jobs:
         from repro.cli.execute import train_missing
 
-        train_missing(sweep.requests, store, execution, retry=retry)
+        train_missing(sweep.requests, store, execution, how, retry=retry)
 
 
 def all_rungs(sweep: Sweep, epochs: int, store: Store) -> Sweep:

@@ -84,7 +84,7 @@ def command(
         check_writable(made.out / "tables")
         if trained:
             execution = how.execution(asked, request.backbone)
-            train(request, results, execution, retry=made.retry)
+            train(request, results, execution, how, retry=made.retry)
         for problem in count_missing(table, request, results):
             print(f"Not counted: {problem}", file=sys.stderr)
     view = view_table(table, request, results)
@@ -106,7 +106,14 @@ def command(
     raise typer.Exit(exit_code(view, results))
 
 
-def train(request: Request, store: Store, execution: Execution, *, retry: bool) -> None:
+def train(
+    request: Request,
+    store: Store,
+    execution: Execution,
+    how: o.How,
+    *,
+    retry: bool,
+) -> None:
     """Trains what is missing, if anything is; remembers the request first, for `status` and
     `report`.
     """
@@ -116,7 +123,7 @@ def train(request: Request, store: Store, execution: Execution, *, retry: bool) 
     if plan.jobs:
         from repro.cli.execute import train_missing
 
-        train_missing([request], store, execution, retry=retry)
+        train_missing([request], store, execution, how, retry=retry)
 
 
 def exit_code(view: TableView, store: Store) -> int:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from repro.engine.jobs import Job
+from repro.engine.jobs import Job, makespan
 from repro.spec import Backbone, RunSpec, Task, canonical_json
 from repro.spec.identity import identity_fields
 from repro.store.atomic import write_json
@@ -84,14 +84,10 @@ ASSUMED = {
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of one job, or the sum of several."""
+    """Of one job, or of several."""
 
     seconds: float
     memory_bytes: float
-
-    def __add__(self, other: Estimate) -> Estimate:
-        """One after the other on one device."""
-        return Estimate(self.seconds + other.seconds, max(self.memory_bytes, other.memory_bytes))
 
 
 def passed_rows(spec: RunSpec) -> tuple[float, float]:
@@ -168,10 +164,12 @@ def kind_of(job: Job) -> str:
     return hashlib.sha256(canonical_json(alike).encode()).hexdigest()[:16]
 
 
-def estimate_all(jobs: Sequence[Job], speed: Speed) -> Estimate:
-    """Of all jobs, one after the other by one worker."""
-    started = Estimate(speed.start if jobs else 0.0, 0.0)
-    return sum((estimate(job, speed) for job in jobs), started)
+def estimate_all(jobs: Sequence[Job], speed: Speed, workers: int = 1) -> Estimate:
+    """Of all jobs, by so many workers side by side, each as fast as one alone."""
+    costs = {job.id: estimate(job, speed) for job in jobs}
+    most = sorted((cost.memory_bytes for cost in costs.values()), reverse=True)[:workers]
+    seconds = makespan(jobs, lambda job: costs[job.id].seconds, workers)
+    return Estimate(seconds + (speed.start if jobs else 0.0), math.fsum(most))
 
 
 def launching(job: Job, speed: Speed) -> float:

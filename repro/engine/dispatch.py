@@ -160,6 +160,8 @@ class Dispatcher:
                         self._end(ended, store)
                     self._start_ready(store, known)
             except KeyboardInterrupt:
+                for attempt in self._running.values():
+                    self.listen(attempt.job, {"event": "stopping"})
                 executor.stop()
                 raise
         return self._outcomes
@@ -175,8 +177,9 @@ class Dispatcher:
             heapq.heappush(self._ready, (attempt.place, next(self._tickets), attempt))
 
     def _settle(self, job: Job, kind: str | None, message: str = "") -> None:
-        """The job's outcome; what waits for its runs waits no longer."""
+        """The job's outcome, which `listen` hears; what waits for its runs waits no longer."""
         self._outcomes.append(Outcome(job, kind, message))
+        self.listen(job, {"event": "outcome", "kind": kind})
         self._open.subtract(job.keys)
         for key in job.keys:
             if not self._open[key]:
@@ -223,6 +226,9 @@ class Dispatcher:
         if code == Exit.CLAIMED_ELSEWHERE:
             self._settle(job, "running", ELSEWHERE)
             return
+        if is_stored(store, job, attempt.execution):
+            self._settle(job, None)  # by another command, which then removed the work folder
+            return
         failure = ended.failure or read_failure(folder)
         kind = failure.kind if failure is not None else "killed" if code < 0 else "error"
         message = failure.message if failure is not None else _last_words(code, folder)
@@ -266,7 +272,9 @@ class Dispatcher:
         for failed in self._errors.values():
             common = set.intersection(*(_features(one.job) for one in failed))
             if len(failed) >= ALIKE and common <= _features(job):
-                why = f"{len(failed)} jobs like it ended with the same error: {failed[0].message}"
+                why = (
+                    f"{len(failed)} jobs like these ended with the same error ({failed[0].message})"
+                )
                 return Outcome(job, "stopped", why)
         return None
 

@@ -7,11 +7,13 @@ them, finished ones included, so that it continues bit for bit.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -107,28 +109,92 @@ def group_runs(specs: list[RunSpec]) -> list[Job]:
     return in_order([make_job(part) for members in groups.values() for part in _parts(members)])
 
 
-def in_order(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs with those of parents before those of their children.
-
-    Else they stay as they are given, but for those of one task, which follow the first one: a
-    worker that has the task's data at hand need not load it again.
+def in_order(jobs: Sequence[Job], rank: Callable[[Job], Any] = lambda job: 0) -> list[Job]:
+    """The jobs with those of parents before those of their children; of what may come next, the
+    job with the least rank, then the one that is given first.
     """
+    waiting = _by_parents(jobs)
+    ready: list[tuple[Any, int]] = []
+    found = []
+    while waiting.is_active():
+        for place in waiting.get_ready():
+            heapq.heappush(ready, (rank(jobs[place]), place))
+        _, place = heapq.heappop(ready)
+        waiting.done(place)
+        found.append(jobs[place])
+    return found
+
+
+def makespan(jobs: Sequence[Job], seconds: Callable[[Job], float], workers: int) -> float:
+    """Seconds until so many workers have trained the jobs, as the dispatcher starts them."""
+    waiting = _by_parents(jobs)
+    ready: list[int] = []
+    running: list[tuple[float, int]] = []
+    now = 0.0
+    while waiting.is_active():
+        for place in waiting.get_ready():
+            heapq.heappush(ready, place)
+        while ready and len(running) < workers:
+            place = heapq.heappop(ready)
+            heapq.heappush(running, (now + seconds(jobs[place]), place))
+        now, place = heapq.heappop(running)
+        waiting.done(place)
+    return now
+
+
+def _by_parents(jobs: Sequence[Job]) -> TopologicalSorter[int]:
+    """The places of the jobs, each once those are done that it is made from."""
+    holders = {key: place for place, job in enumerate(jobs) for key in job.keys}
+    before = {
+        place: [holders[key] for key in job.parents if key in holders]
+        for place, job in enumerate(jobs)
+    }
+    waiting = TopologicalSorter(before)
+    waiting.prepare()
+    return waiting
+
+
+def finishing_soonest(
+    jobs: Sequence[Job], seconds: Callable[[Job], float], tables: Mapping[str, Sequence[str]]
+) -> list[Job]:
+    """The jobs in the order that completes tables soonest: those of the table that lacks least
+    first; in it the first seed of every cell before the second; then the longest first, with all
+    that is made from it. Jobs of one task follow each other: a worker has its data at hand then.
+
+    `tables`: run -> those that need it.
+    """
+    needing = {job.id: {name for key in job.keys for name in tables.get(key, ())} for job in jobs}
+    left: dict[str, float] = {}
+    chains: dict[str, float] = {}
+    children: dict[str, float] = {}
+    for job in reversed(in_order(jobs)):
+        own = seconds(job)
+        for name in needing[job.id]:
+            left[name] = left.get(name, 0.0) + own
+        chains[job.id] = own + max(children.get(key, 0.0) for key in job.keys)
+        for key in job.parents:
+            children[key] = max(children.get(key, 0.0), chains[job.id])
+    seeds: dict[int, int] = {}
     tasks: dict[str, int] = {}
-    holders = {key: job for job in jobs for key in job.keys}
-    depths: dict[str, int] = {}
+    named, longest = {}, dict[str, float]()
+    for job in jobs:
+        for spec in job.specs:
+            seeds.setdefault(spec.seed, len(seeds))
+        task = named[job.id] = canonical_json(identity_fields(job.lead.task))
+        tasks.setdefault(task, len(tasks))
+        longest[task] = max(longest.get(task, 0.0), chains[job.id])
 
-    def depth(job: Job) -> int:
-        """How many jobs must end before it, one after the other."""
-        if job.id not in depths:
-            before = [holders[key] for key in job.parents if key in holders]
-            depths[job.id] = max((1 + depth(other) for other in before), default=0)
-        return depths[job.id]
+    def rank(job: Job) -> tuple[float, int, float, int, float]:
+        task = named[job.id]
+        return (
+            min((left[name] for name in needing[job.id]), default=0.0),
+            min(seeds[spec.seed] for spec in job.specs),
+            -longest[task],
+            tasks[task],
+            -chains[job.id],
+        )
 
-    def place(job: Job) -> tuple[int, int]:
-        task = canonical_json(identity_fields(job.lead.task))
-        return depth(job), tasks.setdefault(task, len(tasks))
-
-    return sorted(jobs, key=place)
+    return in_order(jobs, rank)
 
 
 def _parts(members: list[RunSpec]) -> list[list[RunSpec]]:

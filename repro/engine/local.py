@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,14 +18,21 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from repro.engine.cost import Speed, estimate
+from repro.engine.devices import Device, devices, lease
 from repro.engine.dispatch import Ended, Listener
 from repro.engine.jobs import Job
 from repro.engine.progress import Event, JobFailure
 from repro.engine.worker import GOES_ON, LOG, PACKAGE
 from repro.store.atomic import store_errors
 from repro.store.store import Store
+from repro.words import size
 
 READ = 1 << 16
+SMALL_SECONDS = 120.0
+"""What a job that is small takes at most, by its estimate."""
+WORKER_BYTES = 600e6
+"""What a worker takes beside its job: the interpreter and its libraries."""
 
 
 def worker_command(root: Path, jobs: list[str]) -> list[str]:
@@ -39,11 +47,12 @@ class Worker:
     a Ctrl-C in the terminal is for the command, which then asks it to stop.
     """
 
-    def __init__(self, environment: dict[str, str] | None = None) -> None:
-        """`environment`: what it has beside this process's."""
+    def __init__(self, environment: dict[str, str], gpu: Device | None) -> None:
+        """`environment`: what it has beside this process's. `gpu`: the one that it sees."""
         self.job: Job | None = None
         self.last: Job | None = None
-        self._environment = environment or {}
+        self.gpu = gpu
+        self._environment = environment | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu.id})
         self._process: subprocess.Popen[bytes] | None = None
         self._log: Any = None
         self._unread = b""
@@ -61,6 +70,7 @@ class Worker:
         self.job, self.last, self._failure = job, job, None
         path = store.work_dir(job.id) / LOG
         with store_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)  # another command may just have ended it
             self._log = path.open("ab", buffering=0)
         if self._process is not None and self._process.poll() is not None:
             self.end()  # somebody killed it since its last job
@@ -135,20 +145,57 @@ class Worker:
         return code
 
 
+def all_threads() -> int:
+    """The CPU threads that torch would use here."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def best_workers(jobs: Sequence[Job], speed: Speed, threads: int | None = None) -> int:
+    """How many workers train these jobs soonest on this machine's CPU; `threads`: of each.
+
+    One thread each for small jobs, whose products are too small to share: as many as there are
+    threads, memory has room for, and work for that is longer than a worker's start. One worker with
+    all threads where a job is not small.
+    """
+    costs = [estimate(job, speed) for job in jobs]
+    if max((cost.seconds for cost in costs), default=0.0) > SMALL_SECONDS:
+        return 1
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
+    room = memory / (WORKER_BYTES + max((cost.memory_bytes for cost in costs), default=0.0))
+    worth = math.fsum(cost.seconds for cost in costs) / max(1.0, speed.start)
+    return max(1, min(all_threads() // (threads or 1), len(jobs), int(room), int(worth)))
+
+
 @dataclass(slots=True)
 class LocalExecutor:
-    """The executor of this machine: so many workers side by side."""
+    """The executor of this machine: `workers` side by side, which divide its CPU threads.
 
-    workers: int = 1
+    With `gpus` they run on those that no other command has, one on each unless `workers` says how
+    many there are; `needs` estimates the bytes that a job takes there.
+    """
+
+    workers: int | None = None
+    gpus: Sequence[Device] = ()
+    needs: Callable[[Job], float] = lambda job: 0.0
     _all: list[Worker] = field(default_factory=list, init=False)
+    _leases: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, init=False)
+    _notices: list[tuple[Job, Event]] = field(default_factory=list, init=False)
 
     @property
     def slots(self) -> int:
-        """See `Executor`."""
-        return self.workers
+        """See `Executor`. Before it is entered: if no other command has a GPU."""
+        return len(self._all) or self.workers or max(1, len(self.gpus))
 
     def __enter__(self) -> Self:
-        self._all = [Worker() for _ in range(self.workers)]
+        """Raises ReproError where other commands have all GPUs."""
+        leased = lease(self.gpus, self._leases)
+        count = self.workers or max(1, len(leased))
+        own = {"OMP_NUM_THREADS": str(max(1, all_threads() // count))} if count > 1 else {}
+        places = leased or [None]
+        self._all = [Worker(own, places[n % len(places)]) for n in range(count)]
         return self
 
     def __exit__(
@@ -158,23 +205,42 @@ class LocalExecutor:
         trace: TracebackType | None,
     ) -> None:
         """Kills what has a job; its claims go with it."""
-        for worker in self._all:
-            if kind is not None:
-                worker.send(signal.SIGKILL)
-        for worker in self._all:
-            worker.end()
+        with self._leases:
+            for worker in self._all:
+                if kind is not None:
+                    worker.send(signal.SIGKILL)
+            for worker in self._all:
+                worker.end()
 
     def follows(self, job: Job) -> bool:
         """Workers here end with the command that started them."""
         return False
 
     def start(self, job: Job, store: Store) -> None:
-        """The job goes to a worker that has none, best to one that has read its data before."""
+        """The job goes to a worker that has none: best to one on a GPU that has enough memory free,
+        then to one that has read its data before.
+        """
+        free = {gpu.id: gpu.free_bytes for gpu in devices()} if self.gpus else {}
+        needed = self.needs(job)
+
+        def lacks(worker: Worker) -> bool:
+            bytes_free = free.get(worker.gpu.id) if worker.gpu is not None else None
+            return bytes_free is not None and bytes_free < needed
+
         idle = [worker for worker in self._all if worker.job is None]
-        min(idle, key=lambda worker: _strange(worker.last, job)).start(job, store)
+        chosen = min(idle, key=lambda worker: (lacks(worker), _strange(worker.last, job)))
+        if lacks(chosen) and chosen.gpu is not None:
+            text = (
+                f"GPU {chosen.gpu.index} has {size(free[chosen.gpu.id] or 0)} free; a job there "
+                f"needs about {size(needed)}."
+            )
+            self._notices.append((job, {"event": "notice", "message": text}))
+        chosen.start(job, store)
 
     def wait(self, hear: Listener, seconds: float | None) -> list[Ended]:
         """See `Executor`."""
+        while self._notices:
+            hear(*self._notices.pop(0))
         with selectors.DefaultSelector() as ready:
             for worker in self._all:
                 if worker.job is not None:

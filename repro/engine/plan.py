@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from repro.engine.cost import Estimate, Speed, estimate_all
-from repro.engine.jobs import Job, group_runs, in_order, unfinished_jobs
+from repro.engine.cost import Estimate, Speed, estimate, estimate_all
+from repro.engine.jobs import Job, finishing_soonest, group_runs, in_order, unfinished_jobs
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.spec import RunSpec, run_key
@@ -50,9 +50,9 @@ class Plan:
         """The runs that have no result."""
         return [run for run in self.runs if run.state != "done"]
 
-    def estimate(self) -> Estimate:
-        """Of all jobs, one after the other."""
-        return estimate_all(self.jobs, self.speed)
+    def estimate(self, workers: int = 1) -> Estimate:
+        """Of all jobs, by so many workers side by side."""
+        return estimate_all(self.jobs, self.speed, workers)
 
 
 def make_plan(
@@ -75,7 +75,12 @@ def make_plan(
             if request.id not in tables.setdefault(key, []):
                 tables[key].append(request.id)
     runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
-    return Plan(tuple(runs), tuple(jobs_for(trained, store)), speed)
+    jobs = jobs_for(trained, store)
+    return Plan(
+        tuple(runs),
+        tuple(finishing_soonest(jobs, lambda job: estimate(job, speed).seconds, tables)),
+        speed,
+    )
 
 
 def plan_runs(

@@ -305,8 +305,9 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
         group = trained()
     except Damaged as problem:
         place = set_aside(store, folder)
-        tell({"event": "damaged", "message": str(problem), "place": str(place)})
-        print(f"{problem} Moved to {place}.", file=sys.stderr)
+        message = f"{problem} Moved to {place}; training begins anew."
+        tell({"event": "notice", "message": message})
+        print(message, file=sys.stderr)
     group = group or trained()
     if weights_sum(encoder.model, file) != before:
         raise ReproError(

@@ -107,12 +107,14 @@ def test_a_run_that_trains_nothing_costs_nothing() -> None:
     assert found.seconds == 0
 
 
-def test_jobs_take_their_time_one_after_the_other_and_the_memory_of_the_widest() -> None:
-    probe = estimate(make_job([small(LinearProbe(layer=6))]), SPEED)
-    tuning = estimate(make_job([small(FullFineTuning())]), SPEED)
-    total = probe + tuning
-    assert total.seconds == probe.seconds + tuning.seconds
-    assert total.memory_bytes == max(probe.memory_bytes, tuning.memory_bytes)
+def test_jobs_of_one_worker_take_the_sum_of_their_time_and_the_memory_of_the_widest() -> None:
+    jobs = [make_job([small(LinearProbe(layer=6))]), make_job([small(FullFineTuning())])]
+    probe, tuning = (estimate(job, SPEED) for job in jobs)
+    alone, together = estimate_all(jobs, SPEED), estimate_all(jobs, SPEED, workers=2)
+    assert alone.seconds == probe.seconds + tuning.seconds
+    assert alone.memory_bytes == max(probe.memory_bytes, tuning.memory_bytes)
+    assert together.seconds == max(probe.seconds, tuning.seconds)
+    assert together.memory_bytes == probe.memory_bytes + tuning.memory_bytes
 
 
 @pytest.mark.parametrize(

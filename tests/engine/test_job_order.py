@@ -13,7 +13,16 @@ from run_samples import run_spec
 
 from repro.cli.options import any_speed
 from repro.engine.dispatch import Dispatcher
-from repro.engine.jobs import Execution, Job, group_runs, in_order, make_job, write_job
+from repro.engine.jobs import (
+    Execution,
+    Job,
+    finishing_soonest,
+    group_runs,
+    in_order,
+    make_job,
+    makespan,
+    write_job,
+)
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import Plan, jobs_for, make_plan
 from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
@@ -100,6 +109,40 @@ def test_runs_that_only_score_a_parent_are_alone() -> None:
     roles = {"trained": run_key(adaptable(drops=2, switch="none"))}
     specs = [run_spec(LastLayers(kept=n), task=TASK, parents=roles) for n in (1, 2)]
     assert [job.specs for job in group_runs(specs)] == [(specs[0],), (specs[1],)]
+
+
+def test_tables_are_completed_soonest_seed_by_seed_and_the_longest_job_first() -> None:
+    """By hand: B lacks 3 + 3, A 10 + 10 + 1 + 1 and, with its child, 2 + 9; what both need is B's.
+
+    The child's chain (11) is longer than the longest job (10) of the same task.
+    """
+    long, short, parent, other = (
+        [run_spec(recipe__learning_rate=rate, seed=seed) for seed in (0, 1)]
+        for rate in (1.0, 2.0, 3.0, 4.0)
+    )
+    chosen = run_spec(parents={"architecture": run_key(parent[0])})
+    costs = {1.0: 10.0, 2.0: 1.0, 3.0: 2.0, 4.0: 3.0}
+    seconds = {run_key(spec): costs[spec.recipe.learning_rate] for spec in (*long, *short, *parent)}
+    seconds |= {run_key(spec): 3.0 for spec in other} | {run_key(chosen): 9.0}
+    tables = {key: ["A"] for key in seconds} | {run_key(spec): ["A", "B"] for spec in other}
+    specs = [chosen, *short, *long, *parent[:1], *other]
+    found = finishing_soonest(
+        [make_job([spec]) for spec in specs], lambda job: seconds[job.keys[0]], tables
+    )
+    assert [job.lead for job in found] == [
+        *other, parent[0], long[0], chosen, short[0], long[1], short[1]
+    ]  # fmt: skip
+
+
+def test_the_time_of_several_workers_counts_parents_and_turns() -> None:
+    """By hand: one worker has the parent 0-4, a run 4-5, the child 5-10; the other 0-3, 3-5."""
+    parent = adaptable()
+    specs = [parent, *(run_spec(seed=seed) for seed in (1, 2, 3)), child(parent)]
+    jobs = [make_job([spec]) for spec in specs]
+    seconds = dict(zip((job.id for job in jobs), (4.0, 3.0, 2.0, 1.0, 5.0), strict=True))
+    times = [makespan(jobs, lambda job: seconds[job.id], workers) for workers in (1, 2, 9)]
+    assert times == [15.0, 10.0, 9.0]
+    assert makespan([], lambda job: 1.0, 2) == 0.0
 
 
 # -- how it stands, and what an executor makes of it ----------------------------------------------

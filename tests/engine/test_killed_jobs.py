@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -32,9 +33,9 @@ MOST_SECONDS = 120.0
 class Driver:
     """`drive_jobs.py` in a session of its own, and what it prints."""
 
-    def __init__(self, root: Path, model: Path, which: str) -> None:
+    def __init__(self, root: Path, model: Path, which: str, workers: int = 1) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, DRIVER, root, model, which],
+            [sys.executable, DRIVER, root, model, which, str(workers)],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -187,6 +188,24 @@ def test_a_kill_between_parent_and_child_is_continued_with_the_child(
     assert made.result.layers == origin.result.layers
 
 
+def test_two_workers_one_of_them_killed_store_the_bytes_of_one(tmp_path: Path, model: Path) -> None:
+    """Each has one thread, as the one has: another number of threads changes the last digits."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert finish(one, model, "both")["kinds"] == [None, None]
+    driver = Driver(two, model, "both", workers=2)
+    processes: dict[str, int] = {}
+    for event in driver.events():
+        if event["event"] == "loading":
+            processes[event["job"]] = event["process"]
+        if event["event"] == "step" and event["step"] == 2 and len(processes) == 2:
+            os.kill(processes[event["job"]], signal.SIGKILL)
+            break
+    assert driver.wait_for(is_at("resumed"))["step"] >= 1
+    assert list(driver.events())[-1]["kinds"] == [None, None]
+    driver.close()
+    assert contents(two, model, "both") == contents(one, model, "both")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["frozen", "tuning"])
 def test_ten_kills_at_random_moments(tmp_path: Path, model: Path, which: str) -> None:
@@ -211,6 +230,75 @@ def test_ten_kills_at_random_moments(tmp_path: Path, model: Path, which: str) ->
         kills += 1
     finish(root, model, which)
     assert contents(root, model, which) == contents(tmp_path / "unbroken", model, which)
+
+
+def many(root: Path, model: Path) -> dict[str, bytes]:
+    """What the results of twelve jobs hold, each stored once and with nothing set aside."""
+    assert sorted(Store(root).keys()) == sorted(map(run_key, wanted(str(model), "many")))
+    assert not list((root / "quarantine").glob("[!.]*/*"))
+    assert not list((root / "work").iterdir())
+    return contents(root, model, "many")
+
+
+@pytest.fixture(scope="module")
+def unbroken_many(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    root = tmp_path_factory.mktemp("many") / "store"
+    assert finish(root, model, "many")["kinds"] == [None] * 12
+    return many(root, model)
+
+
+@pytest.mark.slow
+def test_thirty_kills_of_workers_and_ten_of_dispatchers_lose_nothing(
+    tmp_path: Path, model: Path, unbroken_many: dict[str, bytes]
+) -> None:
+    """Two workers; a worker is killed at a random event of its own, every fourth time the command
+    itself, which is then given again. Each round ends when all runs are stored.
+    """
+    draw = random.Random("kills")
+    workers, dispatchers, rounds = 0, 0, 0
+    while workers < 30 or dispatchers < 10:
+        root = tmp_path / f"store-{rounds}"
+        rounds += 1
+        ended = False
+        while not ended:
+            driver = Driver(root, model, "many", workers=2)
+            processes: dict[str, int] = {}
+            left = draw.randrange(1, 20)
+            for event in driver.events():
+                ended = event["event"] == "ended"
+                if event["event"] == "loading":
+                    processes[event["job"]] = event["process"]
+                left -= 1
+                if left > 0 or ended or event["job"] not in processes:
+                    continue
+                left = draw.randrange(1, 20)
+                if draw.random() < 0.25:
+                    dispatchers += 1
+                    break
+                with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+                    os.kill(processes[event["job"]], signal.SIGKILL)
+                    workers += 1
+            killed = [os.pidfd_open(pid) for pid in driver.workers()] if not ended else []
+            driver.close()
+            for worker in killed:
+                wait_until_gone(worker)
+        assert many(root, model) == unbroken_many
+
+
+@pytest.mark.slow
+def test_two_commands_on_one_store_train_each_run_once(
+    tmp_path: Path, model: Path, unbroken_many: dict[str, bytes]
+) -> None:
+    root = tmp_path / "store"
+    drivers = [Driver(root, model, "many") for _ in range(2)]
+    heard = [list(driver.events()) for driver in drivers]
+    for driver, events in zip(drivers, heard, strict=True):
+        driver.close()
+        assert set(events[-1]["kinds"]) <= {None, "running"}
+    finish(root, model, "many")  # what one left to the other when its parent was not stored yet
+    stored = [e["run"] for events in heard for e in events if e["event"] == "stored"]
+    assert len(stored) == len(set(stored))
+    assert many(root, model) == unbroken_many
 
 
 def wait_for_a_write(root: Path, driver: Driver) -> None:

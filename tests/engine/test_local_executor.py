@@ -214,7 +214,7 @@ def test_what_a_library_prints_is_no_event_and_goes_to_the_log(
     executor = Dispatcher(LocalExecutor(), lambda job, event: heard.append(event))
     job = make_job(members(1))
     executor.run([job], store, Execution())
-    assert heard == [{"event": "step"}]
+    assert heard == [{"event": "step"}, {"event": "outcome", "kind": "error"}]
     failure = store.failure(job.keys[0])
     assert failure is not None
     assert "Downloading ..." in (store.root / failure.log).read_text()

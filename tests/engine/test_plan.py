@@ -98,7 +98,7 @@ def test_a_job_that_was_cut_short_is_planned_as_it_was(store: Store) -> None:
     cut = make_job(specs[::-1][:3])
     write_job(store, cut, Execution())
     jobs = plan(store, request()).jobs
-    assert jobs[0] == cut
+    assert cut in jobs
     assert sorted(key for job in jobs for key in job.keys) == sorted(map(run_key, specs))
 
 

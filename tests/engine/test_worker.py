@@ -230,6 +230,7 @@ def train_on(
         watch: Callable[[Event], None] = lambda event: None,
         stopping: worker.Stopping | None = None,
         checkpoint_steps: int | None = 1,
+        threads: int = 1,
     ) -> int:
         def report(event: Event) -> None:
             heard.append(event)
@@ -237,7 +238,7 @@ def train_on(
 
         monkeypatch.setattr(worker, "report", report)
         execution = Execution(
-            threads=1, checkpoint_steps=checkpoint_steps, folders={revision: str(model)}
+            threads=threads, checkpoint_steps=checkpoint_steps, folders={revision: str(model)}
         )
         folder = write_job(store, make_job(specs), execution)
         return worker.execute(store, folder, Loaded(store.cache), stopping)
@@ -316,6 +317,26 @@ def test_a_worker_asked_to_stop_writes_a_checkpoint_and_is_continued_to_the_same
     unbroken = Store(tmp_path / "unbroken")
     assert train_on(unbroken, specs[1:2]) == Exit.DONE
     assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
+
+
+def test_a_job_goes_on_with_the_threads_that_it_began_with(
+    store: Store, tmp_path: Path, train_on: Callable[..., int], specs: list[RunSpec]
+) -> None:
+    """Another number of threads adds in another order. The next job has its own number again."""
+
+    def cut(event: Event) -> None:
+        if event.get("step") == 2:
+            raise Cut
+
+    with pytest.raises(Cut):
+        train_on(store, specs[1:2], cut, threads=2)
+    assert train_on(store, specs[1:2], threads=1) == Exit.DONE
+    unbroken = Store(tmp_path / "unbroken")
+    assert train_on(unbroken, specs[1:2], threads=2) == Exit.DONE
+    assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
+    assert train_on(store, specs[3:], threads=1) == Exit.DONE
+    runs = [store.read(run_key(spec)) for spec in (specs[1], specs[3])]
+    assert [run.environment()["threads"] for run in runs if run is not None] == [2, 1]
 
 
 def test_another_process_reads_how_far_a_job_is_and_why_it_ended(
@@ -430,10 +451,11 @@ def test_a_damaged_work_folder_is_set_aside_and_the_job_begins_anew(
     assert train_on(store, specs[1:2]) == Exit.DONE
     assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
     assert "resumed" not in kinds(heard)
-    event = next(event for event in heard if event["event"] == "damaged")
-    assert path.name in event["message"]
-    assert Path(event["place"]).parent == store.root / "quarantine"
-    assert (Path(event["place"]) / path.name).read_bytes() == damaged
+    message = next(event["message"] for event in heard if event["event"] == "notice")
+    (place,) = (store.root / "quarantine").glob("[!.]*/")
+    assert f"{path.name} " in message
+    assert f"Moved to {place};" in message
+    assert (place / path.name).read_bytes() == damaged
 
 
 def test_a_worker_whose_parent_is_gone_already_does_not_begin(

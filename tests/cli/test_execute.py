@@ -1,0 +1,90 @@
+"""What a command says and checks while jobs are trained."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+from run_samples import run_spec
+
+from repro.cli import execute
+from repro.cli.execute import JobProgress, disk_needed, tell_failures
+from repro.cli.options import any_speed
+from repro.engine.cost import Estimate
+from repro.engine.dispatch import Outcome
+from repro.engine.jobs import Execution, Job, make_job
+from repro.engine.plan import Plan
+from repro.methods.fine_tuning import FullFineTuning
+from repro.spec import run_key
+from repro.spec.types import TRAINED
+
+MB = 1_000_000
+
+
+def plan_of(*jobs: Job) -> Plan:
+    return Plan((), jobs, any_speed())
+
+
+def test_the_disk_that_is_needed_is_what_is_kept_and_what_is_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By hand, for runs of a million parameters: 100 MB, 1 MB a run, 4 MB of weights where they are
+    kept, 32 MB for each run that is trained at once.
+    """
+    monkeypatch.setattr("repro.spec.RunSpec.trained_parameters", lambda spec: MB)
+    small = [make_job([run_spec(recipe__learning_rate=float(n))]) for n in (1, 2)]
+    tuned = make_job([run_spec(FullFineTuning())])
+    assert disk_needed(plan_of()) == 100 * MB
+    assert disk_needed(plan_of(*small)) == (100 + 2 * 5 + 32) * MB
+    assert disk_needed(plan_of(*small), workers=2) == (100 + 2 * 5 + 64) * MB
+    assert disk_needed(plan_of(tuned)) == (100 + 1 + 32) * MB  # its weights are not kept
+    assert disk_needed(plan_of(tuned), Execution(keep_weights=True)) == (100 + 5 + 32) * MB
+    child = make_job([run_spec(parents={TRAINED: run_key(tuned.lead)})])
+    assert disk_needed(plan_of(tuned, child)) == (100 + 5 + 5 + 32) * MB  # but for a child
+
+
+def test_jobs_that_were_not_started_are_one_line_a_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    jobs = [make_job([run_spec(seed=seed)]) for seed in range(3)]
+    tell_failures([Outcome(jobs[0], "error", "It broke.")])
+    tell_failures([Outcome(job, "stopped", "3 jobs like these ended alike") for job in jobs])
+    assert capsys.readouterr().err.splitlines() == [
+        f"repro: job {jobs[0].id}: error: It broke.",
+        "repro: `python -m repro status` names the logs.",
+        "repro: 3 runs not started: 3 jobs like these ended alike",
+    ]
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What is printed where stderr is no terminal, a line for every step."""
+    text = io.StringIO()
+    monkeypatch.setattr(execute, "Console", lambda **_: Console(file=text, width=200))
+    monkeypatch.setattr(execute, "PLAIN_SECONDS", 0.0)
+    return text
+
+
+def test_the_time_left_counts_what_all_workers_have_done(
+    screen: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: of 40 s of work, 10 and a half of 20 are done after 100 s of two workers."""
+    jobs = [make_job([run_spec(recipe__learning_rate=rate)]) for rate in (10.0, 10.0001, 20.0)]
+    monkeypatch.setattr(
+        "repro.engine.cost.estimate",
+        lambda job, speed: Estimate(round(job.lead.recipe.learning_rate), 1.0),
+    )
+    monkeypatch.setattr(execute, "estimate", lambda job, speed: Estimate(
+        round(job.lead.recipe.learning_rate), 1.0))  # fmt: skip
+    shown = JobProgress(plan_of(*jobs))
+    now = [0.0]
+    shown.seconds, shown.began = 40.0, 0.0
+    monkeypatch.setattr(shown.bars, "get_time", lambda: now[0])
+    step: dict[str, Any] = {"event": "step", "epoch": 1, "step": 1, "steps": 2, "losses": {}}
+    now[0] = 100.0
+    shown.hear(jobs[0], {"event": "outcome", "kind": None})
+    shown.hear(jobs[2], step)
+    line = screen.getvalue().splitlines()[-1]
+    assert line == (f"  1 of 3 jobs ended, about 1.7 min left; job {jobs[2].id}: epoch 1, step 1/2")
