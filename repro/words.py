@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from repro.spec import RunSpec
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that steer a terminal; text from a store may come from anybody."""
+
+
+def shown(text: str) -> str:
+    """The text with its control characters escaped: \\x1b."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def duration(seconds: float) -> str:
@@ -42,7 +52,7 @@ def run_name(spec: RunSpec) -> str:
         rate, long = spec.recipe.learning_rate, training_length(spec)
         drawn = f" ({spec.task.drawn})" if spec.task.drawn else ""
         where = f"{_task(spec)}{drawn}, {where}, rate {rate:g}, {long}"
-    return f"{name} on {where}, seed {spec.seed}"
+    return shown(f"{name} on {where}, seed {spec.seed}")
 
 
 def training_length(spec: RunSpec) -> str:

@@ -21,6 +21,14 @@ settings.register_profile("repro", derandomize=True, deadline=None)
 settings.load_profile("repro")
 
 
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes what this user's commands keep."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("REPRO_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
+
+
 @pytest.fixture
 def strange_name() -> Iterator[None]:
     """This process is called by bytes that are no UTF-8, and by a parenthesis."""

@@ -1,5 +1,5 @@
-"""A driver to kill: `drive_jobs.py STORE MODEL WHICH [BY]` trains a few runs and prints every
-event. BY is the executor, `slurm` or `ray`, or how many workers there are here.
+"""A driver to kill: `drive_jobs.py STORE MODEL WHICH [EXECUTOR [WORKERS]]` trains a few runs and
+prints every event. EXECUTOR is `local`, `slurm` or `ray`.
 
 WHICH is `frozen` (the runs of both tables that share one encoder, one job), `tuning` (the full
 fine-tuning of ResAdapters-2), `both` (these two jobs), `family` (a run and one that is made from
@@ -78,16 +78,16 @@ def tell(job: Job, event: dict[str, Any]) -> None:
         print(json.dumps(event | {"job": job.id}), flush=True)
 
 
-def executor(name: str, root: str) -> Executor:
+def executor(name: str, root: str, workers: int) -> Executor:
     if name == "slurm":
         slurm.PAUSES = (0.2, 0.5)
         return SlurmExecutor(Path(root), slurm.Profile())
     if name == "ray":
         return RayExecutor(Path(root), on_ray.Profile(address=os.environ.get("RAY_ADDRESS")))
-    return LocalExecutor(int(name))
+    return LocalExecutor(workers)
 
 
-def main(root: str, model: str, which: str, by: str = "1") -> None:
+def main(root: str, model: str, which: str, by: str = "local", workers: str = "1") -> None:
     dispatch.BACKOFF = (0.0,) * 1000
     store, specs = Store(root), wanted(model, which)
     revision = specs[0].backbone.revision
@@ -97,7 +97,7 @@ def main(root: str, model: str, which: str, by: str = "1") -> None:
     )
     missing = [spec for spec in specs if store.state(run_key(spec)) != "done"]
     jobs = jobs_for(missing, store)
-    outcomes = Dispatcher(executor(by, root), tell).run(jobs, store, execution)
+    outcomes = Dispatcher(executor(by, root, int(workers)), tell).run(jobs, store, execution)
     print(json.dumps({"event": "ended", "kinds": [o.kind for o in outcomes]}), flush=True)
 
 

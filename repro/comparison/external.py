@@ -22,6 +22,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from repro.errors import ReproError
+from repro.papers.own_method import YOURS
 from repro.papers.request import Request
 from repro.papers.tables import SERVER, Column, Fact, Mean, Row, Score, Table
 from repro.report.cells import Cell, RowView
@@ -132,6 +133,8 @@ def check_name(name: str) -> str:
         )
     if found.startswith("-"):
         raise ReproError(f"--name {name!r}: an option begins so; begin with another sign.")
+    if found.casefold() == YOURS:
+        raise ReproError(f"--name {name}: so is the row of a --method called; give another name.")
     if found.lower().endswith(TAKEN) or found.lower().startswith(PREFIXES):
         raise ReproError(
             f"--name {name!r}: leave out {' and '.join((*TAKEN, *PREFIXES))}, which mark rows here."

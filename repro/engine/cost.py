@@ -38,11 +38,18 @@ class Rehearsed:
     """What a few steps of a job took on this machine."""
 
     step: float
-    """Seconds a step, at typical lengths."""
+    """Seconds a step, at typical lengths: the median."""
+    spread: float
+    """Their standard deviation."""
     token: float
     """Seconds a scored token."""
     memory: float
     """Peak bytes, with the longest inputs that can be."""
+    batch: int
+    """Rows of a step: fewer than the job's where only its running was tried."""
+    device: str
+    fit: bool
+    """Whether plans may use it: whole batches, on a machine with nothing else to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,7 @@ def estimate(job: Job, speed: Speed) -> Estimate:
     recipe, length = job.lead.recipe, job.lead.task.tokens()
     rows, scored_rows = passed_rows(job.lead)
     known = speed.rehearsed.get(kind_of(job))
-    if known is not None:
+    if known is not None and known.fit:
         trained = steps_of(job.lead) * known.step
         return Estimate(trained + scored_rows * length * known.token + speed.job, known.memory)
     padded = padding(job)
@@ -152,15 +159,35 @@ def typical_tokens(task: Task) -> int:
 
 def kind_of(job: Job) -> str:
     """A digest that jobs share whose steps are alike: model, methods, batch, lengths, outputs."""
+    return _digest([*_shape(job), job.lead.outputs, typical_tokens(job.lead.task)])
+
+
+def longest_kind_of(job: Job) -> str:
+    """The same of jobs whose steps are alike on the longest inputs that there can be."""
+    return _digest([*_shape(job), job.lead.outputs])
+
+
+def path_of(job: Job) -> str:
+    """The same of jobs that take the same way through the program, in small batches: only whether
+    there is one output or several matters then.
+    """
+    return _digest([*_shape(job, batch=False), min(job.lead.outputs, 2)])
+
+
+def _shape(job: Job, *, batch: bool = True) -> list[Any]:
     task, recipe = job.lead.task, job.lead.recipe
-    alike = [
+    return [
         identity_fields(job.lead.backbone),
         [identity_fields(spec.method) for spec in job.specs],
         [type(task).__name__, len(task.names), task.source == "generated", task.max_length],
-        [typical_tokens(task), task.development_share is not None, job.lead.outputs],
-        [recipe.batch_size, recipe.padding, recipe.order, recipe.precision, recipe.keep],
+        task.development_share is not None,
+        [recipe.padding, recipe.order, recipe.precision, recipe.keep],
+        [recipe.batch_size] if batch else [],
         sorted(job.lead.parents),
     ]
+
+
+def _digest(alike: list[Any]) -> str:
     return hashlib.sha256(canonical_json(alike).encode()).hexdigest()[:16]
 
 

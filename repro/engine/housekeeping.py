@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import ValidationError
 
@@ -118,7 +119,7 @@ def matching(runs: Sequence[Listed], where: Sequence[str], states: Sequence[str]
 
     A field is task, method, backbone, seed, scale, state, table, key, or any field of a run as
     `why` prints them ("recipe.epochs"). Raises ReproError for what is no condition and for a field
-    that no run has.
+    or a state that no run has.
     """
     found = [run for run in runs if not states or run.state in states]
     for given in where:
@@ -126,6 +127,8 @@ def matching(runs: Sequence[Listed], where: Sequence[str], states: Sequence[str]
         name, value = name.strip(), value.strip().lower()
         if not equals or not name:
             raise ReproError(f"'{given}' is no condition: give FIELD=VALUE, as --where task=rte.")
+        if name == "state" and value not in get_args(RunState):
+            raise UnknownName("state", value, get_args(RunState))
         values = SHORT.get(name) or _field_of(runs, name)
         found = [run for run in found if value in (str(one).lower() for one in values(run))]
     return found
@@ -156,7 +159,8 @@ def _field_of(runs: Sequence[Listed], name: str) -> Values:
     fields = {run.key: dict(flatten(run.spec.model_dump(mode="json"))) for run in runs if run.spec}
     known = {path for own in fields.values() for path in own}
     if name not in known:
-        raise UnknownName("field of a run", name, {*SHORT, *known})
+        close = difflib.get_close_matches(name, known, n=3)
+        raise UnknownName("field of a run", name, {*SHORT, *close})
     return lambda run: (as_typed(own[name]),) if name in (own := fields.get(run.key, {})) else ()
 
 

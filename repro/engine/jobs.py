@@ -38,12 +38,13 @@ job's start costs seconds, so few runs are joined.
 
 
 class Rehearsal(BaseModel):
-    """A run of few steps on a made-up model and inputs; see `repro.engine.rehearsal`."""
+    """A run of few steps on a made-up model and inputs; see `repro.engine.made_up`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: int
     longest: bool
+    smaller: bool
 
 
 class Execution(BaseModel):

@@ -194,7 +194,7 @@ class LocalExecutor:
         leased = lease(self.gpus, self._leases)
         count = self.workers or max(1, len(leased))
         own = {"OMP_NUM_THREADS": str(max(1, all_threads() // count))} if count > 1 else {}
-        places = leased or [None]
+        places: list[Device | None] = [*leased] or [None]
         self._all = [Worker(own, places[n % len(places)]) for n in range(count)]
         return self
 
@@ -211,6 +211,11 @@ class LocalExecutor:
                     worker.send(signal.SIGKILL)
             for worker in self._all:
                 worker.end()
+
+    @property
+    def at_ctrl_c(self) -> str:
+        """See `Executor`."""
+        return "stopping: running jobs write a checkpoint; Ctrl-C again ends them now"
 
     def follows(self, job: Job) -> bool:
         """Workers here end with the command that started them."""

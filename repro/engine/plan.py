@@ -8,6 +8,7 @@ from typing import Literal
 
 from repro.engine.cost import Estimate, Speed, estimate, estimate_all
 from repro.engine.jobs import Job, finishing_soonest, group_runs, in_order, unfinished_jobs
+from repro.papers.matrix import Artefact, Matrix
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.spec import RunSpec, run_key
@@ -64,23 +65,28 @@ def make_plan(
     that are stored. A run whose loss diverged would diverge again: it and what is made from it get
     jobs only with `retry_failed`. Any executor may take the jobs as they come: parents are first.
     """
+    specs, wanted, tables = runs_of(ARTEFACTS[one.id].matrix(one) for one in requests)
+    runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
+    jobs = finishing_soonest(
+        jobs_for(trained, store), lambda job: estimate(job, speed).seconds, tables
+    )
+    return Plan(tuple(runs), tuple(jobs), speed)
+
+
+def runs_of(
+    matrices: Iterable[Matrix[Artefact]],
+) -> tuple[dict[str, RunSpec], set[str], dict[str, list[str]]]:
+    """All runs of these by key, the keys of those that are wanted, and which tables need each."""
     specs: dict[str, RunSpec] = {}
     tables: dict[str, list[str]] = {}
     wanted: set[str] = set()
-    for request in requests:
-        matrix = ARTEFACTS[request.id].matrix(request)
+    for matrix in matrices:
         wanted.update(matrix.wanted)
         for key, spec in matrix.runs.items():
             specs.setdefault(key, spec)
-            if request.id not in tables.setdefault(key, []):
-                tables[key].append(request.id)
-    runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
-    jobs = jobs_for(trained, store)
-    return Plan(
-        tuple(runs),
-        tuple(finishing_soonest(jobs, lambda job: estimate(job, speed).seconds, tables)),
-        speed,
-    )
+            if matrix.request.id not in tables.setdefault(key, []):
+                tables[key].append(matrix.request.id)
+    return specs, wanted, tables
 
 
 def plan_runs(
@@ -97,6 +103,7 @@ def plan_runs(
     trained only if it is wanted and has no result, or if a run to be trained lacks it: a parent
     whose children are all stored is not trained again.
     """
+    store.fetch(specs)
     states = {key: store.state(key) for key in specs}
     open_ = [key for key in specs if key in wanted and states[key] != "done"]
     needed = _with_parents(open_, specs, store)

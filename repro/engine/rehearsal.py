@@ -1,65 +1,224 @@
-"""A job's rehearsal: a few steps of the real code on a made-up model and made-up inputs.
+"""Rehearsals: a few steps of every kind of job, through the code of a real run.
 
-The model has the exact shape of the backbone, its weights are drawn at random. Inputs are rows of
-the generated sets, stretched with random tokens to the lengths of the published rows. So neither
-data nor weights are needed, and every line of a real run is executed.
+A kind is what jobs share whose steps are alike; see `kind_of`. Each is run twice, in a store of its
+own: with inputs as long as the task allows, which tells its peak memory, and with typical ones,
+which tell its speed. Kinds that differ in typical lengths only share the first. The model and the
+inputs are made up; see `made_up`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from repro.engine.cost import Rehearsed, kind_of, longest_kind_of, path_of
+from repro.engine.dispatch import Dispatcher
+from repro.engine.jobs import Execution, Job, Rehearsal, make_job
+from repro.engine.local import LocalExecutor
+from repro.engine.made_up import SCORED, computes_bf16
+from repro.spec import RunSpec, canonical_json
+from repro.spec.identity import identity_fields
+from repro.store.entry import ENVIRONMENT
+from repro.store.store import Store
+from repro.store.strict_json import parse_json
 
-from repro.engine.cost import kind_of, typical_tokens
-from repro.engine.jobs import Job, Rehearsal, make_job
-from repro.engine.loaded import Loaded
-from repro.spec import RunSpec, SquadTask, Task, TextToText
-from repro.spec.backbones import BERT_POSITIONS, HEAD, bert_parameters
-from repro.tasks.generated import WRITTEN, default_revision
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import torch
-
-    from repro.backbones.load import Encoder
-    from repro.spec import Backbone
-    from repro.tasks.data import Collector, Example, TaskData
-
-SPREAD = 0.4
-"""Of the logarithms of typical lengths (assumed)."""
-SCORED = 8
-"""Rows of every scored split."""
-FIRST_TOKEN = 1_000
-"""The ids below are special, or unused."""
+TOGETHER = 2
+"""Runs of one method in a rehearsal with smaller batches."""
+PARTS = "memory ran out: it runs in parts of fewer runs"
 
 
-def kinds(jobs: Sequence[Job], steps: int, batch_size: int | None) -> list[tuple[Job, list[Job]]]:
-    """For each kind among `jobs`, parents first: the job that rehearses it, and those that it
-    stands for. It has the members of the first of these, for so many steps; parents are the runs
-    that rehearse theirs.
+@dataclass
+class Heard:
+    """When a job's events came, in seconds, and what it scores."""
+
+    events: list[float] = field(default_factory=list)
+    """All of them."""
+    steps: list[tuple[float, int]] = field(default_factory=list)
+    """And how many steps had been taken."""
+    scored: list[float] = field(default_factory=list)
+    batches: int = 0
+    """Of the last pass over the scored rows."""
+    loaded: float = 0.0
+    """When the rows were made."""
+    tokens: int = 0
+    """Of all scored rows."""
+    device: str = ""
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """Takes one event of the worker."""
+        now = time.monotonic()
+        self.events.append(now)
+        if event["event"] == "step":
+            self.steps.append((now, event["step"]))
+        elif event["event"] == "evaluation":
+            self.scored.append(now)
+            self.batches = event["batches"]
+        elif event["event"] == "rows":
+            self.loaded, self.tokens = now, event["scored_tokens"]
+        elif event["event"] == "loading":
+            self.device = event["device"]
+
+    @property
+    def seconds(self) -> list[float]:
+        """Of a step, without those before the first event, which warm up."""
+        return [
+            (later - before) / (steps - taken)
+            for (before, taken), (later, steps) in pairwise(self.steps)
+        ]
+
+    @property
+    def seconds_a_token(self) -> float:
+        """Of the last pass over the scored rows."""
+        begun = self.steps[-1][0] if self.steps else self.loaded
+        times = [begun, *self.scored]
+        return (times[-1] - times[-1 - self.batches]) / max(1, self.tokens)
+
+    @property
+    def beside(self) -> float:
+        """Seconds before the first step and after the last row was scored."""
+        begun = [when for when, _ in self.steps] + self.scored
+        return self.events[-1] - self.events[0] - (max(begun) - min(begun))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the rehearsal of a kind found. `failure`: "" where it ran; `beside`: seconds that the
+    job took beside its steps and its scoring.
     """
-    found: dict[str, tuple[Job, list[Job]]] = {}
+
+    failure: str
+    memory: int = 0
+    figures: Rehearsed | None = None
+    beside: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How kinds of jobs are rehearsed: `steps` each, in batches of `batch_size` rows if that is
+    fewer than the job's. Plans may use the figures where the machine is `idle`.
+    """
+
+    execution: Execution
+    steps: int
+    batch_size: int | None = None
+    idle: bool = True
+
+    @property
+    def smaller(self) -> bool:
+        """Whether only the running of jobs is tried, in smaller batches."""
+        return self.batch_size is not None
+
+    def batch(self, job: Job) -> int:
+        """Rows of a step of the job's rehearsal."""
+        own = job.lead.recipe.batch_size
+        return min(own, self.batch_size or own)
+
+    def kind(self, job: Job) -> str:
+        """What jobs share that are rehearsed as one."""
+        return path_of(self.made(job)) if self.smaller else kind_of(job)
+
+    def made(self, job: Job) -> Job:
+        """The job with the members that are rehearsed: all, or the first two of each method."""
+        if not self.smaller:
+            return job
+        kept: dict[str, list[RunSpec]] = {}
+        for spec in job.specs:
+            kept.setdefault(_method(spec), []).append(spec)
+        return make_job([spec for alike in kept.values() for spec in alike[:TOGETHER]])
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsals:
+    """What was found, by kind, and the seconds until a worker loads its first job."""
+
+    found: Mapping[str, Found]
+    start: float
+
+
+def rehearse(
+    jobs: Sequence[Job], folder: Path, asked: Asked, told: Callable[[Job, int], None]
+) -> Rehearsals:
+    """Rehearses every kind among `jobs`, in stores below `folder`.
+
+    Args:
+        jobs: Those of a plan, parents first; the parents' jobs are among them.
+        folder: What is written there may be deleted afterwards.
+        asked: How. With smaller batches, kinds that take the same way through the program count as
+            one, and typical inputs are left out.
+        told: Called after each rehearsal, with the job and how many are taken in all.
+    """
+    typical = {} if asked.smaller else kinds(jobs, asked, kind_of)
+    longest = kinds(jobs, asked, asked.kind if asked.smaller else longest_kind_of)
+    count = len(longest) + len(typical)
+
+    def train(known: Mapping[str, Job], name: str) -> tuple[Outcomes, float]:
+        how = Rehearsal(steps=asked.steps, longest=name == "longest", smaller=asked.smaller)
+        execution = asked.execution.model_copy(update={"rehearsal": how})
+        store = Store(folder / name)
+        return _train(list(known.values()), store, execution, lambda job: told(job, count))
+
+    worst, start = train(longest, "longest")
+    usual, start = (worst, start) if asked.smaller else train(typical, "typical")
+    found = {}
+    for job in {asked.kind(job): job for job in reversed(jobs)}.values():
+        first = longest[asked.kind(job) if asked.smaller else longest_kind_of(job)]
+        _, wrong, memory = worst[first.id]
+        heard, failure, _ = usual[first.id if asked.smaller else typical[kind_of(job)].id]
+        found[asked.kind(job)] = _found(heard, wrong or failure, memory, job, asked)
+    return Rehearsals(found, start)
+
+
+def _found(heard: Heard, failure: str, memory: int, example: Job, asked: Asked) -> Found:
+    method = example.lead.method
+    if failure or not heard.scored or not (heard.seconds or method.evaluates):
+        return Found(failure or "it took no step", memory)
+    passes = method.evaluations(example.lead) if method.evaluates else 1
+    device = "cpu" if heard.device.endswith("threads") else "cuda"
+    emulated = example.lead.recipe.precision == "bf16" and not computes_bf16(device)
+    figures = Rehearsed(
+        step=statistics.median(heard.seconds) if heard.seconds else 0.0,
+        spread=statistics.stdev(heard.seconds) if len(heard.seconds) > 1 else 0.0,
+        token=heard.seconds_a_token / passes,
+        memory=memory,
+        batch=asked.batch(example),
+        device=heard.device,
+        fit=asked.idle and not asked.smaller and not emulated,
+    )
+    return Found("", memory, figures, heard.beside)
+
+
+def kinds(jobs: Sequence[Job], asked: Asked, alike: Callable[[Job], str]) -> dict[str, Job]:
+    """For each kind among `jobs`, parents first, the job that rehearses it.
+
+    It has the members of the first of these, for a few steps; with smaller batches, no more than
+    two of each method. Parents are the runs of their method that rehearse theirs.
+    """
+    found: dict[str, Job] = {}
     stands_for: dict[str, str] = {}
     for job in jobs:
-        kind = kind_of(job)
+        kind = alike(job)
         if kind not in found:
-            specs = [_short(spec, steps, batch_size, stands_for) for spec in job.specs]
-            found[kind] = make_job(specs), []
-        found[kind][1].append(job)
-        stands_for |= zip(job.keys, found[kind][0].keys, strict=True)
-    return list(found.values())
+            specs = asked.made(job).specs
+            found[kind] = make_job([_short(spec, asked, stands_for) for spec in specs])
+        made = found[kind]
+        methods = {_method(spec): key for spec, key in zip(made.specs, made.keys, strict=True)}
+        for spec, key in zip(job.specs, job.keys, strict=True):
+            stands_for[key] = methods[_method(spec)]
+    return found
 
 
-def _short(
-    spec: RunSpec, steps: int, batch_size: int | None, stands_for: Mapping[str, str]
-) -> RunSpec:
-    recipe = spec.recipe
-    size = min(recipe.batch_size, batch_size or recipe.batch_size)
+def _method(spec: RunSpec) -> str:
+    return canonical_json(identity_fields(spec.method))
+
+
+def _short(spec: RunSpec, asked: Asked, stands_for: Mapping[str, str]) -> RunSpec:
+    recipe, steps = spec.recipe, asked.steps
+    size = min(recipe.batch_size, asked.batch_size or recipe.batch_size)
     changed = {"epochs": 1, "steps": None, "batch_size": size}
     changed |= {"look_steps": steps} if recipe.look_steps is not None else {}
     rows = {"train_rows": steps * size, "evaluation_rows": SCORED}
@@ -72,166 +231,74 @@ def _short(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stretched:
-    """An example of another length; see `repro.tasks.data.Example`."""
-
-    input_ids: NDArray[np.int32]
-    type_ids: NDArray[np.int8]
-    target: Any
-    task: int
+Outcomes = dict[str, tuple[Heard, str, int]]
+"""Job -> its events, why it failed ("": it did not), its peak bytes."""
 
 
-class Cut:
-    """A collector that gets a stretched batch's outputs as those of the rows as they were made."""
+def _train(
+    jobs: Sequence[Job], store: Store, execution: Execution, ended: Callable[[Job], None]
+) -> tuple[Outcomes, float]:
+    """How the jobs ended, and the seconds until the first of them began to load."""
+    heard: dict[str, Heard] = {job.id: Heard() for job in jobs}
+    over: set[str] = set()
+    begun = time.monotonic()
 
-    def __init__(self, collector: Collector, rows: Sequence[Example], *, by_token: int) -> None:
-        self.collector, self.rows, self.by_token = collector, rows, by_token
+    def listen(job: Job, event: dict[str, Any]) -> None:
+        heard.setdefault(job.id, Heard()).hear(event)
+        if event["event"] in ("stored", "failed", "diverged") and job.id not in over:
+            over.add(job.id)
+            ended(job)
 
-    def add(self, indices: list[int], outputs: NDArray[Any]) -> None:
-        """See `Collector`; outputs that are one a token lose those of the added tokens."""
-        if self.by_token:
-            longest = max(len(self.rows[i].input_ids) for i in indices)
-            outputs = outputs[:, :, :longest] if self.by_token == 2 else outputs[:, :longest]
-        self.collector.add(indices, np.ascontiguousarray(outputs))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.collector, name)
-
-
-class Rows:
-    """A task's data with other lengths; the rest is that of the generated set."""
-
-    def __init__(self, made: TaskData, task: Task, vocabulary: int, rows: int, *, longest: bool):
-        self._made, self._draw = made, np.random.default_rng(0)
-        self._task, self._vocabulary, self._longest = task, vocabulary, longest
-        stride = max(1, len(made.training) // rows)  # a mixture's rows of one task stand together
-        places = [i * stride % len(made.training) for i in range(rows)]
-        self.training = [self._stretched(made.training[place]) for place in places]
-        self.evaluation = [self._stretched(row) for row in made.evaluation]
-
-    def _stretched(self, row: Example) -> Stretched:
-        length = self._task.max_length
-        if not self._longest:
-            drawn = self._draw.lognormal(-(SPREAD**2) / 2, SPREAD) * typical_tokens(self._task)
-            length = min(length, max(4, round(drawn)))
-        length = max(length, len(row.input_ids))
-        added = length - len(row.input_ids)
-        ids = self._draw.integers(FIRST_TOKEN, self._vocabulary, added, dtype=np.int32)
-        types = np.full(added, row.type_ids[-1] if len(row.type_ids) else 0, dtype=np.int8)
-        target = row.target
-        if self._task.tags:
-            target = np.pad(target, (0, added), constant_values=target[-1])
-        return Stretched(
-            np.concatenate([np.asarray(row.input_ids, dtype=np.int32), ids]),
-            np.concatenate([np.asarray(row.type_ids, dtype=np.int8), types]),
-            target,
-            row.task,
+    outcomes = Dispatcher(LocalExecutor(), listen).run(jobs, store, execution)
+    problems = {
+        key: f"{one.kind}: {one.message}"
+        for one in outcomes if one.kind is not None for key in one.job.keys
+    }  # fmt: skip
+    whole = {one.job.id for one in outcomes}
+    found = {
+        job.id: (
+            heard[job.id],
+            problems.get(job.keys[0], "") or ("" if job.id in whole else PARTS),
+            _peak(store, job),
         )
-
-    def collector(self) -> Cut:
-        """See `TaskData`."""
-        by_token = 2 if isinstance(self._task, SquadTask) else int(self._task.tags)
-        return Cut(self._made.collector(), self._made.evaluation, by_token=by_token)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._made, name)
+        for job in jobs
+    }
+    first = min((when for one in heard.values() for when in one.events[:1]), default=begun)
+    return found, first - begun
 
 
-class Rehearsed(Loaded):
-    """Gives a worker a made-up model and made-up rows in place of the real ones.
-
-    `steps` of a batch are made; `longest`: with as many tokens as the task allows, as the worst
-    batch has, else of typical lengths.
-    """
-
-    def __init__(self, cache: Path, asked: Rehearsal) -> None:
-        super().__init__(cache)
-        self.steps, self.longest = asked.steps, asked.longest
-        self._rows = 0
-        self._vocabulary = 0
-
-    def encoder(
-        self,
-        lead: RunSpec,
-        folders: dict[str, str],
-        device: torch.device,
-        precision: str,
-        pretrained: Path | None = None,
-    ) -> Encoder:
-        """A model of the backbone's shape with random weights; see `Loaded.encoder`."""
-        import torch
-
-        from repro.backbones.load import frozen, take_weights
-
-        self._rows = self.steps * lead.recipe.batch_size
-        made = random_encoder(lead.backbone)
-        embedding: Any = made.model
-        self._vocabulary = int(embedding.config.vocab_size)
-        if pretrained is not None:
-            take_weights(made.model, pretrained)
-        if precision == "bf16":
-            made.model.to(torch.bfloat16)
-        self._encoder = frozen(made, device)
-        return self._encoder
-
-    def task(self, task: Task) -> TaskData:
-        """Rows of the lengths that the task's own have."""
-        from repro.engine.worker import report
-
-        assert self._encoder is not None
-        made = made_up(task).load(self._encoder.tokenizer)
-        rows: Any = Rows(made, task, self._vocabulary, self._rows, longest=self.longest)
-        stretched: TaskData = rows
-        tokens = sum(len(row.input_ids) for row in stretched.evaluation)
-        report({"event": "rows", "scored_tokens": tokens})
-        return stretched
+def _peak(store: Store, job: Job) -> int:
+    run = store.read(job.keys[0])
+    return 0 if run is None else int(parse_json(run.source.read(ENVIRONMENT))["peak_memory_bytes"])
 
 
-def made_up(task: Task) -> Task:
-    """The same task on a few generated rows."""
-    found: dict[str, Any] = {"source": "generated", "train_rows": 64, "evaluation_rows": SCORED}
-    if isinstance(task, TextToText):
-        found["revisions"] = {name: default_revision(f"{WRITTEN}{name}") for name in task.names}
-    else:
-        found["revision"] = default_revision(task.name)
-    if isinstance(task, SquadTask):
-        found |= {"train": "generated", "evaluation": "generated"}
-    return task.model_copy(update=found)
-
-
-def random_encoder(backbone: Backbone) -> Encoder:
-    """A model of a backbone's shape, with weights that are drawn at random, and a tokenizer that is
-    here: MiniLM's, which is BERT's, or that of the tiny T5. In place of a RoBERTa stands a BERT
-    with as many parameters: its layers are the same.
-    """
+def matrix_peak(device: Any, precision: str = "fp32") -> float:
+    """FLOP a second of a large matrix product on this torch.device."""
     import torch
-    from transformers import AutoModel, AutoTokenizer, BertConfig, T5Config
 
-    from repro.backbones.describe import package_folder
-    from repro.backbones.load import Encoder
-    from repro.backbones.tiny_t5 import tiny_tokenizer
+    width = 8192 if device.type == "cuda" else 2048
+    kind = torch.bfloat16 if precision == "bf16" else torch.float32
+    matrix = torch.rand(width, width, device=device).to(kind)
+    return 2 * width**3 / timed(lambda: matrix @ matrix, device)
 
-    shape = {"d_model": backbone.hidden_size, "d_ff": backbone.intermediate_size}
-    torch.manual_seed(0)
-    if backbone.family == "t5":
-        from transformers import T5ForConditionalGeneration
 
-        heads = backbone.hidden_size // HEAD
-        config = T5Config(
-            **shape, num_layers=backbone.layers, num_heads=heads, decoder_start_token_id=0
-        )
-        return Encoder(T5ForConditionalGeneration(config), tiny_tokenizer())
-    d, positions = backbone.hidden_size, backbone.positions or BERT_POSITIONS
-    others = bert_parameters(d, backbone.layers, backbone.intermediate_size, 0, positions, 2)
-    config = BertConfig(
-        vocab_size=(backbone.parameters - others) // d,
-        hidden_size=backbone.hidden_size,
-        intermediate_size=backbone.intermediate_size,
-        num_hidden_layers=backbone.layers,
-        num_attention_heads=backbone.hidden_size // HEAD,
-        max_position_embeddings=positions,
-    )
-    model = AutoModel.from_config(config, attn_implementation="sdpa")
-    pooler, model.pooler = model.pooler.dense, None
-    return Encoder(model, AutoTokenizer.from_pretrained(package_folder()), pooler)
+SECONDS = 2.0
+"""How long something is timed."""
+
+
+def timed(action: Callable[[], Any], device: Any) -> float:
+    """Mean seconds of `action` on a torch.device, after one call to warm up."""
+    import torch
+
+    def wait() -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
+    action()
+    wait()
+    begun, count = time.perf_counter(), 0
+    while time.perf_counter() - begun < SECONDS:
+        action()
+        wait()
+        count += 1
+    return (time.perf_counter() - begun) / count

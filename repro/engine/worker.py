@@ -266,9 +266,9 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
     )
     forget_memory(device)
     if execution.rehearsal is not None:
-        from repro.engine.rehearsal import Rehearsed
+        from repro.engine.made_up import MadeUp
 
-        loaded = Rehearsed(store.cache, execution.rehearsal)
+        loaded = MadeUp(store.cache, execution.rehearsal)
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
     tell(where | {"what": lead.backbone.name})
     shared = any(spec.method.reads_states for spec in file.specs)

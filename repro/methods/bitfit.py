@@ -62,6 +62,7 @@ class BitFit(InsideEncoder):
             """By layer and place."""
 
             name = "biases"
+            foreseen = True
 
             def __init__(self, place: Place) -> None:
                 super().__init__()

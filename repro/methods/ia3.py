@@ -62,6 +62,7 @@ class IA3(InsideEncoder):
             """By layer and place."""
 
             name = "scales"
+            foreseen = True
 
             def __init__(self, place: Place) -> None:
                 super().__init__()

@@ -87,6 +87,7 @@ class LoRA(InsideEncoder):
             """Layer by layer, its maps in the order of the settings."""
 
             name = "lora"
+            foreseen = True
 
             def __init__(self, spec: LoRA, place: Place) -> None:
                 super().__init__()

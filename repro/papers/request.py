@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
-from pydantic import ConfigDict, PlainSerializer, TypeAdapter, ValidationError
+from pydantic import (
+    ConfigDict,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
 
 from repro.errors import ReproError, UnknownName
@@ -79,6 +85,12 @@ class Option:
     path: str = ""
     zero_is_none: bool = False
     joined: bool = False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """A saved request has to keep within the range, too: it may come from somebody else."""
+        found = {"ge": self.least, "le": self.most}
+        limits = {name: limit for name, limit in found.items() if limit is not None}
+        return {**handler(source), **limits}
 
 
 SHORT_NAMES: dict[str, Option] = {

@@ -202,7 +202,8 @@ def drawn(grid: Grid, trials: int) -> tuple[dict[str, Any], ...]:
     found: dict[str, dict[str, Any]] = {}
     for _ in range(DRAWS * trials):
         trial = study.ask()
-        point = {path: _suggested(trial, path, values) for path, values in grid.items()}
+        values = {path: _suggested(trial, path, grid[path]) for path in sorted(grid)}
+        point = {path: values[path] for path in grid}  # in any order of --set the same draws
         found.setdefault(repr(point), point)
         if len(found) == trials:
             return tuple(found.values())

@@ -17,7 +17,6 @@ from repro.papers.request import Request
 from repro.papers.tables import Counted, Fact, Table
 from repro.spec import GlueTask, RunSpec, canonical_json
 from repro.spec.identity import identity_fields, revisions
-from repro.store.atomic import write_json
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
 
@@ -56,7 +55,7 @@ def count_missing(table: Table, request: Request, store: Store) -> list[str]:
         if spec.task.name in problems or read_count(store, what, spec) is not None:
             continue
         try:
-            write_json(store.root / FOLDER / _name(what, spec), _counted(what, spec))
+            store.save_record(f"{FOLDER}/{_name(what, spec)}", _counted(what, spec))
         except MissingData as problem:
             problems[spec.task.name] = str(problem)
     return list(problems.values())

@@ -89,7 +89,24 @@ def markdown(pairs: Sequence[Pair]) -> str:
         f'- One of them by column: python -m repro compare "{pairs[0].first.row}" ROW --table '
         f"{pairs[0].view.table.id}",
     ]
+    reasons: dict[str, list[str]] = {}
+    for pair in pairs:
+        if not _compared(pair):
+            reasons.setdefault(_hindrance(pair), []).append(pair.second.label)
+    notes += [f"- No score compared with {', '.join(who)}: {why}." for why, who in reasons.items()]
     return "\n".join([*table, "", *map(prose, notes)]) + "\n"
+
+
+def _compared(pair: Pair) -> int:
+    """How many scores of the two rows can be compared."""
+    scores = [line["outcome"] for line in pair.lines if line["kind"] == "score"]
+    return sum(outcome not in ("absent", "not comparable") for outcome in scores)
+
+
+def _hindrance(pair: Pair) -> str:
+    """Why no score of two rows can be compared: the commonest reason."""
+    reasons = [line["reason"] for line in pair.lines if line["kind"] == "score" and line["reason"]]
+    return max(dict.fromkeys(reasons), key=reasons.count, default="no column has both numbers")
 
 
 def _in_a_line(pair: Pair) -> list[str]:
@@ -100,7 +117,7 @@ def _in_a_line(pair: Pair) -> list[str]:
         pair.first.kind,
         pair.second.label,
         pair.view.request.scale,
-        str(sum(outcome not in ("absent", "not comparable") for outcome in scores)),
+        str(_compared(pair)),
         *(str(scores.count(name)) for name in ("higher", "lower", "not shown", "not tested")),
         signed(effect.value, 2) if effect is not None else GAP,
         f"{signed(t.low, 2)} to {signed(t.high, 2)}" if t is not None else GAP,

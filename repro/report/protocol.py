@@ -121,9 +121,9 @@ def _runs(request: Request) -> dict[str, RunSpec]:
     """Row -> its run; a figure has one, that trains what it shows."""
     artefact = ARTEFACTS[request.id]
     if isinstance(artefact, Table):
-        models = {row.name for row in artefact.rows if not row.reference}
+        references = {row.name for row in artefact.rows if row.reference}
         found = first_runs(artefact, request)
-        return {row: spec for row, spec in found.items() if row in models}
+        return {row: spec for row, spec in found.items() if row not in references}
     matrix = artefact.matrix(request)
     if isinstance(artefact, Embeddings):
         return {"": matrix.of("")[0]}

@@ -34,7 +34,7 @@ from repro.report.layout import Markdown, markdown_table
 from repro.report.render import GAP, json_text
 from repro.report.runs_found import Found, Lookup
 from repro.spec import RunSpec, canonical_json
-from repro.stats.summary import Summary, expected_best, summarise
+from repro.stats.summary import Statistic, Summary, expected_best, summarise
 from repro.store.store import Store
 from repro.words import counted
 
@@ -47,7 +47,7 @@ OF_A_CELL: Columns = {
     "setting": Column("Int64", "number of the setting, from 1"),
     "column": Column("string", 'column of the table; "mean": of all its scores, seed by seed'),
     "split": Column("string", "rows whose score chooses the setting"),
-    "mean": Column("float64", "mean score of the seeds on these rows"),
+    "mean": Column("float64", "mean score of the seeds on these rows; their median in LoRA-1"),
     "sd": Column("float64", "sample standard deviation over seeds; missing for one seed"),
     "n": Column("Int64", "seeds that have a score"),
     "values": Column("object", "the score of each of these seeds"),
@@ -57,6 +57,7 @@ OF_A_CELL: Columns = {
     "held_out_split": Column("string", "other rows, if the table is of those: they choose nothing"),
     "held_out_mean": Column("float64", "mean score of the same runs on these other rows"),
     "held_out_sd": Column("float64", "sample standard deviation over seeds"),
+    "collapsed": Column("Int64", "how many of the runs give one answer to everything"),
     "reason": Column("string", "why seeds have no score"),
     "runs": Column("object", "keys of all its runs, stored or not"),
 }
@@ -77,6 +78,8 @@ class Scores:
     seeds: int
     reason: str
     runs: tuple[str, ...]
+    collapsed: frozenset[str]
+    statistic: Statistic
 
     @property
     def whole(self) -> bool:
@@ -86,12 +89,13 @@ class Scores:
     @property
     def summary(self) -> Summary | None:
         """Over the seeds; None without a score."""
-        return summarise([*self.values.values()]) if self.values else None
+        return summarise([*self.values.values()], self.statistic) if self.values else None
 
     @property
     def held_out_summary(self) -> Summary | None:
         """The same on the rows that chose nothing."""
-        return summarise([*self.held_out.values()]) if self.held_out else None
+        held_out = [*self.held_out.values()]
+        return summarise(held_out, self.statistic) if held_out else None
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ class SweepView:
         points = self.sweep.points
         long = [c for c in self.of(column) if self.sweep.is_whole(points[c.setting - 1])]
         whole = [cell for cell in long if cell.whole]
-        means = {cell.setting: statistics.fmean(cell.values.values()) for cell in whole}
+        means = {cell.setting: cell.summary.mean for cell in whole if cell.summary}
         best = [cell for cell in whole if means[cell.setting] == max(means.values())]
         return sorted(best, key=lambda cell: by_size(points[cell.setting - 1]))
 
@@ -143,9 +147,8 @@ class SweepView:
         """
         if self.sweep.epochs is not None:
             return []
-        means = [
-            statistics.fmean(cell.values.values()) for cell in self.of(self.objective) if cell.whole
-        ]
+        cells = [cell for cell in self.of(self.objective) if cell.whole]
+        means = [cell.summary.mean for cell in cells if cell.summary]
         powers = [2**n for n in range(len(means).bit_length()) if 2**n < len(means)]
         return [(k, expected_best(means, k)) for k in [*powers, len(means)] if k]
 
@@ -174,6 +177,7 @@ class SweepView:
                 "held_out_split": cell.held_out_split or None,
                 "held_out_mean": other and other.mean,
                 "held_out_sd": other and other.sd,
+                "collapsed": len(cell.collapsed),
                 "reason": cell.reason or None,
                 "runs": list(cell.runs),
             }
@@ -221,6 +225,8 @@ def _scores(number: int, matrix: Matrix[Table], column: Score, lookup: Lookup) -
         seeds=len(found),
         reason=lookup.missing(rest, len(found), why) if len(rest) < len(found) else why(rest),
         runs=tuple(one.key for one in found),
+        collapsed=frozenset(one.key for one in found if one.run and one.run.result.collapsed),
+        statistic=at.table.statistic,
     )
 
 
@@ -251,6 +257,8 @@ def _mean(cells: Sequence[Scores]) -> Scores:
         seeds=cells[0].seeds,
         reason=f"needs {', '.join(lacking)}" if lacking else "",
         runs=tuple(dict.fromkeys(key for cell in cells for key in cell.runs)),
+        collapsed=frozenset[str]().union(*(cell.collapsed for cell in cells)),
+        statistic=cells[0].statistic,
     )
 
 
@@ -270,7 +278,7 @@ def caption(view: SweepView) -> str:
     return (
         f"Sweep of {request.id}, {view.row}: {' x '.join(sweep.fields)}. Scale: {request.scale}. "
         f"Scores in percent on {rows_in_words(cell.split)} rows"
-        f"{', mean ± standard deviation over seeds' if cell.seeds > 1 else ''}. "
+        f"{f', {cell.statistic} ± standard deviation over seeds' if cell.seeds > 1 else ''}. "
         f"Settings: {len(sweep.points)}. Seeds: {cell.seeds}. "
         f"Settings with every score: {view.done}/{len(sweep.points)}."
     )
@@ -314,7 +322,8 @@ def _in_words(cell: Scores, best: bool) -> str:
         return f"{with_sd(cell.summary)} ({len(cell.values)} of {cell.seeds} seeds)"
     if not cell.values:
         return f"{GAP} {cell.reason}" if cell.column != MEAN else GAP
-    return Markdown(f"**{with_sd(cell.summary)}**") if best else with_sd(cell.summary)
+    text = with_sd(cell.summary) + " †" * bool(cell.collapsed)
+    return Markdown(f"**{text}**") if best else text
 
 
 def said(view: SweepView) -> Iterator[str]:
@@ -341,6 +350,13 @@ def said(view: SweepView) -> Iterator[str]:
                 if cell is not None
             )
             + "."
+        )
+    collapsed = frozenset[str]().union(*(cell.collapsed for cell in view.cells))
+    if collapsed:
+        runs = {key for cell in view.cells for key in cell.runs}
+        yield (
+            f"†: {len(collapsed)} of {counted(len(runs), 'run')} collapsed: such a run "
+            f"{TABLES[view.sweep.request.id].collapse}."
         )
     yield from _cost(view, best)
     yield f"The chosen setting in the table: {command_line(view.sweep.requests[best.setting - 1])}"

@@ -12,7 +12,7 @@ import filecmp
 import itertools
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,8 +54,15 @@ def store_errors(path: Path, elsewhere: str = ELSEWHERE) -> Iterator[None]:
 
 
 def write_bytes(path: Path, data: bytes, elsewhere: str = ELSEWHERE) -> None:
-    """Puts `data` at `path`, whole or not at all; makes missing folders. `elsewhere`: see
-    `store_errors`.
+    """Puts `data` at `path`; see `write_parts`."""
+    write_parts(path, [data], elsewhere)
+
+
+def write_parts(
+    path: Path, parts: Iterable[bytes | memoryview], elsewhere: str = ELSEWHERE
+) -> None:
+    """Puts these bytes, one after the other, at `path`, whole or not at all; makes missing folders.
+    `elsewhere`: see `store_errors`.
 
     Raises StoreError where the system refuses; what stood at `path` is then intact and no temporary
     file is left.
@@ -64,7 +71,7 @@ def write_bytes(path: Path, data: bytes, elsewhere: str = ELSEWHERE) -> None:
         make_directory(path.parent)
         temporary = path.with_name(unfinished_name(".tmp"))
         try:
-            write_new(temporary, data)
+            write_new(temporary, parts)
             os.replace(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -82,17 +89,18 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, json_bytes(value))
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_new(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Writes and syncs a file that must not exist yet. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        write_all(descriptor, data)
+        for part in parts:
+            write_all(descriptor, part)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Writes all of `data`: the system may take less than it is given. Raises OSError."""
     rest = memoryview(data)
     while rest:

@@ -32,9 +32,10 @@ FORMATS = (1, 2)
 external numbers. A bundle without the new kind is written as before, so older versions read it.
 """
 SUFFIX = ".jsonl.xz"
+RECORD = re.compile(r"(requests|counts|server|external)/[^./\\\0][^/\\\0]*\.json")
+"""Small files beside the runs that are worth as much in another store."""
 NAME = re.compile(
-    r"([0-9a-f]{2})/(\1[0-9a-f]{62})/(spec|result|environment|MANIFEST)\.json"
-    r"|(requests|counts|server|external)/[^./\\\0][^/\\\0]*\.json"
+    r"([0-9a-f]{2})/(\1[0-9a-f]{62})/(spec|result|environment|MANIFEST)\.json|" + RECORD.pattern
 )
 """What a bundle may hold: no other name is written, and a file with another is refused."""
 LARGEST = 1 << 28

@@ -8,7 +8,6 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from repro.spec import Scale, canonical_json
-from repro.store.atomic import store_errors, write_json
 from repro.store.records import Say, read_record
 from repro.store.result import Hex, Record, Stored
 
@@ -73,19 +72,3 @@ def read_external(root: Path, say: Say) -> list[External]:
     paths = sorted((root / FOLDER).glob("[!.]*.json"))
     found = (read_record(External, path, root, say) for path in paths)
     return [record for record in found if record is not None]
-
-
-def write_external(root: Path, row: External) -> None:
-    """Writes or replaces a row. Raises StoreError."""
-    write_json(root / FOLDER / f"{row.key}.json", row.model_dump(mode="json"))
-
-
-def remove_external(root: Path, key: str) -> bool:
-    """Removes a row; False where the folder has none. Raises StoreError."""
-    path = root / FOLDER / f"{key}.json"
-    with store_errors(path):
-        try:
-            path.unlink()
-        except FileNotFoundError:
-            return False
-    return True

@@ -216,7 +216,7 @@ def _take_records(place: Entries, store: Store, found: Merged, *, dry_run: bool)
         elif own is None:
             found.records += 1
             if not dry_run:
-                write_bytes(store.root / name, data)
+                store.copy_record(name, data)
         else:
             kept = None if dry_run else _aside(store, name, data)
             found.conflicts.append(Conflict(name, "its content differs", (), kept))

@@ -105,7 +105,7 @@ def read_spec(files: Files, key: str) -> RunSpec | None:
 
     Costs a tenth of a whole entry with hundreds of scores; says nothing about its other files.
     """
-    return _looked_at(files, lambda: _read_identity(files, key, _checked_manifest(files, key))[1])
+    return _looked_at(files, lambda: _read_identity(files, key, checked_manifest(files, key))[1])
 
 
 def _looked_at(files: Files, look: Callable[[], Found]) -> Found | None:
@@ -120,7 +120,7 @@ def _looked_at(files: Files, look: Callable[[], Found]) -> Found | None:
 
 
 def _read(files: Files, key: str, verify: bool) -> StoredRun:
-    manifest = _checked_manifest(files, key)
+    manifest = checked_manifest(files, key)
     for name in manifest.files:
         if verify and name not in ALWAYS_CHECKED:
             _check(name, manifest, files.digest(name))
@@ -154,7 +154,8 @@ def _check(name: str, manifest: Manifest, digest: str) -> None:
         raise Corrupt(f"{name} has another checksum than {MANIFEST} says")
 
 
-def _checked_manifest(files: Files, key: str) -> Manifest:
+def checked_manifest(files: Files, key: str) -> Manifest:
+    """The manifest of an entry, which lists spec and result. Raises Corrupt, Newer, OSError."""
     manifest = _read_manifest(files.read(MANIFEST), key)
     for name in (SPEC, RESULT):
         if name not in manifest.files:

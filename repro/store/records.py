@@ -80,11 +80,6 @@ def clear_failure(root: Path, key: str) -> None:
         path.with_suffix(".log").unlink(missing_ok=True)
 
 
-def save_request(root: Path, name: str, document: Any) -> None:
-    """Writes `requests/<name>.json`. Raises StoreError, ValueError for what is not strict JSON."""
-    write_json(root / "requests" / f"{name}.json", document)
-
-
 def read_requests(root: Path, say: Say) -> dict[str, Any]:
     """Name -> document of every request, sorted by name; a damaged one is moved away."""
     found: dict[str, Any] = {}

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from repro.store.atomic import write_json
 from repro.store.records import Say, read_record
 from repro.store.result import Hex, Record, Stored
 
@@ -53,8 +52,3 @@ class ServedRun(Record):
 def read_served(root: Path, key: str, say: Say) -> ServedRun | None:
     """The record of `key`; see `read_record`."""
     return read_record(ServedRun, root / FOLDER / f"{key}.json", root, say)
-
-
-def write_served(root: Path, served: ServedRun) -> None:
-    """Replaces the record. Raises StoreError."""
-    write_json(root / FOLDER / f"{served.key}.json", served.model_dump(mode="json"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import StoreError
+from repro.folders import cache_folder
 from repro.spec import RunSpec, run_key
 from repro.store import claims, records
 from repro.store.atomic import (
     remove_tree,
     store_errors,
     sync_directory,
+    write_bytes,
     write_json,
 )
 from repro.store.bundle import SUFFIX, Bundle, pack
@@ -38,11 +41,13 @@ from repro.store.entry import (
     spec_bytes,
 )
 from repro.store.external import FOLDER as EXTERNAL
-from repro.store.external import External, read_external, remove_external, write_external
-from repro.store.reading import Entries
+from repro.store.external import External, read_external
+from repro.store.reading import Entries, Foreign
+from repro.store.remote import FILE as REMOTE
+from repro.store.remote import Remote, Unreachable, named_in
 from repro.store.result import Failure, FailureKind, parse
 from repro.store.served import FOLDER as SERVED
-from repro.store.served import ServedRun, read_served, write_served
+from repro.store.served import ServedRun, read_served
 from repro.store.shelf import KEY, SHARD, Shelf, entry_path
 from repro.store.staging import discard, stage
 from repro.store.strict_json import json_bytes, parse_json
@@ -52,8 +57,12 @@ from repro.words import counted
 PACKED = (SPEC, RESULT, ENVIRONMENT)
 """What a bundle holds of a run: enough for every table, small enough to commit."""
 REQUESTS = "requests"
+UNPUSHED = "unpushed"
+"""Folder of empty files: names of runs and records that a store elsewhere does not have yet."""
+FETCHED_AT_ONCE = 8
 METHODS = "methods.json"
-METHOD_FILES = TypeAdapter(dict[str, str])
+"""In the user's cache directory: store -> name -> file of the user's own methods."""
+METHOD_FILES = TypeAdapter(dict[str, dict[str, str]])
 
 State = Literal["done", "failed", "running", "missing"]
 Adopted = Literal["new", "completed", "same", "differs"]
@@ -101,7 +110,14 @@ class Store:
         self._say(line)
 
     @cached_property
+    def remote(self) -> Remote | None:
+        """The store elsewhere that this folder is the copy of; None where it is its own."""
+        url = named_in(self.root)
+        return None if url is None else Remote(url, self.root, self._say)
+
+    @cached_property
     def _bundles(self) -> list[Bundle]:
+        self._pull()
         return [Bundle(path, self._say) for path in sorted(self.root.glob(f"[!.]*{SUFFIX}"))]
 
     # Reading
@@ -112,14 +128,20 @@ class Store:
         Checks the small JSON files and every size; with `verify` the content of every file. A run
         made from another result of its parent than the one stored now is set aside.
         """
-        run = self._shelf.read(key, verify=verify)
-        if run is not None and self._outlived(run):
-            self._shelf.set_aside(key, "the run that it was made from has another result now")
-            run = None
+        run = self._own(key, verify=verify)
         for bundle in self._bundles if run is None else ():
             packed = bundle.peek(key, verify=verify)
             if packed is not None and not self._outlived(packed):
                 return packed
+        if run is None and self._fetch(key):
+            run = self._own(key, verify=verify)
+        return run
+
+    def _own(self, key: str, *, verify: bool) -> StoredRun | None:
+        run = self._shelf.read(key, verify=verify)
+        if run is not None and self._outlived(run):
+            self._shelf.set_aside(key, "the run that it was made from has another result now")
+            return None
         return run
 
     def is_whole(self, key: str, *, weights: bool = False) -> bool:
@@ -127,7 +149,9 @@ class Store:
         which a fine-tuned run keeps only for a child or where it is asked to.
         """
         run = self.read(key, verify=True)
-        return run is not None and not run.partial and (not weights or ADAPTER in run.files)
+        if not _is_whole(run, weights) and self._fetch(key):
+            run = self.read(key, verify=True)
+        return _is_whole(run, weights)
 
     def _outlived(self, run: StoredRun) -> bool:
         """Whether a parent is stored here with another result than `run` used."""
@@ -195,6 +219,94 @@ class Store:
             return "failed"
         return "missing" if self.holder(key) is None else "running"
 
+    # The store elsewhere that this one is the copy of
+
+    def fetch(self, keys: Iterable[str]) -> None:
+        """Fetches those of the runs that are elsewhere only, several at once."""
+        if self.remote is not None:
+            absent = [key for key in keys if self.folder(key) is None and key in self.remote.keys]
+            with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
+                list(pool.map(self._fetch, absent))
+
+    def _fetch(self, key: str) -> bool:
+        """Whether the run was fetched, which is tried once."""
+        try:
+            staged = None if self.remote is None else self.remote.fetch(key)
+            if staged is not None:
+                self._shelf.publish(key, staged)
+        except StoreError as refusal:
+            self._say(f"Run {key[:12]} cannot be fetched. {refusal}")
+            return False
+        return staged is not None
+
+    def _pull(self) -> None:
+        """Fetches the records and bundles that are elsewhere. There they are the truth, but for
+        those that were written here and not sent yet.
+        """
+        remote, waiting = self.remote, set(self._unpushed())
+        if remote is None:
+            return
+        try:
+            for name, data in remote.records().items():
+                if name not in waiting and records.read_small(self.root / name, self._say) != data:
+                    write_bytes(self.root / name, data)
+            for name, size in remote.bundles().items():
+                path = self.root / name
+                known = path.stat().st_size if path.exists() else None
+                content = remote.read(name) if known != size else None
+                if content is not None:
+                    write_bytes(path, content)
+        except StoreError as refusal:
+            self._say(f"What is in {remote.url} is not all copied. {refusal}")
+
+    def push(self) -> None:
+        """Sends what was stored here while the store elsewhere could not be reached."""
+        for name in self._unpushed():
+            self._push(name)
+
+    def _unpushed(self) -> list[str]:
+        folder = self.root / UNPUSHED
+        found = (path for path in folder.rglob("*") if path.is_file())
+        return sorted(path.relative_to(folder).as_posix() for path in found)
+
+    @contextmanager
+    def _pushing(self, name: str) -> Iterator[None]:
+        """Sends the run or record `name` after the block wrote it. That it waits to be sent is
+        written down first: a kill in between costs a look at the other side, no result.
+        """
+        if self.remote is not None:
+            write_bytes(self.root / UNPUSHED / name, b"")
+        yield
+        if self.remote is not None:
+            self._push(name)
+
+    def _push(self, name: str) -> None:
+        if self.remote is None:
+            return
+        try:
+            if KEY.fullmatch(name):
+                self._push_run(name, self.remote)
+            else:
+                data = records.read_small(self.root / name, self._say)
+                if data is not None:
+                    self.remote.write(name, data)
+        except Unreachable:
+            return
+        except Foreign as problem:
+            self._say(f"Run {name[:12]} is not sent to {self.remote.url}: {problem}.")
+        with store_errors(self.root):
+            (self.root / UNPUSHED / name).unlink(missing_ok=True)
+
+    def _push_run(self, key: str, remote: Remote) -> None:
+        run = self._shelf.peek(key, verify=True)
+        other = None if run is None else remote.send(run)
+        if other is not None:
+            place = self._shelf.keep_aside(key, other)
+            self._say(
+                f"Run {key[:12]} has another result in {remote.url}, where it was stored first; "
+                f"that one is kept in {place}."
+            )
+
     # Writing
 
     def check_writable(self, needed_bytes: int = 0) -> None:
@@ -237,8 +349,9 @@ class Store:
         check_files(key, files)
         self._check_claim(key)
         staged = stage(self.root, key, {**files, SPEC: spec_bytes(spec)})
-        path = self._shelf.publish(key, staged)
-        self.clear_failure(key)
+        with self._pushing(key):
+            path = self._shelf.publish(key, staged)
+            self.clear_failure(key)
         return path
 
     def compare(self, run: StoredRun, pending: Mapping[str, str] | None = None) -> Adopted:
@@ -287,8 +400,9 @@ class Store:
             raise StoreError(changed)
         if outcome == "differs":
             return outcome, self._shelf.keep_aside(key, staged)
-        self._shelf.publish(key, staged)
-        self.clear_failure(key)
+        with self._pushing(key):
+            self._shelf.publish(key, staged)
+            self.clear_failure(key)
         return outcome, None
 
     def is_newer(self, key: str) -> bool:
@@ -354,6 +468,8 @@ class Store:
         copy stays. Raises StoreError.
         """
         failed = self.failure_path(key).exists()
+        if self.remote is not None and self.folder(key) is not None:
+            self.remote.remove(key)
         removed = self._shelf.remove(key)
         self.clear_failure(key)
         return removed or failed
@@ -448,8 +564,9 @@ class Store:
 
     def served(self, key: str) -> ServedRun | None:
         """What a test server said of the run, here before in a bundle; None: nothing."""
+        bundles = self._bundles  # which fetches the records that are elsewhere only
         found = read_served(self.root, plain(key), self._say)
-        for bundle in self._bundles if found is None else ():
+        for bundle in bundles if found is None else ():
             data = bundle.content(f"{SERVED}/{key}.json")
             if found is None and data is not None:
                 place = bundle.place / SERVED / f"{key}.json"
@@ -460,12 +577,13 @@ class Store:
 
     def save_served(self, served: ServedRun) -> None:
         """Replaces what a test server said of a run. Raises StoreError."""
-        write_served(self.root, served)
+        self.save_record(f"{SERVED}/{served.key}.json", served.model_dump(mode="json"))
 
     def external(self) -> list[External]:
         """The rows of numbers from elsewhere, those in the folder before those of its bundles."""
+        bundles = self._bundles
         found = {row.key: row for row in read_external(self.root, self._say)}
-        for bundle in self._bundles:
+        for bundle in bundles:
             for name in bundle.names(EXTERNAL):
                 place = bundle.place / name
                 row = records.checked_record(
@@ -478,18 +596,18 @@ class Store:
 
     def save_external(self, row: External) -> None:
         """Writes or replaces a row of numbers from elsewhere. Raises StoreError."""
-        write_external(self.root, row)
+        self.save_record(f"{EXTERNAL}/{row.key}.json", row.model_dump(mode="json"))
 
     def remove_external(self, key: str) -> bool:
         """Removes such a row; False where it is in no folder of ours (in a bundle, perhaps).
 
         Raises StoreError.
         """
-        return remove_external(self.root, plain(key))
+        return self._remove_record(f"{EXTERNAL}/{plain(key)}.json")
 
     def save_request(self, name: str, document: Any) -> None:
         """Remembers what was asked for. Raises StoreError, ValueError (not strict JSON)."""
-        records.save_request(self.root, plain(name), document)
+        self.save_record(f"{REQUESTS}/{plain(name)}.json", document)
 
     def requests(self) -> dict[str, Any]:
         """Name -> document of everything that was asked for, here before in a bundle.
@@ -507,7 +625,23 @@ class Store:
 
     def remove_request(self, name: str) -> bool:
         """Forgets what was asked for; False where that stands in a bundle or nowhere."""
-        path = self.root / REQUESTS / f"{plain(name)}.json"
+        return self._remove_record(f"{REQUESTS}/{plain(name)}.json")
+
+    def save_record(self, name: str, document: Any) -> None:
+        """Writes or replaces a small JSON file by its name in the store. Raises StoreError,
+        ValueError (not strict JSON).
+        """
+        self.copy_record(name, json_bytes(document))
+
+    def copy_record(self, name: str, data: bytes) -> None:
+        """The same of a file's content. Raises StoreError."""
+        with self._pushing(name):
+            write_bytes(self.root / name, data)
+
+    def _remove_record(self, name: str) -> bool:
+        path = self.root / name
+        if self.remote is not None:
+            self.remote.remove(name)
         with store_errors(path):
             try:
                 path.unlink()
@@ -517,21 +651,29 @@ class Store:
         return True
 
     def save_method(self, kind: str, file: Path) -> None:
-        """Remembers the file of the user's that a method comes from. Raises StoreError."""
-        known = self.method_files()
-        if known.get(kind) != file:
-            files = {name: str(path) for name, path in (known | {kind: file}).items()}
-            write_json(self.root / METHODS, dict(sorted(files.items())))
+        """Remembers the file of the user's that a method comes from. Raises StoreError.
+
+        The user's cache directory says where it is, not the store: a file that is named there is
+        executed, and a store may come from anybody.
+        """
+        known = self._all_method_files()
+        own = known.setdefault(str(self.root.resolve()), {})
+        if own.get(kind) != str(file):
+            own[kind] = str(file)
+            write_json(cache_folder() / METHODS, known)
 
     def method_files(self) -> dict[str, Path]:
         """Name -> file of the methods of the user's that this store was asked for."""
-        data = records.read_small(self.root / METHODS, self._say)
-        try:
-            found = METHOD_FILES.validate_json(data or b"{}")
-        except ValidationError as error:
-            self._ignore(self.root / METHODS, first_problem(error))
-            return {}
+        found = self._all_method_files().get(str(self.root.resolve()), {})
         return {kind: Path(file) for kind, file in found.items()}
+
+    def _all_method_files(self) -> dict[str, dict[str, str]]:
+        path = cache_folder() / METHODS
+        try:
+            return METHOD_FILES.validate_json(records.read_small(path, self._say) or b"{}")
+        except ValidationError as error:
+            self._ignore(path, first_problem(error))
+            return {}
 
     def request_path(self, name: str) -> Path:
         """Where the request `name` lies, in a bundle perhaps, for a message about it."""
@@ -542,18 +684,22 @@ class Store:
 
     def contents(self, name: str) -> Iterator[bytes]:
         """The content of a small file of this name: in the store's folder, then in each bundle."""
-        own = records.read_small(self.root / name, self._say)
-        found = (own, *(bundle.content(name) for bundle in self._bundles))
+        packed = [bundle.content(name) for bundle in self._bundles]
+        found = (records.read_small(self.root / name, self._say), *packed)
         return (content for content in found if content is not None)
 
     def _ignore(self, path: Path, problem: str) -> None:
         self._say(f"{path} is ignored: it is damaged ({problem}).")
 
 
+def _is_whole(run: StoredRun | None, weights: bool) -> bool:
+    return run is not None and not run.partial and (not weights or ADAPTER in run.files)
+
+
 def holds_store(root: Path) -> bool:
     """Whether a folder is a store that something was stored in, or holds a bundle."""
     records = (f"{name}/*.json" for name in (REQUESTS, SERVED, EXTERNAL, "failures", "counts"))
-    marks = (f"??/*/{MANIFEST}", f"[!.]*{SUFFIX}", "work/*/job.json", *records)
+    marks = (f"??/*/{MANIFEST}", f"[!.]*{SUFFIX}", "work/*/job.json", REMOTE, *records)
     return root.is_dir() and any(True for mark in marks for _ in root.glob(mark))
 
 

@@ -75,7 +75,9 @@ class Cohort:
         self.learner.train()
         self.dropout.active = True
         weight = 1 / self.recipe.loss_parts if self.recipe.over_tokens == "sum" else share
-        losses = self.loss(self.outputs(inputs), targets) * weight
+        losses = self.loss(self.outputs(inputs), targets)
+        if weight != 1:
+            losses = losses * weight
         self.parameters.accumulate(losses.sum())
         return losses.detach()
 
@@ -100,7 +102,9 @@ class Cohort:
     # -- what a checkpoint and an artefact hold ------------------------------------------------
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that the next step depends on, by name, on the CPU."""
+        """Everything that the next step depends on, by name, on the CPU: no copies, where they are
+        there already.
+        """
         state = {
             "values": self.parameters.values,
             "first": self.optimizer.first,
@@ -109,7 +113,7 @@ class Cohort:
         state |= {f"buffer.{name}": value for name, value in self._buffers().items()}
         for run, stream in enumerate(self.dropout.generators):
             state[f"dropout.{run}"] = stream.get_state()
-        return {name: value.detach().cpu().clone() for name, value in state.items()}
+        return {name: value.detach().cpu() for name, value in state.items()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Puts back what `state` gave."""

@@ -41,6 +41,7 @@ class FlatParameters:
         self.columns: dict[str, slice] = {}
         """Field of the recipe -> the columns whose learning rate it holds."""
         self._gradients: list[Tensor] = []
+        self._forgotten = False
         place = 0
         for (field, parameter), width in zip(named, widths, strict=True):
             shape = parameter.shape[2:] if learner.stacked else parameter.shape
@@ -55,9 +56,19 @@ class FlatParameters:
             self.columns[field] = slice(begin, place)
 
     def accumulate(self, loss: Tensor) -> None:
-        """Adds the gradients of the scalar `loss`, 0 for what takes no part where some may."""
+        """Adds the gradients of the scalar `loss`, 0 for what takes no part where some may; the
+        first ones after `forget_gradients` stand in place of the others.
+        """
         found = torch.autograd.grad(loss, self.parameters, materialize_grads=self.idles)
-        torch._foreach_add_(self._gradients, list(found))
+        if self._forgotten:
+            torch._foreach_copy_(self._gradients, list(found))
+        else:
+            torch._foreach_add_(self._gradients, list(found))
+        self._forgotten = False
+
+    def forget_gradients(self) -> None:
+        """The next gradients are not added to those that there are."""
+        self._forgotten = True
 
     @staticmethod
     def _view(part: Tensor, shape: torch.Size, stacked: bool) -> Tensor:

@@ -40,7 +40,7 @@ class AdamW:
         self.second = torch.zeros_like(parameters.values)
 
     def step(self, number: int) -> Tensor:
-        """Takes step `number` (from 1), clears gradients; returns their norms (runs, stacks)."""
+        """Takes step `number` (from 1), forgets gradients; returns their norms (runs, stacks)."""
         gradients = self.parameters.gradients
         squares = torch.linalg.vector_norm(gradients, dim=2, dtype=torch.float64).square()
         norms: Tensor = squares.float().sqrt()  # infinite where Adam's second moment would overflow
@@ -54,7 +54,7 @@ class AdamW:
             for field, columns in self.parameters.columns.items():
                 for run, rate in enumerate(self.rates[field]):
                     self._move((slice(run, run + 1), slice(None), columns), rate * factor, number)
-        gradients.zero_()
+        self.parameters.forget_gradients()
         return norms
 
     def _move(self, part: tuple[slice, slice, slice], rate: float, number: int) -> None:

@@ -21,6 +21,7 @@ from json_document import DOCUMENT, table_section
 from repro.cli.requests import make_request
 from repro.engine.cost import ASSUMED
 from repro.engine.jobs import Execution, make_job, write_job
+from repro.engine.progress import PROGRESS, Progress
 from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.registry import TABLES
 from repro.report.files import save_request, table_name
@@ -82,15 +83,17 @@ def strict(text: str) -> Any:
 
 
 @pytest.fixture
-def printed(cli: Call, store: Store) -> Callable[[str], Any]:
-    """What a verb prints over a store with results, a failure and an unfinished job."""
+def printed(cli: Call, store: Store) -> Iterator[Callable[[str], Any]]:
+    """What a verb prints over a store with results, a failure and a job that is trained now."""
     asked = make_request(TABLES["ResAdapters-1"], "smoke", seeds=2, epochs=2)
     specs = runs_of(asked)
     for spec in [*specs[:5], *specs[7:9]]:
         store_result(store, spec, span_f1=5.0)
     diverged = run_key(specs[6])
     store.record_failure(diverged, specs[6], "diverged", "The loss was not finite.", "log")
-    write_job(store, make_job(specs[9:]), Execution())
+    folder = write_job(store, make_job(specs[9:]), Execution())
+    now = Progress(state="training", process=7, host="node1", time=1.0)
+    (folder / PROGRESS).write_text(now.model_dump_json())
     save_request(store, asked)
     store_chain(store, make_request(FIGURE, "smoke"))
     waiting = make_request(FIGURE, "smoke", epochs=1)
@@ -132,7 +135,8 @@ def printed(cli: Call, store: Store) -> Callable[[str], Any]:
     def verb(name: str) -> Any:
         return strict(cli(*words[name], "--json").out)
 
-    return verb
+    with store.claim([run_key(spec) for spec in specs[9:]]):
+        yield verb
 
 
 BESIDE = {

@@ -129,6 +129,7 @@ def test_status_before_anything_was_asked(cli: Call) -> None:
     assert answer.out == "Nothing was asked for yet in runs. Try: python -m repro list\n"
     assert json.loads(cli("status", "--json").out) == {
         "tables": [],
+        "running": [],
         "failures": [],
         "blocked": [],
         "unfinished_jobs": [],

@@ -179,5 +179,8 @@ def test_one_row_stands_against_all_others(cli: Call, asked: Store) -> None:
     document = json.loads(cli("compare", "Mine", "--table", "3-shared-2", "--json").out)
     assert [pair["second"]["row"] for pair in document["pairs"]] == [r for r in rows for _ in "pr"]
     assert document["files"] == []
+    # LoRA-1 was never asked for here: nothing is reproduced.
+    bare = cli("compare", "published: LoRA", "--table", "LoRA-1").out
+    assert "No score compared with reproduced LoRA: no number of reproduced LoRA." in bare
     unknown = cli("compare", "Nobody", "--table", "3-shared-2")
     assert (unknown.code, "called 'Nobody'" in unknown.err) == (2, True)

@@ -26,6 +26,7 @@ from repro.report.reproduce import view_of
 from repro.spec import run_key
 from repro.store import Store
 from repro.store.atomic import write_json
+from repro.store.remote import copy_of
 from repro.store.temporary import machine
 
 Call = Callable[..., Any]
@@ -84,6 +85,9 @@ def test_runs_are_chosen_by_their_fields_and_by_state(
     assert keys("--where", "table=ResAdapters-1") == set(asked)
     assert keys("--where", "task=squad2", "--where", "recipe.epochs=1") == set(asked)
     assert keys("--where", "task=rte") == set()
+    assert "No run in" in cli("store", "ls", "--where", "task=rte").err
+    assert "Did you mean done?" in cli("store", "ls", "--where", "state=dnoe").err
+    assert len(cli("store", "ls", "--where", "zzz=1").err) < 300
     answer = cli("store", "ls", "--where", "tusk=rte")
     assert (answer.code, answer.out) == (2, "")
     assert "Did you mean task" in answer.err
@@ -405,3 +409,38 @@ def test_verify_names_what_is_damaged_with_a_mend_that_works(
     assert cli(*words).code == 0
     store_result(store, runs_of(request(epochs=1))[0], members=asked)
     assert cli("store", "verify", "--no-rescore").code == 0
+
+
+def test_a_table_of_a_shared_store_is_shown_and_merged_on_another_machine(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share, asked = f"file://{tmp_path}/share", request(epochs=1)
+    monkeypatch.setenv("REPRO_CACHE", str(tmp_path / "one"))
+    shared = Store(copy_of(share))
+    save_request(shared, asked)
+    keys = store_all(shared, asked)
+    monkeypatch.setenv("REPRO_CACHE", str(tmp_path / "two"))
+    monkeypatch.setenv("REPRO_STORE", share)
+    assert json.loads(cli("status", "--json").out)["tables"][0]["done"] == len(keys)
+    monkeypatch.delenv("REPRO_STORE")
+    monkeypatch.setenv("REPRO_CACHE", str(tmp_path / "three"))
+    answer = cli("store", "merge", share, "--store", "mine")
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith(f"{share}: {len(keys)} runs: {len(keys)} new, 1 record copied")
+    assert Store(tmp_path / "mine").keys() == sorted(keys)
+    answer = cli("store", "merge", share, "--store", share)
+    assert answer.code == 2
+    assert "is the store itself" in answer.err
+
+
+def test_a_shared_store_that_cannot_be_reached_merges_nothing(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setenv("REPRO_CACHE", str(tmp_path))
+    monkeypatch.setattr("fsspec.implementations.memory.MemoryFileSystem.find", refused)
+    answer = cli("store", "merge", "memory://group/runs")
+    assert (answer.code, answer.out) == (2, "")
+    assert "Nothing was merged from memory://group/runs" in answer.err

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,14 @@ from repro.papers.registry import TABLES
 from repro.papers.sweeps import Sweep, matrices
 from repro.report.figures.style import styled
 from repro.report.figures.sweep_drawing import draw_sweep
-from repro.report.files import saved_requests, saved_sweeps, sweep_document
+from repro.report.files import (
+    save_request,
+    save_sweep,
+    saved_requests,
+    saved_sweeps,
+    sweep_document,
+    sweep_name,
+)
 from repro.report.sweep import view_sweep
 from repro.spec import RunSpec, run_key
 from repro.stats.summary import expected_best
@@ -201,6 +209,7 @@ def test_what_no_sweep_can_be_is_refused_before_anything_is_written(
         (("--set", "method.size=8,16", "--row", "Ours (not shared)"), "this names 2"),
         (("--set", "method.size=8,16", "--method", "lora"), "leave out --row"),
         (("--set", "method.size=8,16", "--budget", "soon"), "like 2h or 30min"),
+        (("--set", "method.size=8,16", "--budget", "1s"), "--budget allows 1 s"),
         (("--set", "method.size=8,16", "--search", "random"), "--trials N go together"),
         (("--set", "method.size=8,16", "--trials", "3"), "--trials N go together"),
         (("--set", "method.size=8,16", "--search", "grid", "--trials", "2"), "no search called"),
@@ -356,6 +365,11 @@ def test_a_random_search_draws_other_settings_each_within_its_range_and_the_same
     # By the logarithm: half of the rates are below the geometric mean of the two ends.
     assert 10 <= sum(rate < 10**-3.5 for rate, *_ in many) <= 30
     assert drawn(12) == many[:12]
+    turned = (*RANDOM[2:4], *RANDOM[:2], *RANDOM[4:])
+    found = json.loads(cli(*ASKED, "--tasks", "rte", *turned, "--trials", 40, "--json").out)
+    assert [
+        (rate, size, epochs) for size, rate, epochs in map(itemgetter("values"), found["settings"])
+    ] == many
 
 
 def test_a_whole_grid_can_be_drawn_at_random(cli: Call, store: Store) -> None:
@@ -365,6 +379,56 @@ def test_a_whole_grid_can_be_drawn_at_random(cli: Call, store: Store) -> None:
     found = document(cli(*words))
     assert found["complete"] == "6/6"
     assert found["settings"][found["chosen"] - 1]["values"] == [64, 3e-4]
+
+
+def test_report_writes_the_files_of_sweeps_again(cli: Call, store: Store, tmp_path: Path) -> None:
+    found = sweep(store)
+    save_sweep(store, found)
+    save_request(store, found.request)
+    assert cli("report", "--out", tmp_path / "there").code == 0
+    drawn = sorted(path.name for path in (tmp_path / "there" / "figures").iterdir())
+    endings = ("csv", "json", "md", "pdf", "png", "svg")
+    assert drawn == [f"{sweep_name(found)}.{ending}" for ending in endings]
+
+
+def test_a_collapsed_run_is_marked_and_counted(cli: Call, store: Store) -> None:
+    asked = make_request(
+        TABLES["3-shared-2"], "smoke", seeds=2, tasks="rte", rows=["Ours (3-shared)"]
+    )
+    found = Sweep(asked, ({"method.size": 8}, {"method.size": 64}))
+    for number, matrix in enumerate(matrices(TABLES["3-shared-2"], found)):
+        for spec in matrix.runs.values():
+            store_run(store, spec, collapsed=number == 1 and spec.seed == 0)
+    words = ("sweep", "3-shared-2", "--row", "Ours (3-shared)", "--scale", "smoke", "--seeds", "2",
+             "--tasks", "rte", "--set", "method.size=8,64", "--no-run")  # fmt: skip
+    text = cli(*words).out
+    assert "†: 1 of 4 runs collapsed: such a run predicts one class." in text
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert [("†" in line) for line in lines[2:4]] == [False, True]
+    cells = [one["cells"][0] for one in document(cli(*words, "--json"))["settings"]]
+    assert [cell["collapsed"] for cell in cells] == [0, 1]
+
+
+def test_a_table_of_medians_chooses_by_medians(cli: Call, store: Store) -> None:
+    """Of three runs 60, 60 and 0 are in the median better than 50, in the mean worse."""
+    table = TABLES["LoRA-1"]
+    asked = make_request(table, "smoke", seeds=3, tasks="cola", rows=["LoRA"])
+    found = Sweep(asked, ({"method.rank": 4}, {"method.rank": 8}))
+
+    def value(spec: RunSpec, epoch: int, split: str, metric: str) -> float:
+        return (0.0 if spec.seed == 2 else 60.0) if getattr(spec.method, "rank", 0) == 8 else 50.0
+
+    for matrix in matrices(table, found):
+        for spec in matrix.runs.values():
+            store_run(store, spec, value)
+    words = ("sweep", "LoRA-1", "--row", "LoRA", "--scale", "smoke", "--seeds", "3",
+             "--tasks", "cola", "--set", "method.rank=4,8", "--no-run", "--json")  # fmt: skip
+    shown = document(cli(*words))
+    assert (shown["chosen"], [one["cells"][0]["mean"] for one in shown["settings"]]) == (
+        2,
+        [50, 60],
+    )
+    assert "median ± standard deviation over seeds" in cli(*words[:-1]).out
 
 
 HALVING = (*ASKED, "--tasks", "rte", *GRID, "--search", "halving", "--epochs", "4")

@@ -127,7 +127,8 @@ def test_other_encodings_are_refused(data: bytes, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("ours (3-SHARED)", "has a row"), ("a\x07b", "control"), ("../x", "control"),
+    [("Yours", "so is the row of a --method called"), ("ours (3-SHARED)", "has a row"),
+     ("a\x07b", "control"), ("../x", "control"),
      ("a\nb", "control"), ("a\u202eb", "control"), (" ", "1 to 60"), ("x" * 61, "1 to 60"),
      ("x (external)", "mark rows"), ("Published: x", "mark rows"),
      ("-x", "another sign")],

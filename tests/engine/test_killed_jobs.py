@@ -35,7 +35,7 @@ class Driver:
 
     def __init__(self, root: Path, model: Path, which: str, workers: int = 1) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, DRIVER, root, model, which, str(workers)],
+            [sys.executable, DRIVER, root, model, which, "local", str(workers)],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,

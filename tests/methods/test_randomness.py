@@ -10,7 +10,7 @@ import torch
 from run_samples import cells
 
 from repro.methods.modules.learner import Linear
-from repro.methods.modules.randomness import Dropout, generator, stream_seed
+from repro.methods.modules.randomness import Dropout, dropped_onto, generator, stream_seed
 from repro.methods.resadapters.pipelined import Pipelined
 
 
@@ -38,6 +38,26 @@ def test_gradients_pass_where_values_do() -> None:
     out = dropout(3)(x, 0.3)
     torch.autograd.backward(out.sum())
     torch.testing.assert_close(x.grad, out.detach(), rtol=0, atol=0)
+
+
+def test_masks_drawn_together_are_those_drawn_one_by_one() -> None:
+    wanted = [[(5, 7), (3, 7)], [(2, 2, 3, 3), (1, 2, 3, 3)], [(1, 9), (1, 9)]]
+    together, alone = dropout(4, 5), dropout(4, 5)
+    found = together.keep(wanted, 0.3, torch.device("cpu"))
+    for shapes, masks in zip(wanted, found, strict=True):
+        [one] = alone.keep([shapes], 0.3, torch.device("cpu"))
+        assert [tuple(mask.shape) for mask in masks] == shapes
+        assert all(map(torch.equal, masks, one))
+    for ours, other in zip(together.generators, alone.generators, strict=True):
+        assert torch.equal(ours.get_state(), other.get_state())
+
+
+def test_dropout_onto_a_residual_is_the_sum_with_its_gradients() -> None:
+    x, base = (torch.randn(6, 5, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    keep = torch.rand(6, 5, generator=generator("cpu", "keep")) > 0.3
+    expected = base + x * keep / 0.7
+    torch.testing.assert_close(dropped_onto(x, keep, 0.3, base), expected)
+    assert torch.autograd.gradcheck(lambda x, base: dropped_onto(x, keep, 0.3, base), (x, base))
 
 
 def test_a_runs_mask_does_not_depend_on_the_other_runs() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fake_results import request
 
+from repro.cli.requests import make_request
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
 from repro.papers.resadapters.setting import PAPER
@@ -69,3 +70,12 @@ def test_the_protocol_of_a_figure_is_that_of_what_it_draws_not_of_the_pre_traini
     assert steps.value in (400, 800)  # pre-training takes 1,600
     smoothing = choice(found, "recipe.label_smoothing")
     assert smoothing.same  # which pre-training has none of
+
+
+def test_the_row_of_a_method_has_its_settings_alone_or_among_the_others() -> None:
+    alone = make_request(TABLES["3-shared-2"], "smoke", method="lora", rows=["yours"])
+    among = make_request(TABLES["3-shared-2"], "smoke", method="lora")
+    for asked in (alone, among):
+        rank = choice(choices(asked), "method.rank")
+        assert rank.here is not None
+        assert rank.here.value == 8

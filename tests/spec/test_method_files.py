@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from run_samples import run_spec
 from repro.cli.main import command_of, main
 from repro.cli.requests import bare_request, parsed
 from repro.errors import ReproError, UnknownName
+from repro.folders import cache_folder
 from repro.papers.registry import find_table
 from repro.papers.request import Request
 from repro.report.files import save_request, saved_requests
@@ -201,8 +203,19 @@ def test_a_store_finds_the_file_of_its_methods_again_and_tells_where_it_is_gone(
     found, said = asked_again(store.root)
     assert found == "[]"
     assert f"{path} cannot be read (No such file or directory)" in said
-    (store.root / "methods.json").write_text('{"own-bias": 1}')
+    (cache_folder() / "methods.json").write_text('{"own-bias": 1}')
     assert "methods.json is ignored: it is damaged" in asked_again(store.root)[1]
+
+
+def test_a_store_of_somebody_else_cannot_name_code_to_run(tmp_path: Path) -> None:
+    """What the store remembered once is no more than text in it."""
+    path = written(tmp_path, f"{OWN}\nopen({str(tmp_path / 'ran')!r}, 'w')\n")
+    store = Store(tmp_path / "s")
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "methods.json").write_text(json.dumps({"own-bias": str(path)}))
+    save_request(store, Request("3-shared-2", "smoke", 1, method="own-bias"))
+    assert asked_again(store.root)[0] == "[]"
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_default_that_its_own_rule_forbids_is_named(tmp_path: Path) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from group_samples import group_of, remains, spec_of
 from run_samples import cells
+from safetensors import safe_open
+from safetensors.torch import save
 from tiny_models import tiny_data
 
 from repro.methods.always_null import AlwaysNull
@@ -19,7 +23,7 @@ from repro.methods.linear_probe import LinearProbe
 from repro.spec import RunSpec
 from repro.training import checkpoint as checkpoint_module
 from repro.training import group as group_module
-from repro.training.checkpoint import Damaged
+from repro.training.checkpoint import Checkpoint, Damaged, write_artefact
 from repro.training.group import Group
 
 DATA = tiny_data(train=9, evaluated=4)
@@ -287,3 +291,28 @@ def test_a_checkpoint_of_another_shape_is_refused(tmp_path: Path) -> None:
     checkpoint_module.Checkpoint(changed, stored.progress).write(tmp_path)
     with pytest.raises(Damaged, match="another device or version"):
         group_of(mixed(), tmp_path, data=DATA).train()
+
+
+def test_a_checkpoint_is_the_librarys_file_without_a_copy_of_its_tensors(tmp_path: Path) -> None:
+    tensors = {
+        "0.values": torch.randn(2, 3, 700_000),
+        "0.turned": torch.randn(4, 6).T,
+        "0.kept": torch.tensor([True, False, True]),
+        "0.half": torch.randn(5).bfloat16(),
+        "0.count": torch.arange(3),
+        "0.dropout.0": torch.Generator().get_state(),
+    }
+    tracemalloc.start()
+    Checkpoint(tensors, '{"name": "Größe"}').write(tmp_path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2_000_000  # of 16.8 MB
+    found = Checkpoint.read(tmp_path)
+    assert found is not None
+    assert found.progress == '{"name": "Größe"}'
+    assert all(torch.equal(found.tensors[name], tensor) for name, tensor in tensors.items())
+    path = tmp_path / "adapter.safetensors"
+    write_artefact(path, tensors)
+    with safe_open(path, framework="pt") as stored:
+        notes = stored.metadata()
+    assert path.read_bytes() == save({n: t.contiguous() for n, t in tensors.items()}, notes)

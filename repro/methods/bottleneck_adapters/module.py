@@ -22,11 +22,17 @@ from repro.methods.inside.passing import Pass
 from repro.methods.inside.slots import Family
 from repro.methods.modules.learner import Linear, draw
 
-NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
+FORWARD: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu-tanh": partial(F.gelu, approximate="tanh"),
     "relu": F.relu,
 }
+BACKWARD: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "gelu": torch.ops.aten.gelu_backward,
+    "gelu-tanh": partial(torch.ops.aten.gelu_backward, approximate="tanh"),
+    "relu": partial(torch.ops.aten.threshold_backward, threshold=0),
+}
+"""From the gradient of the output, and the input."""
 
 
 class Adapter(nn.Module):
@@ -35,14 +41,16 @@ class Adapter(nn.Module):
     def __init__(self, spec: BottleneckAdapters, runs: int, hidden: int) -> None:
         super().__init__()
         self.spec = spec
-        self.nonlinearity = NONLINEARITIES[spec.nonlinearity]
         self.down = Linear(runs, 1, hidden, spec.size)
         self.up = Linear(runs, 1, spec.size, hidden)
 
-    def forward(self, x: Tensor, shares: Shares) -> Tensor:
-        """f(x) of (1, items, hidden), in the same shape."""
-        middle = self.nonlinearity(self.down(shares.stack(x)))  # (runs, longest, bottleneck)
-        return shares.unstack(self.up(middle))
+    def forward(self, x: Tensor, shares: Shares, beside: Tensor | None = None) -> Tensor:
+        """beside + f(x), all (1, items, hidden); x + f(x) where nothing else stands beside."""
+        given = shares.stack(x)  # (runs, longest, hidden)
+        base = None if beside is None else shares.stack(beside)
+        maps = (p.flatten(0, 1) for linear in (self.down, self.up) for p in linear.parameters())
+        found: Tensor = _Bottleneck.apply(given, base, *maps, self.spec.nonlinearity)  # type: ignore[no-untyped-call]
+        return shares.unstack(found)
 
     def initialise(self, streams: list[torch.Generator]) -> None:
         """Both matrices N(0, init_std^2), truncated at two deviations if so asked; biases 0."""
@@ -50,10 +58,54 @@ class Adapter(nn.Module):
             draw(linear, streams, self.spec.init_std, self.spec.init == "truncated-normal")
 
 
+class _Bottleneck(torch.autograd.Function):
+    """base + g(x W_d + b_d) W_u + b_u of several runs; without a base x + ..., whose two gradients
+    of x are summed in the last product.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,  # (runs, items, hidden)
+        base: Tensor | None,
+        down: Tensor,  # (runs, hidden, bottleneck)
+        down_bias: Tensor,
+        up: Tensor,
+        up_bias: Tensor,
+        nonlinearity: str,
+    ) -> Tensor:
+        inner = torch.baddbmm(down_bias.unsqueeze(1), x, down)
+        middle = FORWARD[nonlinearity](inner)
+        ctx.save_for_backward(x, down, up, inner, middle)
+        ctx.nonlinearity, ctx.based = nonlinearity, base is not None
+        return torch.baddbmm(up_bias.unsqueeze(1), middle, up) + (x if base is None else base)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, down, up, inner, middle = ctx.saved_tensors
+        dtype, [whole] = inner.dtype, gradients
+        gradient = whole.to(dtype)
+        of_up = torch.bmm(middle.transpose(1, 2), gradient)
+        of_middle = torch.bmm(gradient, up.to(dtype).transpose(1, 2))
+        of_inner = BACKWARD[ctx.nonlinearity](of_middle, inner)
+        of_down = torch.bmm(x.to(dtype).transpose(1, 2), of_inner)
+        of_x, back = None, down.to(dtype).transpose(1, 2)
+        if not ctx.needs_input_grad[0]:
+            pass
+        elif ctx.based or dtype != whole.dtype:
+            of_x = torch.bmm(of_inner, back)
+            of_x = of_x if ctx.based else whole + of_x
+        else:
+            of_x = torch.baddbmm(whole, of_inner, back)
+        of_base = whole if ctx.based else None
+        return of_x, of_base, of_down, of_inner.sum(1), of_up, gradient.sum(1), None
+
+
 class Adapters(Added):
     """The adapters of the whole encoder, each once, in the slots that use them."""
 
     name = "adapters"
+    foreseen = True
 
     def __init__(self, spec: BottleneckAdapters, place: Place) -> None:
         super().__init__()
@@ -98,8 +150,8 @@ def insert_pfeiffer(layer: nn.Module, family: Family, adapter: Adapter, now: Pas
     def before(norm: nn.Module, given: tuple[Tensor]) -> Tensor | None:
         if not now.adapters:
             return None
-        change: Tensor = adapter(norm.forward(given[0]), now.shares)
-        return given[0] + change
+        found: Tensor = adapter(norm.forward(given[0]), now.shares, given[0])
+        return found
 
     layer.get_submodule(family.norm).register_forward_pre_hook(before)
 
@@ -110,4 +162,4 @@ class _Houlsby:
 
     def __call__(self, _: nn.Module, __: Any, output: Tensor) -> Tensor | None:
         now = self.now
-        return output + self.adapter(output, now.shares) if now.adapters else None
+        return self.adapter(output, now.shares) if now.adapters else None

@@ -1,14 +1,15 @@
-"""Runs of one method that train inside the encoder, on the library's unmodified model code.
+"""Runs of one method that train inside the encoder.
 
 Each learner has a copy of the model's modules that shares every frozen weight with the loaded
-encoder. Dropout and what a method adds are hooks on the copy's modules, attention is a function
-registered with the library, and layer norms that train stand in place of the encoder's own.
+encoder. What a method adds are hooks on the copy's modules, layer norms that train stand in place
+of the encoder's own, and the layers' forward pass is that of `repro.methods.inside.layer`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,14 +17,13 @@ from torch import Tensor, nn
 from repro.backbones.load import Encoder
 from repro.errors import ReproError
 from repro.methods.inside import InsideEncoder, Trained
-from repro.methods.inside.attention import use_packed_attention
 from repro.methods.inside.heads import STD, Head, frozen_pooler, trained_pooler
-from repro.methods.inside.hooks import narrow_after_attention, seed_dropout, unfreeze_norms
-from repro.methods.inside.norms import TrainedNorm
+from repro.methods.inside.layer import use_packed_tokens
+from repro.methods.inside.norms import TrainedNorm, unfreeze_norms
 from repro.methods.inside.passing import Pass
 from repro.methods.inside.slots import Family, embed, family_of, layers_of
 from repro.methods.modules.learner import Inputs, Learned, Learner, Linear, draw
-from repro.methods.modules.randomness import Dropout
+from repro.methods.modules.randomness import Dropout, Shapes
 from repro.spec.types import RunSpec
 
 HEAD = "head."
@@ -59,6 +59,10 @@ class Added(nn.Module):
     """Last part of a parameter's name -> the recipe's field that holds its learning rate."""
     unrestored: tuple[str, ...] = ()
     """Last parts of the names of parameters that stay the last epoch's, whichever is kept."""
+    foreseen = False
+    """It draws nothing in a pass and changes no shape that the encoder's dropout sees: the masks of
+    a whole pass are then drawn together.
+    """
 
     def initialise(self, streams: list[torch.Generator]) -> None:
         """Draws the initial parameters of run r from `streams[r]` (CPU generators)."""
@@ -93,21 +97,19 @@ class Inside(Learner):
         super().__init__()
         self.trains, self.runs, self.stacks = trains, runs, 1
         self.stacked = not (trains.copies or method.trains_alone)
-        self.now = Pass(trains.dropout)
         self.family = family_of(encoder.model)
+        config: Any = encoder.model.config
+        self.now = Pass(trains.dropout, config.num_attention_heads)
         model = encoder.shared_copy(_copied(trains, encoder.model, self.family))
         self._model = (model,)  # in a tuple: what is frozen is no part of the learner
         self._layers = layers_of(model, self.family)
         self.layers = len(self._layers)
         if trains.copies:
             self.encoder = model
-        use_packed_attention(model)
-        seed_dropout(model, self.now)
-        hidden = int(model.config.hidden_size)  # type: ignore[union-attr,arg-type]
+        hidden = int(config.hidden_size)
         self.norms = nn.ModuleList(self._unfreeze_norms(model))  # before hooks go on norms
-        if trains.pooled:
-            narrow_after_attention(self._layers[-1], self.family, self.now)
         self._add(method, Place(model, self.family, self._layers, hidden, runs, self.now))
+        use_packed_tokens(model, self._layers, self.family, self.now)
         self._add_head(encoder.pooler, hidden, name)
 
     def _unfreeze_norms(self, model: nn.Module) -> list[TrainedNorm]:
@@ -163,9 +165,28 @@ class Inside(Learner):
     def start(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """The embedding output (1, tokens, hidden); the layers that follow read this batch."""
         self.now.begin(inputs.layout, self.runs, dropout)
+        if self.now.drops and (self.added is None or self.added.foreseen):
+            self.now.foresee(list(self._masks()))
         packing = self.now.packing
         ids, types = packing.ids(inputs.input_ids), packing.ids(inputs.type_ids)
-        return embed(self._model[0], self.family, ids, types, packing.places)
+        return embed(self._model[0], self.family, ids, types, packing.places, self.now.drop)
+
+    def _masks(self) -> Iterator[Shapes]:
+        """What dropout will mask in this pass, in order."""
+        packing, hidden = self.now.packing, self.head.scorer.weight.shape[-2]
+        batch = packing.rows // self.runs
+        first: Any = self._model[0].get_submodule("embeddings.word_embeddings")
+        yield [(n, first.embedding_dim) for n in packing.tokens.sizes]
+        slots = 1 if self.family.attention == self.family.joined else 2
+        for index in range(self.layers):
+            narrows = self.trains.pooled and index == self.layers - 1
+            yield [(batch, self.now.heads, 1 if narrows else n, n) for n in packing.lengths]
+            items = packing.firsts.sizes if narrows else packing.tokens.sizes
+            yield from [[(n, hidden) for n in items]] * slots
+        if self.trains.pooled:
+            yield from [[(1, batch, hidden)] * self.runs] * (2 if self.trains.dense else 1)
+        elif self.trains.tags:
+            yield [(n, hidden) for n in packing.tokens.sizes]
 
     def run_layer(self, index: int, states: Tensor, adapters: bool = True) -> Tensor:
         """Layer `index` (from 0), with its adapters on or off: (1, tokens, hidden).
@@ -174,7 +195,7 @@ class Inside(Learner):
         """
         last = index == self.layers - 1
         self.now.enter(narrows=self.trains.pooled and last, adapters=adapters)
-        found: Tensor = self._layers[index](states, None, now=self.now)
+        found: Tensor = self._layers[index](states)
         return found
 
     def finish(self, states: Tensor) -> Tensor:

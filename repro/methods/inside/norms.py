@@ -23,6 +23,17 @@ class TrainedNorm(LayerNorm):
     def forward(self, x: Tensor) -> Tensor:
         """(1, items, hidden) -> the same shape."""
         if self.weight.shape[0] == 1:
-            return F.layer_norm(x, x.shape[-1:], self.weight[0, 0], self.bias[0, 0], self.eps)
+            return F.layer_norm(x, x.shape[-1:], self.weight.view(-1), self.bias.view(-1), self.eps)
         shares = self.now.shares
         return shares.unstack(super().forward(shares.stack(x)))
+
+
+def unfreeze_norms(model: nn.Module, below: str, runs: int, now: Pass) -> list[TrainedNorm]:
+    """Puts norms of the runs' own in place of those below the path `below`, in module order."""
+    made = []
+    for name, norm in list(model.named_modules()):
+        if isinstance(norm, nn.LayerNorm) and name.startswith(below):
+            parent, _, child = name.rpartition(".")
+            made.append(TrainedNorm(norm, runs, now))
+            setattr(model.get_submodule(parent), child, made[-1])
+    return made

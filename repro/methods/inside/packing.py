@@ -8,10 +8,14 @@ norms, heads) regroups to (runs, longest, hidden).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from repro.methods.modules.layout import Layout
 
@@ -39,56 +43,129 @@ class Shares:
         return (flat if self.places is None else pick(flat, self.places)).unsqueeze(0)
 
 
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Rows `index` of a tensor, some maybe twice; `back` says which of them holds the gradient of
+    each row of it. Where `gaps`, rows that were not read have the number behind the last one there.
+    """
+
+    index: Tensor
+    back: Tensor
+    gaps: bool
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(rows, width) -> (len(index), width)."""
+        found: Tensor = _Gathered.apply(x, self)  # type: ignore[no-untyped-call]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """The way from packed queries, keys and values to rows of heads, and back."""
+
+    shape: tuple[int, int, int, int]
+    """Rows, heads, queries, longest row."""
+    parted: Gather
+    joined: Gather | None
+    """None: the attended queries are the first tokens, and stand as they should."""
+
+    def part(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(1, tokens, 3 hidden) -> q (rows, heads, queries, head), k and v (rows, heads, longest,
+        head); padding holds the last token of its row, to be masked out.
+        """
+        rows, heads, queries, longest = self.shape
+        flat = self.parted(x.view(-1, x.shape[-1] // (3 * heads)))
+        sizes = [rows * heads * n for n in (queries, longest, longest)]
+        q, k, v = (part.view(rows, heads, -1, flat.shape[1]) for part in flat.split(sizes))
+        return q, k, v
+
+    def join(self, x: Tensor) -> Tensor:
+        """(rows, heads, queries, head) -> (1, tokens or rows, hidden)."""
+        flat = x.reshape(-1, x.shape[-1])
+        flat = flat if self.joined is None else self.joined(flat)
+        return flat.view(1, -1, self.shape[1] * x.shape[-1])
+
+
 class Packing:
     """One batch: `layout` of all rows (runs x batch, run-major, padded on the right)."""
 
-    def __init__(self, layout: Layout, runs: int) -> None:
-        device = layout.real.device
+    def __init__(self, layout: Layout, runs: int, heads: int) -> None:
+        self.device = layout.real.device
         self.rows, batch = len(layout.lengths), len(layout.lengths) // runs
         own = [layout.lengths[i : i + batch] for i in range(0, self.rows, batch)]
         self.longest = max(layout.lengths)
         self.lengths = [max(lengths) for lengths in own]
         """Of each run's longest row: what it would be padded to alone."""
-        self.tokens = Shares([sum(lengths) for lengths in own], device)
-        self.firsts = Shares([batch] * runs, device)
-        self.full = min(layout.lengths) == self.longest
-        self.kept = _kept(layout, self.longest)
-        """Where the tokens stand in (rows * longest)."""
-        self.places = (self.kept % self.longest).unsqueeze(0)  # (1, tokens)
-        self.row = self.kept // self.longest
+        self.tokens = Shares([sum(lengths) for lengths in own], self.device)
+        self.firsts = Shares([batch] * runs, self.device)
+        self._sizes = np.asarray(layout.lengths)
+        self._heads = heads
+        self._place(layout.real.shape[1])
+
+    def _place(self, width: int) -> None:
+        """Makes all indices on the host, and brings them to the device at once.
+
+        `width`: of the padded batch, maybe more than that of its longest row.
+        """
+        sizes, rows, longest, heads = self._sizes, self.rows, self.longest, self._heads
+        tokens, full = int(sizes.sum()), bool(sizes.min() == longest)
+        first = sizes.cumsum() - sizes
+        row = np.repeat(np.arange(rows), sizes)
+        place = np.arange(tokens) - first[row]
+        read = first[:, None] + np.minimum(
+            np.arange(longest), sizes[:, None] - 1
+        )  # (rows, longest)
+        real = np.arange(longest) < sizes[:, None]
+        head, third = np.arange(heads)[:, None], heads * np.arange(3)
+        # where q, k and v of each head stand, padded and packed
+        padded = read[:, None] * 3 * heads + head + third[:, None, None, None]
+        packed = (row * heads * longest + place)[:, None] + head[:, 0] * longest  # (tokens, heads)
+        whole = rows * heads * longest
+        parted = packed[:, None] + whole * np.arange(3)[:, None]  # (tokens, 3, heads)
+        narrow = (first[:, None] * 3 * heads + head[:, 0]).ravel()
+        nowhere = rows * heads + 2 * whole
+        begins = np.where(place[:, None] > 0, nowhere, row[:, None] * heads + head[:, 0])
+        narrowed = np.concatenate([begins[:, None], parted[:, 1:] - whole + rows * heads], axis=1)
+        arrays = {
+            "kept": row * width + place,
+            "places": place,
+            "row": row,
+            "first": first,
+            "begins": np.where(place > 0, rows, row),
+            "padded": padded,
+            "parted": parted,
+            "narrow": np.concatenate([narrow, padded[1:].ravel()]),
+            "narrowed": narrowed,
+            "joined": packed,
+            "unjoined": np.where(real[:, None], read[:, None] * heads + head, tokens * heads),
+        }
+        on = self._on_device(arrays)
+        self._kept = on["kept"]
+        self.places = on["places"].unsqueeze(0)  # (1, tokens)
+        """Of each token in its row, from 0."""
+        self.row = on["row"]
         """Which row each token is of: (tokens,)."""
+        self.first = Gather(on["first"], on["begins"], gaps=True)
+        """The first token of each row."""
         self.mask: Tensor | None = None  # (rows, 1, 1, longest), -inf on padding
-        if not self.full:
-            padding = ~layout.real[:, : self.longest]
-            nothing = torch.zeros(padding.shape, device=device)
-            self.mask = nothing.masked_fill_(padding, float("-inf"))[:, None, None]
-        sizes = torch.tensor(layout.lengths)
-        self.first = (sizes.cumsum(0) - sizes).to(device, non_blocking=True)
-        """Where in the line of tokens each row begins: (rows,)."""
+        if not full:
+            mask = np.where(real, np.float32(0), np.float32("-inf"))
+            self.mask = torch.from_numpy(mask).to(self.device, non_blocking=True)[:, None, None]
+        joined = Gather(on["joined"], on["unjoined"], gaps=not full)
+        every = Gather(on["padded"], on["parted"], gaps=False)
+        few = Gather(on["narrow"], on["narrowed"], gaps=True)
+        self.heads = Heads((rows, heads, longest, longest), every, joined)
+        self.narrow_heads = Heads((rows, heads, 1, longest), few, None)
+
+    def _on_device(self, arrays: dict[str, NDArray[np.int64]]) -> dict[str, Tensor]:
+        """Flat tensors of the same names, in one copy."""
+        flat = torch.from_numpy(np.concatenate([array.ravel() for array in arrays.values()]))
+        parts = flat.to(self.device, non_blocking=True).split([a.size for a in arrays.values()])
+        return dict(zip(arrays, parts, strict=True))
 
     def ids(self, x: Tensor) -> Tensor:
         """(rows, length) -> (1, tokens)."""
-        return x[:, : self.longest].flatten().index_select(0, self.kept).unsqueeze(0)
-
-    def unpack(self, x: Tensor) -> Tensor:
-        """(tokens, width) -> (rows, longest, width), zeros on padding."""
-        flat = x if self.full else spread(x, self.kept, self.rows * self.longest)
-        return flat.view(self.rows, self.longest, -1)
-
-    def pack(self, x: Tensor) -> Tensor:
-        """(rows, longest, width) -> (tokens, width)."""
-        flat = x.flatten(0, 1)
-        return flat if self.full else pick(flat, self.kept)
-
-
-def _kept(layout: Layout, longest: int) -> Tensor:
-    """Flat positions of the real tokens in (rows, longest); the layout may be longer than that."""
-    rows, length = layout.real.shape
-    if min(layout.lengths) == longest:
-        return torch.arange(rows * longest, device=layout.real.device)
-    kept = layout.kept
-    assert kept is not None, "padding is dropped here"
-    return kept if length == longest else kept // length * longest + kept % length
+        return x.flatten().index_select(0, self._kept).unsqueeze(0)
 
 
 def spread(x: Tensor, places: Tensor, size: int) -> Tensor:
@@ -104,6 +181,21 @@ def pick(x: Tensor, places: Tensor) -> Tensor:
 
 
 # Since places differ, the gradient of each is the other: no sums, so it is quick and repeatable.
+
+
+class _Gathered(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, gather: Gather) -> Tensor:
+        ctx.save_for_backward(gather.back)
+        ctx.gaps = gather.gaps
+        return x.index_select(0, gather.index)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        [gradient] = gradients
+        if ctx.gaps:
+            gradient = F.pad(gradient, (0, 0, 0, 1))
+        return gradient.index_select(0, ctx.saved_tensors[0]), None
 
 
 class _Spread(torch.autograd.Function):

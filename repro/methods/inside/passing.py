@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import torch
@@ -10,7 +12,10 @@ from torch.nn import functional as F
 
 from repro.methods.inside.packing import Packing, Shares
 from repro.methods.modules.layout import Layout
-from repro.methods.modules.randomness import Dropout, dropped, join
+from repro.methods.modules.randomness import Dropout, Shapes, dropped, dropped_onto, join
+
+DRAWN_AT_ONCE = 2**26
+"""Elements of the masks that one draw gives, at most or in one mask."""
 
 
 class Pass:
@@ -20,8 +25,8 @@ class Pass:
     so that a learner that is let go of is freed at once.
     """
 
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
+    def __init__(self, rate: float, heads: int = 1) -> None:
+        self.rate, self.heads = rate, heads
         self.packing: Packing
         self.layout: Layout
         self.dropout: Dropout
@@ -35,11 +40,22 @@ class Pass:
         """Keys and values (runs, positions, hidden) before those of this layer's tokens."""
         self.dropped: tuple[int, ...] = ()
         """How many of the first layers each run leaves out in this step (AdapterDrop)."""
+        self._coming: deque[Shapes] = deque()
+        self._drawn: deque[tuple[Shapes, list[Tensor]]] = deque()
 
     def begin(self, layout: Layout, runs: int, dropout: Dropout) -> None:
         """Another batch: rows of `runs` runs."""
-        self.packing, self.layout, self.dropout = Packing(layout, runs), layout, dropout
+        self.packing = Packing(layout, runs, self.heads)
+        self.layout, self.dropout = layout, dropout
         self.narrows = self.narrowed = False
+        self.foresee([])
+
+    def foresee(self, coming: Sequence[Shapes]) -> None:
+        """The masks that this pass will need, in order: they are drawn together.
+
+        Where others are asked for, or none were foreseen, each is drawn when it is needed.
+        """
+        self._coming, self._drawn = deque(coming), deque()
 
     def enter(self, *, narrows: bool, adapters: bool) -> None:
         """The next layer."""
@@ -60,12 +76,38 @@ class Pass:
         """Dropout on states (1, items, width): each run draws for its own items."""
         if not self.drops:
             return x
-        shapes = [(size, x.shape[2]) for size in self.shares.sizes]
-        return dropped(x, join(self.dropout.keep(shapes, self.rate, x.device)), self.rate)
+        return dropped(x, self._keep_items(x), self.rate)
+
+    def drop_onto(self, x: Tensor, base: Tensor) -> Tensor:
+        """base + drop(x), both (1, items, width)."""
+        if not self.drops:
+            return x + base
+        return dropped_onto(x, self._keep_items(x), self.rate, base)
+
+    def _keep_items(self, x: Tensor) -> Tensor:
+        return join(self._keep([(size, x.shape[2]) for size in self.shares.sizes], x.device))
+
+    def _keep(self, shapes: Shapes, device: torch.device) -> list[Tensor]:
+        """The next mask, by run."""
+        if not self._drawn and self._coming and self._coming[0] == shapes:
+            self._draw(device)
+        if self._drawn and self._drawn[0][0] == shapes:
+            return self._drawn.popleft()[1]
+        [keep] = self.dropout.keep([shapes], self.rate, device)
+        return keep
+
+    def _draw(self, device: torch.device) -> None:
+        """As many of the masks to come as one draw may give."""
+        block: list[Shapes] = []
+        elements = 0
+        while self._coming and (not block or elements < DRAWN_AT_ONCE):
+            block.append(self._coming.popleft())
+            elements += sum(math.prod(shape) for shape in block[-1])
+        self._drawn = deque(zip(block, self.dropout.keep(block, self.rate, device), strict=True))
 
     def of_runs(self, values: Tensor | Sequence[float]) -> Tensor:
         """One value a run as one an item: (1, items, 1)."""
-        found = torch.as_tensor(values, device=self.packing.first.device)
+        found = torch.as_tensor(values, device=self.packing.device)
         if len(found) > 1:
             found = found.repeat_interleave(torch.tensor(self.shares.sizes, device=found.device))
         return found.view(1, -1, 1)
@@ -76,22 +118,27 @@ class Pass:
 
     def drop_rows(self, x: Tensor) -> Tensor:
         """Dropout on (runs, batch, width)."""
-        return self.dropout(x, self.rate)
+        if not self.drops:
+            return x
+        shapes = [tuple(part.shape) for part in x.chunk(len(self.dropout.generators))]
+        return dropped(x, join(self._keep(shapes, x.device)), self.rate)
 
     def of_each(self, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
         """`change` of (runs, longest, width), for items (1, items, width) of all runs."""
         return self.shares.unstack(change(self.shares.stack(x)))
 
-    def drop_weights(self, x: Tensor, before: int = 0) -> Tensor:
-        """Dropout on attention weights (rows, heads, queries, before + longest).
+    def keep_weights(self, shape: Sequence[int], before: int, device: torch.device) -> Tensor:
+        """Which attention weights (rows, heads, queries, before + longest) dropout leaves.
 
         A run draws for rows as long as its own longest one, whatever the group is padded to.
         """
-        rows, heads, queries, longest = x.shape
+        rows, heads, queries, longest = shape
         batch = rows // len(self.packing.lengths)
         wide = [(batch, heads, min(n, queries), before + n) for n in self.packing.lengths]
         masks = [
-            F.pad(keep, (0, longest - keep.shape[3], 0, queries - keep.shape[2]))
-            for keep in self.dropout.keep(wide, self.rate, x.device)
+            keep
+            if keep.shape[2:] == (queries, longest)
+            else F.pad(keep, (0, longest - keep.shape[3], 0, queries - keep.shape[2]))
+            for keep in self._keep(wide, device)
         ]
-        return dropped(x, join(masks), self.rate)
+        return join(masks)

@@ -6,6 +6,7 @@ feed-forward's output, each after its dropout and before the residual and the la
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,17 +19,15 @@ from repro.errors import ReproError
 class Family:
     """Module paths: `layers` from the model, the others from a layer.
 
-    The outputs of `attention` and `feed_forward` are the two slots; `norm` is the layer's last
-    layer norm. What comes into `narrow`, all of it one row a token, may be cut down to the rows
-    that are still read, since nothing after it mixes tokens. `query` to `down` are its linear maps
-    (`joined` follows the heads), `first_norm` is the attention's layer norm.
+    The outputs of `attention` and `feed_forward` are the two slots, as a rule a dropout; `norm` is
+    the layer's last layer norm. `query` to `down` are its linear maps (`joined` follows the heads),
+    `first_norm` is the attention's layer norm, `activation` stands between `up` and `down`.
     """
 
     layers: str
     attention: str
     feed_forward: str
     norm: str
-    narrow: str
     query: str
     key: str
     value: str
@@ -36,6 +35,7 @@ class Family:
     first_norm: str
     up: str
     down: str
+    activation: str
     after_padding: bool = False
     """Positions are counted from the padding token's id + 1."""
 
@@ -45,7 +45,6 @@ BERT = Family(
     "attention.output.dropout",
     "output.dropout",
     "output.LayerNorm",
-    "attention.output",
     "attention.self.query",
     "attention.self.key",
     "attention.self.value",
@@ -53,13 +52,13 @@ BERT = Family(
     "attention.output.LayerNorm",
     "intermediate.dense",
     "output.dense",
+    "intermediate.intermediate_act_fn",
 )
 DISTILBERT = Family(
     "transformer.layer",
     "attention.out_lin",
     "ffn.dropout",
     "output_layer_norm",
-    "sa_layer_norm",
     "attention.q_lin",
     "attention.k_lin",
     "attention.v_lin",
@@ -67,6 +66,7 @@ DISTILBERT = Family(
     "sa_layer_norm",
     "ffn.lin1",
     "ffn.lin2",
+    "ffn.activation",
 )
 ROBERTA = replace(BERT, after_padding=True)
 FAMILIES = {
@@ -95,11 +95,16 @@ def layers_of(model: nn.Module, family: Family) -> list[nn.Module]:
 
 
 def embed(
-    model: nn.Module, family: Family, input_ids: Tensor, type_ids: Tensor, places: Tensor
+    model: nn.Module,
+    family: Family,
+    input_ids: Tensor,
+    type_ids: Tensor,
+    places: Tensor,
+    drop: Callable[[Tensor], Tensor],
 ) -> Tensor:
     """The embedding output (1, tokens, hidden) of packed tokens, (1, tokens) each.
 
-    `places` are the tokens' positions in their rows, from 0.
+    `places` are the tokens' positions in their rows, from 0; `drop` follows the layer norm.
     """
     config: Any = model.config
     if family.after_padding:
@@ -107,7 +112,7 @@ def embed(
     named = {"input_ids": input_ids, "position_ids": places}
     if hasattr(config, "type_vocab_size"):
         named["token_type_ids"] = type_ids if config.type_vocab_size > 1 else type_ids * 0
-    states: Tensor = model.get_submodule("embeddings")(**named)
+    states: Tensor = drop(model.get_submodule("embeddings")(**named))
     if hasattr(model, "embeddings_project"):  # ELECTRA's embeddings may be narrower
         states = model.get_submodule("embeddings_project")(states)
     return states

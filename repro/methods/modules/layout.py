@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,9 +30,10 @@ class Layout:
     def of(cls, real: Tensor, *, keep_padding: bool) -> Layout:
         """The layout of a batch with attention mask `real` (batch, length), made on the CPU."""
         real = real.bool()
-        full = bool(real.all())
-        kept = None if keep_padding or full else real.flatten().nonzero().squeeze(1)
-        return cls(real, kept, full, tuple(real.sum(1).tolist()))
+        host = real.numpy()
+        full = bool(host.all())
+        kept = None if keep_padding or full else torch.from_numpy(np.flatnonzero(host))
+        return cls(real, kept, full, tuple(host.sum(1).tolist()))
 
     def to(self, device: torch.device) -> Layout:
         """The same layout on `device`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,6 +27,8 @@ def generator(device: torch.device | str, *names: object) -> torch.Generator:
 
 
 WORDS = 2**16
+Shapes = Sequence[Sequence[int]]
+"""The shape of each run's part of a tensor."""
 
 
 class Dropout:
@@ -45,22 +48,36 @@ class Dropout:
         """
         if not self.active or rate == 0.0:
             return x
-        parts = x.chunk(len(self.generators))
-        return dropped(x, join(self.keep([part.shape for part in parts], rate, x.device)), rate)
+        shapes = [part.shape for part in x.chunk(len(self.generators))]
+        [keep] = self.keep([shapes], rate, x.device)
+        return dropped(x, join(keep), rate)
 
     def keep(
-        self, shapes: Sequence[Sequence[int]], rate: float, device: torch.device
-    ) -> list[Tensor]:
-        """What stays of each run's tensor: bool in the shape `shapes[run]`."""
-        return [
-            _random_words(shape, device, stream) >= round(rate * WORDS) - WORDS // 2
-            for shape, stream in zip(shapes, self.generators, strict=True)
+        self, wanted: Sequence[Shapes], rate: float, device: torch.device
+    ) -> list[list[Tensor]]:
+        """What stays of each of several tensors, by run: bool in the shape `wanted[i][run]`.
+
+        A run draws all of them at once; on a CPU that gives the numbers of one draw after another.
+        """
+        least = round(rate * WORDS) - WORDS // 2
+        by_run = [
+            _above(least, [shapes[run] for shapes in wanted], device, stream)
+            for run, stream in enumerate(self.generators)
         ]
+        return [list(masks) for masks in zip(*by_run, strict=True)]
 
 
 def dropped(x: Tensor, keep: Tensor, rate: float) -> Tensor:
     """`x` where `keep`, scaled so that its mean stays; 0 elsewhere."""
-    return (x * keep).mul_(1.0 / (1.0 - rate))
+    found: Tensor = _Dropped.apply(x, keep, 1.0 / (1.0 - rate))  # type: ignore[no-untyped-call]
+    return found
+
+
+def dropped_onto(x: Tensor, keep: Tensor, rate: float, base: Tensor) -> Tensor:
+    """`base` + dropped(x, keep, rate)."""
+    scale = 1.0 / (1.0 - rate)
+    found: Tensor = _DroppedOnto.apply(x, keep, scale, base)  # type: ignore[no-untyped-call]
+    return found
 
 
 def join(parts: Sequence[Tensor]) -> Tensor:
@@ -68,12 +85,57 @@ def join(parts: Sequence[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
-def _random_words(shape: Sequence[int], device: torch.device, stream: torch.Generator) -> Tensor:
-    """Uniform 16-bit integers: one draw of 64 bits gives four.
+def _above(
+    least: int, shapes: Shapes, device: torch.device, stream: torch.Generator
+) -> list[Tensor]:
+    """Which of as many uniform 16-bit integers as each shape holds are at least `least`.
 
-    Fifteen times faster on a CPU than `bernoulli_`; the rate is met to 1 in 131,072.
+    One draw of 64 bits gives four: fifteen times faster on a CPU than `bernoulli_`, and the rate is
+    met to 1 in 131,072.
     """
-    size = math.prod(shape)
-    draws = torch.empty((size + 3) // 4, dtype=torch.int64, device=device)
-    draws.random_(-(2**63), None, generator=stream)
-    return draws.view(torch.int16)[:size].view(*shape)
+    draws = [(math.prod(shape) + 3) // 4 for shape in shapes]
+    words = torch.empty(sum(draws), dtype=torch.int64, device=device)
+    words.random_(-(2**63), None, generator=stream)
+    above = (words.view(torch.int16) >= least).split([4 * n for n in draws])
+    return [
+        mask[: math.prod(shape)].view(*shape) for mask, shape in zip(above, shapes, strict=True)
+    ]
+
+
+# One kernel each on a GPU, forwards and backwards. A CPU multiplies by bytes twenty times faster
+# than by truth values, and they are the same memory.
+
+
+def scaled(x: Tensor, keep: Tensor, scale: float) -> Tensor:
+    """x * keep * scale, without a gradient."""
+    mask = keep.view(torch.int8) if x.device.type == "cpu" else keep
+    found: Tensor = torch.ops.aten.native_dropout_backward(x, mask, scale)
+    return found
+
+
+class _Dropped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
+        ctx.save_for_backward(keep)
+        ctx.scale = scale
+        return scaled(x, keep, scale)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return scaled(gradients[0], ctx.saved_tensors[0], ctx.scale), None, None
+
+
+class _DroppedOnto(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float, base: Tensor) -> Tensor:
+        ctx.save_for_backward(keep)
+        ctx.scale = scale
+        return torch.addcmul(base, x, keep.view(torch.int8), value=scale)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, Tensor]:
+        [gradient] = gradients
+        found = None
+        if ctx.needs_input_grad[0]:
+            found = scaled(gradient, ctx.saved_tensors[0], ctx.scale)
+        return found, None, None, gradient

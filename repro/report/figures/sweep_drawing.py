@@ -22,6 +22,7 @@ from repro.report.figures.style import (
     rounded,
 )
 from repro.report.sweep import MEAN, SweepView, rows_in_words, value_in_words
+from repro.stats.summary import Statistic
 
 if TYPE_CHECKING:
     import pandas
@@ -116,10 +117,14 @@ def _stamp(view: SweepView, bars: str = ", bars: 1 s.d.") -> str:
     parts = [
         f"{request.scale.capitalize()} scale",
         f"{rows_in_words(cell.split)} rows",
-        "one seed" if request.seeds == 1 else f"mean of {request.seeds} seeds{bars}",
+        "one seed" if request.seeds == 1 else f"{cell.statistic} of {request.seeds} seeds{bars}",
         f"{view.done} of {len(view.sweep.points)} settings",
     ]
     return " · ".join(parts)
+
+
+def _statistic(view: SweepView) -> Statistic:
+    return view.cells[0].statistic
 
 
 def _said(view: SweepView, column: str) -> str:
@@ -186,11 +191,11 @@ def _lines(
             own, x="x", y="values", color=colour, marker=marker, markersize=6,
             linewidth=2.2 if name == MEAN else 1.4, errorbar="sd" if view.sweep.request.seeds > 1
             else None, err_style="bars", err_kws={"capsize": 2.5, "linewidth": 1.0}, ax=axes,
-            zorder=5 if name == MEAN else 4,
+            zorder=5 if name == MEAN else 4, estimator=_statistic(view),
         )  # fmt: skip
     best = shown[shown["best"] & (shown["column"] == view.objective)]
     if not best.empty:
-        axes.plot([best["x"].iloc[0]], [best["values"].mean()], **STAR)
+        axes.plot([best["x"].iloc[0]], [best["values"].agg(_statistic(view))], **STAR)
     _scale(axes, values, scale)
     axes.set(xlabel=_short(view, path), ylabel="score, %")
     axes.spines[["top", "right"]].set_visible(False)
@@ -270,7 +275,7 @@ def _heat_map(axes: Axes, view: SweepView, frame: pandas.DataFrame) -> None:
     own = frame[frame["column"] == view.objective]
     across, down = _values(frame, first), _values(frame, second)
     means = own.assign(a=own[first].map(across.index), d=own[second].map(down.index)).pivot_table(
-        index="d", columns="a", values="values", aggfunc="mean"
+        index="d", columns="a", values="values", aggfunc=_statistic(view)
     )
     means = means.reindex(index=range(len(down)), columns=range(len(across)))
     seaborn.heatmap(
@@ -315,11 +320,11 @@ def _rungs(view: SweepView, frame: pandas.DataFrame) -> Drawing:
             own[own["line"] == name].astype({EPOCHS: float}), x=EPOCHS, y="values", color=colour,
             marker="o", errorbar="sd" if name in whole and view.sweep.request.seeds > 1 else None,
             err_style="bars", linewidth=1.6 if name in whole else 1.0, ax=axes,
-            zorder=4 if name in whole else 2,
+            zorder=4 if name in whole else 2, estimator=_statistic(view),
         )  # fmt: skip
     best = own[own["best"]]
     if not best.empty:
-        axes.plot([best[EPOCHS].iloc[0]], [best["values"].mean()], **STAR)
+        axes.plot([best[EPOCHS].iloc[0]], [best["values"].agg(_statistic(view))], **STAR)
     _scale(axes, _values(own, EPOCHS), True)
     axes.set(xlabel="epochs", ylabel=f"{_said(view, view.objective)}, %")
     axes.spines[["top", "right"]].set_visible(False)
@@ -346,7 +351,7 @@ def _dots(view: SweepView, frame: pandas.DataFrame) -> Drawing:
     keys = ["setting", "best"]
     means = (
         own.groupby(keys, as_index=False)["values"]
-        .mean()
+        .agg(_statistic(view))
         .merge(own.drop_duplicates("setting")[["setting", *fields]], on="setting")
     )
     shared, repeated = None, False

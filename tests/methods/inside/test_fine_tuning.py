@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from repro.backbones.load import Encoder
 from repro.methods.fine_tuning import FullFineTuning, TopLayers
-from repro.methods.modules.randomness import Dropout, generator
+from repro.methods.modules.randomness import Dropout, Shapes, generator
 
 LAYERS = 3
 ROWS = batch_of([8, 5, 3])
@@ -100,11 +100,11 @@ class Watched(Dropout):
         self.shapes: list[tuple[int, ...]] = []
 
     def keep(
-        self, shapes: Sequence[Sequence[int]], rate: float, device: torch.device
-    ) -> list[Tensor]:
+        self, wanted: Sequence[Shapes], rate: float, device: torch.device
+    ) -> list[list[Tensor]]:
         assert rate == 0.1
-        self.shapes.append(tuple(shapes[0]))
-        return super().keep(shapes, rate, device)
+        self.shapes += [tuple(shape) for [shape] in wanted]
+        return super().keep(wanted, rate, device)
 
 
 def test_dropout_runs_where_bert_has_it() -> None:

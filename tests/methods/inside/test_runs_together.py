@@ -117,6 +117,9 @@ def test_a_run_starts_the_same_alone_and_in_any_group() -> None:
                 assert torch.equal(value[run], own[name][0]), name
 
 
+CPU = torch.device("cpu")
+
+
 def passes() -> tuple[Pass, list[Pass]]:
     """Ones go through the dropout of three runs together, and of each alone."""
     batches = [own_batch(run, 0) for run in range(3)]
@@ -132,10 +135,10 @@ def test_a_runs_masks_do_not_depend_on_the_others_tokens() -> None:
     together, alone = passes()
     for _ in range(2):
         masks = split(together.drop(torch.ones(1, 63, 5))[0], 22, 19, 22)
-        weights = split(together.drop_weights(torch.ones(12, 2, 12, 12)), 4, 4, 4)
+        weights = split(together.keep_weights((12, 2, 12, 12), 0, CPU), 4, 4, 4)
         for run, (own, longest) in enumerate(zip(alone, (9, 12, 6), strict=True)):
             assert torch.equal(masks[run], own.drop(torch.ones(1, len(masks[run]), 5))[0])
-            expected = own.drop_weights(torch.ones(4, 2, longest, longest))
+            expected = own.keep_weights((4, 2, longest, longest), 0, CPU)
             assert torch.equal(weights[run][..., :longest, :longest], expected)
             assert int((weights[run] != 0).sum()) == int((expected != 0).sum())
 
@@ -144,11 +147,11 @@ def test_masks_of_first_tokens_are_a_runs_own_too() -> None:
     together, alone = passes()
     together.narrowed = True
     masks = split(together.drop(torch.ones(1, 12, 5))[0], 4, 4, 4)
-    weights = split(together.drop_weights(torch.ones(12, 2, 1, 12)), 4, 4, 4)
+    weights = split(together.keep_weights((12, 2, 1, 12), 0, CPU), 4, 4, 4)
     for run, (own, longest) in enumerate(zip(alone, (9, 12, 6), strict=True)):
         own.narrowed = True
         assert torch.equal(masks[run], own.drop(torch.ones(1, 4, 5))[0])
-        expected = own.drop_weights(torch.ones(4, 2, 1, longest))
+        expected = own.keep_weights((4, 2, 1, longest), 0, CPU)
         assert torch.equal(weights[run][..., :longest], expected)
 
 

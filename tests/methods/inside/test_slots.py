@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,9 +26,11 @@ from torch.nn import functional as F
 from repro.backbones.load import Encoder, load_encoder
 from repro.errors import ReproError
 from repro.methods.bottleneck_adapters import BottleneckAdapters
-from repro.methods.bottleneck_adapters.module import slots_of
+from repro.methods.bottleneck_adapters.module import Adapter, slots_of
 from repro.methods.inside.learner import Inside
+from repro.methods.inside.packing import Shares
 from repro.methods.inside.slots import family_of
+from repro.methods.modules.randomness import generator
 from repro.spec.backbones import KNOWN, MINILM
 
 ROWS = batch_of([9, 4, 1, 7])
@@ -71,23 +74,6 @@ def test_the_backbones_numbers_are_the_librarys(kind: str) -> None:
     real = ROWS.attention_mask.bool()
     torch.testing.assert_close(found[real], scores[real], rtol=1e-5, atol=1e-6)
     assert (found[~real] == -math.inf).all()
-
-
-def test_the_packed_library_model_gives_the_same_bits() -> None:
-    encoder = encoder_of("bert")
-    spans = plain(encoder, spans=True)
-    expected = spans.start(ROWS, no_dropout())
-    for index in range(spans.layers):
-        expected = spans.run_layer(index, expected)
-    packing = spans.now.packing
-    [model] = spans._model
-    whole = model(
-        input_ids=packing.ids(ROWS.input_ids),
-        token_type_ids=packing.ids(ROWS.type_ids),
-        position_ids=packing.places,
-        now=spans.now,
-    ).last_hidden_state
-    assert torch.equal(whole, expected)
 
 
 def test_minilms_numbers_are_the_librarys() -> None:
@@ -229,6 +215,30 @@ def test_an_encoder_without_known_slots_is_refused() -> None:
         ReproError, match=r"'gpt2' encoder are not known.*bert, electra.*--backbone"
     ):
         plain(Encoder(model, None, None))
+
+
+@pytest.mark.parametrize("based", [False, True])
+@pytest.mark.parametrize("nonlinearity", ["gelu", "gelu-tanh", "relu"])
+def test_a_bottleneck_has_the_gradients_of_its_formula(nonlinearity: Any, based: bool) -> None:
+    """Of two runs whose rows differ in number, beside a residual or beside its own input."""
+    adapter = Adapter(adapters(nonlinearity=nonlinearity, size=3), 2, 4).double()
+    adapter.initialise([generator("cpu", "init", seed) for seed in (0, 1)])
+    x, base = (torch.randn(1, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    shares = Shares([2, 3], torch.device("cpu"))
+
+    def whole(x: Tensor, base: Tensor, *_: Tensor) -> Tensor:
+        found: Tensor = adapter(x, shares, base if based else None)
+        return found
+
+    assert torch.autograd.gradcheck(whole, (x, base, *adapter.parameters()))
+    activation = {
+        "gelu": F.gelu, "gelu-tanh": partial(F.gelu, approximate="tanh"), "relu": F.relu,
+    }[nonlinearity]  # fmt: skip
+    for run, rows in enumerate((slice(0, 2), slice(2, 5))):
+        down, down_bias, up, up_bias = (p[run, 0] for p in adapter.parameters())
+        own = activation(x[0, rows] @ down + down_bias) @ up + up_bias
+        expected = (base if based else x)[0, rows] + own
+        torch.testing.assert_close(whole(x, base)[0, rows], expected)
 
 
 # -- the near-identity start -------------------------------------------------------------------
