@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from repro.backbones.describe import LOCAL, check_mirrors
+from repro.cli.options import LOCAL as ON_THIS_MACHINE
 from repro.cli.options import How, device_kind
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
 from repro.engine.dispatch import Dispatcher, Outcome
@@ -55,7 +56,8 @@ def train_missing(
             return outcomes
         tried.update(key for job in jobs for key in job.keys)
         found = _execute(replace(plan, jobs=jobs), store, execution, how)
-        learn_speed(found, store, kind)
+        if how.executor == ON_THIS_MACHINE:
+            learn_speed(found, store, kind)
         tell_failures(found)
         outcomes += found
 
@@ -65,7 +67,7 @@ def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[O
     check_folders(plan, execution)
     check_mirrors(job.lead.backbone for job in plan.jobs)
     executor = how.trainer(plan, store)
-    workers = executor.slots if how.executor == LOCAL_EXECUTOR else None
+    workers = executor.slots if how.executor == ON_THIS_MACHINE else None
     needed = disk_needed(plan, execution, workers or len(plan.jobs))
     store.check_writable(needed_bytes=needed)
     store.check_replaceable(key for job in plan.jobs for key in job.keys)

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from repro.engine.jobs import Execution, Job, is_stored, needed_weights, split_job, write_job
-from repro.engine.progress import JobFailure, read_failure
+from repro.engine.progress import FAILURE, JobFailure, read_failure
 from repro.engine.worker import LOG, Exit, code_digest
 from repro.errors import ChangedProgram, StoreError
 from repro.spec import RunSpec, run_key
@@ -217,7 +217,8 @@ class Dispatcher:
     def _start(self, attempt: Attempt, store: Store) -> None:
         for key in attempt.job.keys:
             store.clear_failure(key)
-        write_job(store, attempt.job, attempt.execution, code_digest())
+        folder = write_job(store, attempt.job, attempt.execution, code_digest())
+        (folder / FAILURE).unlink(missing_ok=True)  # an earlier end's; a worker may end without one
         self._running[attempt.job.id] = attempt
         self.executor.start(attempt.job, store)
 

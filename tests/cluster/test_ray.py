@@ -69,28 +69,6 @@ def test_exit_codes_and_signals_come_back_as_they_are(
     assert len(attempts(store)) == 1 + len(BACKOFF) + 1
 
 
-def test_a_job_whose_node_is_lost_is_trained_on_the_other_one(
-    store: Store, scenario: Scenario, profile: Profile, ray_cluster: Any
-) -> None:
-    scenario(until="released")
-    (job,) = jobs_of(1)
-    with RayExecutor(store.root, profile) as executor:
-        started(store, executor, job)
-        wait_until(lambda: len(attempts(store)) == 1)
-        above = ancestors(attempts(store)[0]["process"])
-        (node,) = (one for one in ray_cluster.worker_nodes if pid_of(one) in above)
-        ray_cluster.remove_node(node, allow_graceful=False)
-        (store.root.parent / "released").touch()
-        (ended,) = ends(executor, 1)
-    assert (ended.job, ended.code) == (job, Exit.DONE)
-    assert len(attempts(store)) == 2
-    ray_cluster.add_node(num_cpus=1)
-
-
-def pid_of(node: Any) -> int:
-    return int(node.all_processes["raylet"][0].process.pid)
-
-
 def test_ctrl_c_has_workers_checkpoint_and_waits_for_them(
     store: Store, scenario: Scenario, profile: Profile
 ) -> None:
@@ -127,3 +105,27 @@ def test_where_ray_is_absent_or_not_reached_one_sentence_says_so(
     with pytest.raises(ReproError, match="pip install ray"):
         run(store, Profile(), *jobs_of(1))
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
+def test_a_job_whose_node_is_lost_is_trained_on_the_other_one(
+    store: Store, scenario: Scenario, profile: Profile, ray_cluster: Any
+) -> None:
+    """The last test here: a node that joins after that one takes Ray half a minute."""
+    scenario(until="released")
+    (job,) = jobs_of(1)
+    with RayExecutor(store.root, profile) as executor:
+        started(store, executor, job)
+        wait_until(lambda: len(attempts(store)) == 1)
+        process = attempts(store)[0]["process"]
+        above = ancestors(process)
+        (node,) = (one for one in ray_cluster.worker_nodes if pid_of(one) in above)
+        ray_cluster.remove_node(node, allow_graceful=False)
+        wait_until(lambda: not Path(f"/proc/{process}").exists())
+        (store.root.parent / "released").touch()
+        (ended,) = ends(executor, 1)
+    assert (ended.job, ended.code) == (job, Exit.DONE)
+    assert len(attempts(store)) == 2
+
+
+def pid_of(node: Any) -> int:
+    return int(node.all_processes["raylet"][0].process.pid)
