@@ -111,6 +111,15 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def ancestors(pid: int) -> list[int]:
+    """The process that started a process, the one that started that and so on."""
+    found = []
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+        found.append(pid)
+    return found
+
+
 def command(*words: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
@@ -124,7 +133,7 @@ def free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Waits for what another process does; fails where it never does."""
     last = time.monotonic() + seconds
     while not condition():

@@ -62,6 +62,11 @@ class Executor(Protocol):
         """How many jobs it takes at once."""
         ...
 
+    @property
+    def at_ctrl_c(self) -> str:
+        """What a person is told when the command is stopped: what becomes of running jobs."""
+        ...
+
     def follows(self, job: Job) -> bool:
         """Whether a worker is at the job already that an earlier command started, and whose end
         this executor will hear of.
@@ -161,7 +166,7 @@ class Dispatcher:
                     self._start_ready(store, known)
             except KeyboardInterrupt:
                 for attempt in self._running.values():
-                    self.listen(attempt.job, {"event": "stopping"})
+                    self.listen(attempt.job, {"event": "stopping", "message": executor.at_ctrl_c})
                 executor.stop()
                 raise
         return self._outcomes

@@ -13,7 +13,6 @@ import secrets
 import shlex
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +48,9 @@ FINAL = {
 """States that a job does not leave again; in all others it waits or runs."""
 SCRIPT = r"""#!/bin/bash
 job=$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" {list})
+cd {work} || exit
+[ -d $job ] || exit {done}
+cd "$SLURM_SUBMIT_DIR"
 exec </dev/null >>{work}/$job/{log} 2>&1
 {setup}
 trap 'told=1; requeue=1; kill -USR2 $worker' USR2
@@ -135,13 +137,15 @@ class SlurmExecutor:
         trace: TracebackType | None,
     ) -> None:
         """Jobs go on; see `stop`."""
-        if self._followed:
-            arrays = sorted({self._known[job].id.split("_")[0] for job in self._followed})
-            print(
-                f"{counted(len(self._followed), 'job')} left to Slurm. Give the same command again "
-                f"to follow; `scancel {' '.join(arrays)}` ends them.",
-                file=sys.stderr,
-            )
+
+    @property
+    def at_ctrl_c(self) -> str:
+        """See `Executor`."""
+        arrays = sorted({self._known[job].id.split("_")[0] for job in self._followed})
+        return (
+            f"{counted(len(self._followed), 'job')} left to Slurm. Give the same command again to "
+            f"follow; `scancel {' '.join(arrays)}` ends them."
+        )
 
     def follows(self, job: Job) -> bool:
         """See `Executor`."""
@@ -189,7 +193,7 @@ class SlurmExecutor:
         write_text(path, "".join(f"{job.id}\n" for job in jobs))
         throttle = f"%{self.profile.throttle}" if self.profile.throttle else ""
         options = [
-            "sbatch", "--parsable", f"--job-name=repro-{batch}", f"--chdir={self.root}",
+            "sbatch", "--parsable", f"--job-name=repro-{batch}",
             f"--array=0-{len(jobs) - 1}{throttle}", "--requeue", "--open-mode=append",
             f"--signal=B:USR2@{STOPS_BEFORE}", "--output=/dev/null", *self.profile.options(),
         ]  # fmt: skip
@@ -199,6 +203,7 @@ class SlurmExecutor:
             log=LOG,
             setup=self.profile.setup.strip(),
             worker=shlex.join(worker_command(self.root, [])),
+            done=int(Exit.ALREADY_DONE),
             preempted=int(Exit.PREEMPTED),
         )
         done = subprocess.run(options, input=script, capture_output=True, text=True, check=False)
