@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import weakref
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -79,8 +80,22 @@ def identity_document(spec: RunSpec) -> dict[str, Any]:
 
 
 def run_key(spec: RunSpec) -> str:
-    """The run's name in the store: 64 hexadecimal digits."""
-    return hashlib.sha256(canonical_json(identity_document(spec)).encode()).hexdigest()
+    """The run's name in the store: 64 hexadecimal digits.
+
+    A plan asks for each key several times, so it is remembered as long as the spec, which never
+    changes, lives and the revisions are the same.
+    """
+    known = _KEYS.get(id(spec))
+    code = (SCHEMA, revisions(spec))
+    if known is not None and known[0]() is spec and known[1] == code:
+        return known[2]
+    key = hashlib.sha256(canonical_json(identity_document(spec)).encode()).hexdigest()
+    place = id(spec)
+    _KEYS[place] = weakref.ref(spec, lambda _: _KEYS.pop(place, None)), code, key
+    return key
+
+
+_KEYS: dict[int, tuple[weakref.ref[RunSpec], tuple[int, dict[str, int | str]], str]] = {}
 
 
 def flatten(document: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
