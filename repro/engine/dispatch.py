@@ -212,13 +212,14 @@ class Dispatcher:
             elif is_stored(store, job, attempt.execution):  # by another process since the plan
                 self._settle(job, None)
             else:
-                self._start(attempt, store)
+                self._start(attempt, store, followed=followed)
 
-    def _start(self, attempt: Attempt, store: Store) -> None:
+    def _start(self, attempt: Attempt, store: Store, *, followed: bool) -> None:
         for key in attempt.job.keys:
             store.clear_failure(key)
-        folder = write_job(store, attempt.job, attempt.execution, code_digest())
-        (folder / FAILURE).unlink(missing_ok=True)  # an earlier end's; a worker may end without one
+        if not followed:  # else the folder is the worker's, which may remove it at any time
+            folder = write_job(store, attempt.job, attempt.execution, code_digest())
+            (folder / FAILURE).unlink(missing_ok=True)  # a worker may end without writing one
         self._running[attempt.job.id] = attempt
         self.executor.start(attempt.job, store)
 

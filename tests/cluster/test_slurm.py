@@ -132,16 +132,18 @@ def test_a_job_near_its_time_limit_checkpoints_and_queues_itself_again(
     command("scancel", "--signal=USR2", "--batch", task)  # what Slurm sends 120 s before the end
     wait_until(lambda: command("squeue", "-j", task, "-h", "-o", "%T").strip() == "PENDING")
     scenario()
-    wait_until(lambda: released(task))
+    release(task)
     (ended,) = ends(executor, 1)
     assert (ended.job, ended.code) == (job, Exit.DONE)
     assert len(attempts(store)) == 2
 
 
-def released(task: str) -> bool:
-    """Slurm starts a job that is queued again only after two minutes, unless asked."""
-    command("scontrol", "update", f"JobId={task}", "StartTime=now")
-    return command("squeue", "-j", task, "-h", "-o", "%T").strip() != "PENDING"
+def release(task: str) -> None:
+    """Slurm starts a job that is queued again only after two minutes, unless asked; one that starts
+    in the second in which it ended is refused by its node.
+    """
+    command("scontrol", "update", f"JobId={task}", "StartTime=now+2")
+    wait_until(lambda: command("squeue", "-j", task, "-h", "-o", "%T").strip() != "PENDING")
 
 
 @pytest.mark.slow
@@ -157,7 +159,7 @@ def test_a_job_whose_node_is_lost_is_trained_on_the_other_one(
     slurm_cluster.lose(node)
     wait_until(lambda: command("squeue", "-j", task, "-h", "-o", "%T").strip() == "PENDING")
     (store.root.parent / "released").touch()
-    wait_until(lambda: released(task))
+    release(task)
     (ended,) = ends(executor, 1)
     assert (ended.job, ended.code) == (job, Exit.DONE)
     assert len(attempts(store)) == 2
