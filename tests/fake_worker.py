@@ -85,11 +85,11 @@ def meet(folder: Path, job: str, number: int) -> None:
 
 def wait_for_stop(folder: Path, *, ends: bool) -> int:
     """Waits to be asked to stop, and ends then, or does not."""
-    asked = []
+    asked = folder / "asked"
     for number in (signal.SIGTERM, signal.SIGUSR2):
-        signal.signal(number, lambda *_: asked.append((folder / "asked").touch()))
+        signal.signal(number, lambda *_: asked.touch())
     say("step")
-    while not (asked and ends):
+    while not (ends and asked.exists()):
         time.sleep(0.002)
     return 30
 

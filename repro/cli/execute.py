@@ -19,7 +19,7 @@ from repro.cli.options import How, device_kind
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
 from repro.engine.dispatch import Dispatcher, Outcome
 from repro.engine.jobs import Execution, Job, holders, keeps_weights, needed_weights
-from repro.engine.plan import Plan, make_plan
+from repro.engine.plan import Plan, make_plan, with_times
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
 from repro.store.store import Store
@@ -51,6 +51,7 @@ def train_missing(
     tried: set[str] = set()
     while True:
         plan = make_plan(requests, store, stored_speed(store.root, kind), retry_failed=retry)
+        plan = with_times(plan, store, kind)
         jobs = tuple(job for job in plan.jobs if not tried.issuperset(job.keys))
         if not jobs:
             return outcomes

@@ -279,7 +279,8 @@ def _options(parameter: Parameter) -> tuple[Parameter, ...]:
 
 def open_store(given: Path | None) -> Store:
     """The store asked for, a folder or the copy of a shared one, which gets what waits to be sent
-    there. Raises ReproError for what is no folder, and for a URL that nothing here opens.
+    there. Raises ReproError for what is no folder, for links that lead out of it, and for a URL
+    that nothing here opens.
     """
     store = store_at(given)
     store.push()
@@ -292,6 +293,7 @@ def store_at(given: Path | None) -> Store:
     if root.exists() and not root.is_dir():
         raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
     store = Store(root)
+    store.check_links()
     remember(store.method_files())
     return store
 

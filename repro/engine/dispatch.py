@@ -29,7 +29,7 @@ from repro.store.store import Store
 
 Listener = Callable[[Job, dict[str, Any]], None]
 ELSEWHERE = "another process is training these runs"
-BACKOFF = (0.0, 5.0, 20.0)
+BACKOFF: tuple[float, ...] = (0.0, 5.0, 20.0)
 """Seconds before each further try of a job whose worker was killed, or whose GPU or server failed;
 after the last one the job has failed.
 """

@@ -93,15 +93,12 @@ class Matrix(Generic[A_co]):
     ) -> None:
         self.source, self.request = source, request
         self.artefact = source if artefact is None else artefact
-        keys: dict[int, str] = {}  # many cells share one object
         found = []
         for role, of_cell in (("cell", cells), ("model", models or {})):
             for (row, column), chains in of_cell.items():
                 for *needed, own in chains:
                     for spec, has in (*((one, "needed") for one in needed), (own, role)):
-                        key = keys.setdefault(id(spec), "") or run_key(spec)
-                        keys[id(spec)] = key
-                        found.append(Entry(row, column, has, key, spec))  # type: ignore[arg-type]
+                        found.append(Entry(row, column, has, run_key(spec), spec))  # type: ignore[arg-type]
         self.entries = tuple(found)
 
     @cached_property

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import weakref
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -80,7 +81,21 @@ def identity_document(spec: RunSpec) -> dict[str, Any]:
 
 def run_key(spec: RunSpec) -> str:
     """The run's name in the store: 64 hexadecimal digits."""
-    return hashlib.sha256(canonical_json(identity_document(spec)).encode()).hexdigest()
+    known = _KEYS.get(id(spec))
+    if known is not None and known[0]() is spec:
+        return known[1]
+    key = hashlib.sha256(canonical_json(identity_document(spec)).encode()).hexdigest()
+    _KEYS[id(spec)] = weakref.ref(spec, partial(_forget, id(spec))), key
+    return key
+
+
+_KEYS: dict[int, tuple[weakref.ref[RunSpec], str]] = {}
+"""Id of a spec that is in memory -> it, and its key: a plan asks for it several times."""
+
+
+def _forget(number: int, gone: weakref.ref[RunSpec]) -> None:
+    if number in _KEYS and _KEYS[number][0] is gone:
+        del _KEYS[number]
 
 
 def flatten(document: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -150,7 +149,7 @@ class Shelf(Entries):
                 return False
             sync_directory(path.parent)
         with store_errors(unfinished):
-            shutil.rmtree(unfinished)
+            remove_tree(unfinished)
         return True
 
     def _moving(self) -> AbstractContextManager[None]:

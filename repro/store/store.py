@@ -52,7 +52,7 @@ from repro.store.shelf import KEY, SHARD, Shelf, entry_path
 from repro.store.staging import discard, stage
 from repro.store.strict_json import json_bytes, parse_json
 from repro.store.temporary import is_leftover, is_unfinished
-from repro.words import counted
+from repro.words import counted, shown
 
 PACKED = (SPEC, RESULT, ENVIRONMENT)
 """What a bundle holds of a run: enough for every table, small enough to commit."""
@@ -100,7 +100,7 @@ class Store:
 
     def _say(self, line: str) -> None:
         """One line, once: a table reads the same run for many cells."""
-        line = " ".join(line.split())
+        line = shown(" ".join(line.split()))
         if line not in self._warned:
             self._warned.add(line)
             self._warn(line)
@@ -323,6 +323,20 @@ class Store:
                 f"{needed_bytes / 1e6:,.0f} MB. Free some space there or name another store with "
                 "--store."
             )
+
+    def check_links(self) -> None:
+        """Raises StoreError where a folder of this store, or a file of a job, is a link to a place
+        outside: what is written there would not stay in the store, which may be somebody else's.
+        """
+        for pattern in ("*", "work/*", "work/*/*"):
+            for path in self.root.glob(pattern):
+                if not path.is_symlink() or path.name.endswith(SUFFIX):
+                    continue
+                if not path.resolve().is_relative_to(self.root.resolve()):
+                    raise StoreError(
+                        f"{path} is a link to {path.resolve()}, outside of the store. Remove it, "
+                        "or put the store itself there and name it with --store."
+                    )
 
     def check_replaceable(self, keys: Iterable[str]) -> None:
         """Raises StoreError, before any training, where a newer version stored one of these runs:

@@ -53,6 +53,18 @@ def prepare_torch(device: str, *, threads: int | None, deterministic: bool, tf32
     return torch.device(device)
 
 
+def matrix_products(precision: str, device: Any) -> Any:
+    """The context in which a run's passes compute, the frozen encoder's among them.
+
+    fp32, or bf16: torch's autocast. Matrix products then take inputs that are rounded to bf16, and
+    weights, sums of residuals, layer norms, softmax, losses and the optimizer stay fp32. The
+    frozen encoder gives the same states to runs that share them and to a run inside it.
+    """
+    import torch
+
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
 @cache
 def _first_threads() -> int:
     import torch

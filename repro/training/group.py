@@ -148,7 +148,7 @@ class Group:
             cohort.prepare(self.step + 1)
         for cohort, inputs, targets in self.feed.inputs(part, training=True):
             cohort.accumulate(inputs, targets, 1.0)
-            cohort.parameters.gradients.zero_()
+            cohort.parameters.forget_gradients()
         scored = self.data.evaluation
         batches = length_sorted(scored, self._evaluation_tokens())
         largest = max(batches, key=lambda rows: len(rows) * len(scored[rows[0]].input_ids))
