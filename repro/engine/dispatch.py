@@ -295,6 +295,13 @@ class Dispatcher:
                 store.record_failure(key, spec, kind, message, log)
 
 
+def write_jobs(jobs: Sequence[Job], store: Store, execution: Execution) -> None:
+    """Writes jobs that workers of another scheduler train."""
+    needed = needed_weights(spec for job in jobs for spec in job.specs)
+    for job in jobs:
+        write_job(store, job, _keeping(execution, job, needed), code_digest())
+
+
 def _features(job: Job) -> set[tuple[str, str]]:
     """What jobs that fail alike may have in common."""
     spec = job.lead

@@ -29,6 +29,7 @@ from repro.engine.worker import LOG, Exit
 from repro.errors import ReproError
 from repro.store.atomic import write_text
 from repro.store.store import Store
+from repro.store.temporary import DAY
 from repro.words import counted
 
 MOST = 1000
@@ -106,6 +107,8 @@ class SlurmExecutor:
     _known: dict[str, Task] = field(default_factory=dict, init=False)
     """Job -> the task that trains it, as Slurm last told of it."""
     _followed: dict[str, Job] = field(default_factory=dict, init=False)
+    _batches: set[str] = field(default_factory=set, init=False)
+    """The arrays that Slurm knows."""
     _pause: float = field(default_factory=lambda: PAUSES[0], init=False)
 
     @property
@@ -128,6 +131,9 @@ class SlurmExecutor:
         self.root = self.root.absolute()
         if not self._look():
             raise ReproError("squeue does not answer: see whether Slurm's controller is up.")
+        for path in self._lists.glob("*.jobs"):
+            if path.stem not in self._batches and time.time() - path.stat().st_mtime > DAY:
+                path.unlink(missing_ok=True)
         return self
 
     def __exit__(
@@ -243,7 +249,7 @@ class SlurmExecutor:
         for job in self._followed:
             if job not in told:
                 told[job] = self._gone(job)
-        self._known = told
+        self._known, self._batches = told, set(lists)
         return True
 
     def _read(self, batch: str) -> list[str]:
