@@ -61,7 +61,7 @@ class Slurm:
 
     def start(self, *names: str) -> None:
         """Starts daemons: `munged`, `slurmctld`, a node."""
-        munge, conf = self.folder / "munge", self.folder / "slurm.conf"
+        munge, conf = self.folder / "munge", str(self.folder / "slurm.conf")
         commands = {
             "munged": ["munged", "-F", "--force", "--num-threads=1", f"--socket={munge}/socket",
                        f"--key-file={munge}/key", f"--pid-file={munge}/pid",
