@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from repro.engine.dispatch import Ended, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
-from repro.engine.progress import JobFailure, progress_event, read_failure
+from repro.engine.progress import JobFailure, progress_event
 from repro.engine.worker import LOG, Exit
 from repro.errors import ReproError
 from repro.store.atomic import write_text
@@ -258,7 +258,7 @@ class SlurmExecutor:
 
     def _gone(self, job: str) -> Task:
         """How a task ended that Slurm no longer lists."""
-        id, folder = self._known[job].id, self.root / "work" / job
+        id = self._known[job].id
         if shutil.which("sacct") is not None:
             command = ["sacct", "--jobs", id, "-X", "--noheader", "--parsable2"]
             command.append("--format=State,ExitCode")
@@ -266,11 +266,8 @@ class SlurmExecutor:
             state, _, code = done.stdout.partition("|")
             if done.returncode == 0 and state.split(" ")[0] in FINAL:
                 return Task(id, state.split(" ")[0], _code(*map(int, code.strip().split(":"))))
-        failure = read_failure(folder)
-        if failure is not None:
-            memory = failure.kind == "out-of-memory"
-            return Task(id, "FAILED", Exit.OUT_OF_MEMORY if memory else Exit.ERROR)
-        return Task(id, "NODE_FAIL", 0) if folder.exists() else Task(id, "COMPLETED", 0)
+        stored = not (self.root / "work" / job).exists()  # its worker removes it at a good end
+        return Task(id, "COMPLETED" if stored else "NODE_FAIL", 0)
 
     def _ended(self, job: Job) -> Ended:
         """What the end of a task says of its job."""
