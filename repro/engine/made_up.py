@@ -136,11 +136,9 @@ class MadeUp(Loaded):
         lead: RunSpec,
         folders: dict[str, str],
         device: torch.device,
-        precision: str,
         pretrained: Path | None = None,
     ) -> Encoder:
         """A model of the backbone's shape with random weights; see `Loaded.encoder`."""
-        import torch
 
         from repro.backbones.load import frozen, take_weights
         from repro.training.group import EVALUATION_TOKENS
@@ -149,14 +147,12 @@ class MadeUp(Loaded):
         self._scored_tokens = EVALUATION_TOKENS[device.type]
         if lead.recipe.precision == "bf16" and not computes_bf16(device.type):
             compute_in_fp32()
-        named = canonical_json([identity_fields(lead.backbone), precision])
+        named = canonical_json(identity_fields(lead.backbone))
         if pretrained is not None or MadeUp.kept is None or MadeUp.kept[0] != named:
             MadeUp.kept = None  # memory holds one at a time
             made = random_encoder(lead.backbone)
             if pretrained is not None:
                 take_weights(made.model, pretrained)
-            if precision == "bf16":
-                made.model.to(torch.bfloat16)
             MadeUp.kept = named if pretrained is None else "", frozen(made, device)
         self._encoder = MadeUp.kept[1]
         embedding: Any = self._encoder.model

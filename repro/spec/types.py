@@ -149,8 +149,8 @@ class Recipe(Spec):
     )
     precision: Literal["fp32", "bf16"] = identity(
         "fp32",
-        doc="bf16: a frozen encoder's weights are bf16 and matrix products are computed in it; "
-        "trained parameters, losses and the optimizer stay fp32",
+        doc="of matrix products, those of a frozen encoder too; weights, layer norms, losses and "
+        "the optimizer stay fp32",
     )
 
 
@@ -235,6 +235,8 @@ class RunSpec(Spec):
 def _check_family(spec: RunSpec) -> None:
     """A T5 writes answers to tasks of text to text; an encoder does every other task."""
     method, backbone = spec.method, spec.backbone
+    if method.family == backbone.family == spec.task.family:
+        return
     writers = ", ".join(f"'{kind}'" for kind, cls in methods().items() if cls.family == "t5")
     if method.family == "t5" and backbone.family != "t5":
         raise ReproError(

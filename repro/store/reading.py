@@ -28,6 +28,7 @@ from repro.store.entry import (
 )
 from repro.store.result import Result, parse
 from repro.store.strict_json import parse_json
+from repro.words import shown
 
 Found = TypeVar("Found")
 ALWAYS_CHECKED = (SPEC, RESULT, ENVIRONMENT)
@@ -36,11 +37,18 @@ ALWAYS_CHECKED = (SPEC, RESULT, ENVIRONMENT)
 UPDATE = "Update repro to use this run"
 
 
-class Corrupt(Exception):
+class Doubt(Exception):
+    """Why an entry is not used; it may quote what the entry holds."""
+
+    def __str__(self) -> str:
+        return shown(super().__str__())
+
+
+class Corrupt(Doubt):
     """An entry that cannot be trusted: it is moved to quarantine and its run is missing again."""
 
 
-class Foreign(Exception):
+class Foreign(Doubt):
     """An entry that this program cannot read but that nothing is wrong with: it is left alone."""
 
 

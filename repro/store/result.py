@@ -7,11 +7,12 @@ A result holds only what equal runs have in common; versions, hardware and timin
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from repro.spec import canonical_json
+from repro.words import shown
 
 Hex = r"^[0-9a-f]{64}$"
 FailureKind = Literal[
@@ -115,7 +116,9 @@ class Failure(Record):
     """`failures/<key>.json`: why a run has no result."""
 
     kind: FailureKind = Field(description="decides whether trying again makes sense")
-    message: str = Field(description="one sentence for the person")
+    message: Annotated[str, AfterValidator(shown)] = Field(
+        description="one sentence for the person"
+    )
     log: str = Field(description="path of the log, relative to the store's root")
     spec: dict[str, Any] = Field(description="the run's spec as plain data, for any later version")
 

@@ -37,6 +37,7 @@ from repro.store.entry import (
     file_stamp,
     first_problem,
     is_plain,
+    lies,
     manifest_bytes,
     spec_bytes,
 )
@@ -52,7 +53,7 @@ from repro.store.shelf import KEY, SHARD, Shelf, entry_path
 from repro.store.staging import discard, stage
 from repro.store.strict_json import json_bytes, parse_json
 from repro.store.temporary import is_leftover, is_unfinished
-from repro.words import counted
+from repro.words import counted, shown
 
 PACKED = (SPEC, RESULT, ENVIRONMENT)
 """What a bundle holds of a run: enough for every table, small enough to commit."""
@@ -92,6 +93,7 @@ class Store:
         warn: Callable[[str], None] = to_stderr,
     ) -> None:
         self.root = Path(root)
+        self._folder = str(root)
         self._warn = warn
         self._warned: set[str] = set()
         self._shelf = Shelf(self.root, self._say)
@@ -100,7 +102,7 @@ class Store:
 
     def _say(self, line: str) -> None:
         """One line, once: a table reads the same run for many cells."""
-        line = " ".join(line.split())
+        line = shown(" ".join(line.split()))
         if line not in self._warned:
             self._warned.add(line)
             self._warn(line)
@@ -215,9 +217,10 @@ class Store:
         """Derived from what lies on disk, so that a process that dies has nothing to write."""
         if self.read(key) is not None:
             return "done"
-        if self.failure(key) is not None:
+        if lies(f"{self._folder}/failures/{key}.json") and self.failure(key) is not None:
             return "failed"
-        return "missing" if self.holder(key) is None else "running"
+        held = lies(f"{self._folder}/claims/{key}.lock") and self.holder(key) is not None
+        return "running" if held else "missing"
 
     # The store elsewhere that this one is the copy of
 
@@ -323,6 +326,20 @@ class Store:
                 f"{needed_bytes / 1e6:,.0f} MB. Free some space there or name another store with "
                 "--store."
             )
+
+    def check_links(self) -> None:
+        """Raises StoreError where a folder of this store, or a file of a job, is a link to a place
+        outside: what is written there would not stay in the store, which may be somebody else's.
+        """
+        for pattern in ("*", "work/*", "work/*/*"):
+            for path in self.root.glob(pattern):
+                if not path.is_symlink() or path.name.endswith(SUFFIX):
+                    continue
+                if not path.resolve().is_relative_to(self.root.resolve()):
+                    raise StoreError(
+                        f"{path} is a link to {path.resolve()}, outside of the store. Remove it, "
+                        "or put the store itself there and name it with --store."
+                    )
 
     def check_replaceable(self, keys: Iterable[str]) -> None:
         """Raises StoreError, before any training, where a newer version stored one of these runs:

@@ -444,3 +444,14 @@ def test_a_shared_store_that_cannot_be_reached_merges_nothing(
     answer = cli("store", "merge", "memory://group/runs")
     assert (answer.code, answer.out) == (2, "")
     assert "Nothing was merged from memory://group/runs" in answer.err
+
+
+def test_runs_from_the_future_have_no_age_and_nothing_of_them_is_taken_for_old(
+    cli: Call, store: Store, asked: list[str]
+) -> None:
+    (store.cache / "rows.arrow").parent.mkdir()
+    (store.cache / "rows.arrow").write_bytes(b"x")
+    make_older(store.root, -3000)
+    assert {row["age"] for row in lines_of(cli("store", "ls").out)} == {"0 s"}
+    assert cli("store", "gc", "--older-than", "0d").out == "Removed 0 items, 0 KB.\n"
+    assert json.loads(cli("status", "--json").out)["tables"][0]["done"] == len(asked)

@@ -451,3 +451,18 @@ def test_two_machines_share_a_repository_of_the_hub_where_a_run_is_one_commit(
         assert list(repository.files) == ["runs/requests/T-1.json"]
     fsspec.filesystem("hf").clear_instance_cache()
     assert (said, said_there) == ([], [])
+
+
+def test_a_full_disk_while_runs_are_fetched_is_one_line_a_run_and_leaves_no_part(
+    one: Machine, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, _ = one.open()
+    keys = [write_run(here, seed) for seed in range(6)]  # of some 120 KB each
+    store, said = Machine("cache", small_disk, monkeypatch).open()
+    states = [store.state(key) for key in keys]
+    assert "done" in states
+    assert "missing" in states
+    assert len(said) == states.count("missing")
+    assert all("the disk is full" in line for line in said)
+    assert not unfinished(store.root)
+    assert one.open()[0].read(keys[0]) is not None
