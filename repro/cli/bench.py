@@ -30,9 +30,8 @@ from repro.engine.cost import (
     work,
 )
 from repro.engine.jobs import Execution, Job, make_job
-from repro.engine.made_up import computes_bf16
 from repro.engine.plan import make_plan
-from repro.engine.rehearsal import Asked, Found, matrix_peak
+from repro.engine.rehearsal import Asked, Found, matrix_peaks
 from repro.errors import RUN_FAILED, ReproError, UnknownName
 from repro.methods.lora import LoRA
 from repro.papers.registry import ARTEFACTS
@@ -116,18 +115,6 @@ def command(
     sys.stdout.write(json_text(document) if json else as_text(document))
     if any(one["failure"] for one in document["steps"]):
         raise typer.Exit(RUN_FAILED)
-
-
-def matrix_peaks(execution: Execution) -> dict[str, float]:
-    """FLOP a second of a large matrix product on the device, by precision; bf16 where it has it."""
-    from repro.training.environment import prepare_process, prepare_torch
-
-    prepare_process(deterministic=False)
-    where = prepare_torch(
-        execution.device, threads=execution.threads, deterministic=False, tf32=execution.tf32
-    )
-    names = ["fp32", *(["bf16"] if computes_bf16(where.type) else [])]
-    return {name: matrix_peak(where, name) for name in names}
 
 
 def _shapes(given: str) -> list[Backbone]:
@@ -215,7 +202,7 @@ def _seconds(job: Job, figures: Rehearsed, speed: Speed) -> float:
 
 def floors(speed: Speed, peaks: Mapping[str, float]) -> list[dict[str, Any]]:
     """Of every table and figure that trains at paper scale: estimate, floor and their ratio."""
-    every = {"fp32": peaks["fp32"], "bf16": peaks.get("bf16", peaks["fp32"])}
+    every = {"bf16": peaks["fp32"]} | dict(peaks)
     found = []
     for artefact in ARTEFACTS.values():
         plan = make_plan([as_if_here(artefact, "paper", {})], Store(Path(os.devnull)), speed)
