@@ -41,7 +41,7 @@ class FlatParameters:
         self.columns: dict[str, slice] = {}
         """Field of the recipe -> the columns whose learning rate it holds."""
         self._gradients: list[Tensor] = []
-        self.adds = True
+        self.adds = False
         """Whether the next gradients are added to those that there are, or replace them."""
         place = 0
         for (field, parameter), width in zip(named, widths, strict=True):

@@ -37,7 +37,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def small(method: Any, seed: int = 0, **changes: Any) -> RunSpec:
-    few: dict[str, Any] = {"backbone__layers": 2, "recipe__epochs": 1, "recipe__batch_size": 10}
+    few: dict[str, Any] = {"backbone__layers": 1, "recipe__epochs": 1, "recipe__batch_size": 20}
     return inside_spec(method, seed, **(few | changes))
 
 
@@ -50,11 +50,14 @@ def after(specs: Sequence[RunSpec], work: Path, **options: Any) -> Group:
 
 PFEIFFER = adapters(placement="pfeiffer", nonlinearity="relu", head="two-layer")
 KINDS: dict[str, tuple[Any, int | None]] = {
-    "houlsby, two seeds": (lambda: [small(adapters(), seed) for seed in (0, 1)], None),
-    "pfeiffer, in parts": (lambda: [small(PFEIFFER)], 3),
+    "houlsby, two seeds": (
+        lambda: [small(adapters(), seed, backbone__layers=2) for seed in (0, 1)],
+        None,
+    ),
+    "pfeiffer, in parts": (lambda: [small(PFEIFFER)], 5),
     "lora in bf16": (lambda: [small(LoRA(pooler="none"), recipe__precision="bf16")], None),
     "fine-tuned on questions": (
-        lambda: [spec_of(FullFineTuning(), recipe__epochs=1, backbone__layers=2)],
+        lambda: [spec_of(FullFineTuning(), recipe__epochs=1, backbone__layers=1)],
         None,
     ),
 }
@@ -69,7 +72,8 @@ def test_replayed_steps_on_rounded_shapes_are_those_on_exact_ones(
     exact = after(specs(), tmp_path / "exact", micro_batch=micro_batch)
     assert not replayed
     made = after(specs(), tmp_path / "graphs", micro_batch=micro_batch, compiled=True)
-    assert 0 < len(replayed) < made.steps  # a shape's graph is made once
+    parts = 4 if micro_batch else 1
+    assert 0 < len(replayed) < parts * made.steps  # a shape's graph is made once
     near = 1e-2 if "bf16" in kind else 1e-5
     for run in range(len(made.members)):
         assert losses(made, run) == pytest.approx(losses(exact, run), abs=near)
