@@ -10,6 +10,7 @@ at once, however often its worker is killed.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,11 @@ def tell(job: Job, event: dict[str, Any]) -> None:
 
 def executor(name: str, root: str, workers: int) -> Executor:
     if name == "slurm":
+        slurm.PAUSES = (0.2, 0.5)
         return SlurmExecutor(Path(root), slurm.Profile())
-    return RayExecutor(Path(root), on_ray.Profile()) if name == "ray" else LocalExecutor(workers)
+    if name == "ray":
+        return RayExecutor(Path(root), on_ray.Profile(address=os.environ.get("RAY_ADDRESS")))
+    return LocalExecutor(workers)
 
 
 def main(root: str, model: str, which: str, by: str = "local", workers: str = "1") -> None:

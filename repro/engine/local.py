@@ -212,6 +212,11 @@ class LocalExecutor:
             for worker in self._all:
                 worker.end()
 
+    @property
+    def at_ctrl_c(self) -> str:
+        """See `Executor`."""
+        return "stopping: running jobs write a checkpoint; Ctrl-C again ends them now"
+
     def follows(self, job: Job) -> bool:
         """Workers here end with the command that started them."""
         return False

@@ -312,4 +312,5 @@ def test_a_range_says_how_well_the_model_is_known() -> None:
     assert (known.low, known.high) == (known.seconds / 2, known.seconds * 2)
     unknown = estimate(job, replace(SPEED, measured=False))
     assert (unknown.low, unknown.high) == (unknown.seconds / 4, unknown.seconds * 4)
-    assert (known + unknown).high == known.high + unknown.high
+    both = estimate_all([job, make_job([small(FullFineTuning(), 1)])], SPEED)
+    assert (both.low, both.high) == (both.seconds / 2, both.seconds * 2)

@@ -293,7 +293,9 @@ def test_a_process_that_was_killed_between_two_jobs_is_started_again(
     with LocalExecutor() as executor:
         assert end_of(executor, one, store) == Ended(one, 0)
         os.kill(processes(store)[0], signal.SIGKILL)
-        executor._all[0]._process.wait()
+        process = executor._all[0]._process
+        assert process is not None
+        process.wait()
         assert end_of(executor, other, store) == Ended(other, 0)
 
 

@@ -87,7 +87,12 @@ def test_taking_the_largest_batches_first_changes_nothing(
     expected, _ = unbroken(GROUPS[name](), tmp_path / "unbroken")
     group = group_of(GROUPS[name](), tmp_path / "probed", data=DATA)
     keep = group.feed.keep_states
-    monkeypatch.setattr(group.feed, "keep_states", lambda tell: (keep(tell), group._probe()))
+
+    def keep_and_probe(tell: Any) -> None:
+        keep(tell)
+        group._probe()
+
+    monkeypatch.setattr(group.feed, "keep_states", keep_and_probe)
     sizes: dict[bool, list[int]] = {True: [], False: []}
     plain = group.feed.inputs
 
