@@ -282,6 +282,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
         execution.checkpoint_steps,
         execution.micro_batch,
         stopping,
+        execution.compiled,
     )
     if lead.method.evaluates:
         began = time.monotonic()
