@@ -43,6 +43,7 @@ class Rehearsal(BaseModel):
     steps: int
     longest: bool
     smaller: bool
+    kernels: bool = False
 
 
 class Execution(BaseModel):

@@ -104,7 +104,7 @@ class Group:
         Raises Stopped, after a checkpoint, once the settings say that it is to stop.
         """
         self._resume()
-        if self.evaluated < self.lead.recipe.epochs:
+        if self.settings.keeps_states and self.evaluated < self.lead.recipe.epochs:
             self.feed.keep_states(self._tell_encoded)
         if self.settings.device.type == "cuda":
             self._probe()
