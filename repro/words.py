@@ -16,12 +16,14 @@ def shown(text: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """42 s, 3.5 min, 2.1 h."""
+    """42 s, 3.5 min, 2.1 h, 4.5 d."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.1f} min"
-    return f"{seconds / 3600:.1f} h"
+    if seconds < 259_200:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.1f} d"
 
 
 def age(seconds: float) -> str:

@@ -2,13 +2,15 @@
 prints every event. EXECUTOR is `local`, `slurm` or `ray`.
 
 WHICH is `frozen` (the runs of both tables that share one encoder, one job), `tuning` (the full
-fine-tuning of ResAdapters-2), `both` (these two jobs) or `family` (a run and one that is made from
-it). Every step writes a checkpoint.
+fine-tuning of ResAdapters-2), `both` (these two jobs), `family` (a run and one that is made from
+it) or `many` (six such families, twelve jobs). Every step writes a checkpoint; a job is tried again
+at once, however often its worker is killed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from fake_results import request, runs_of
 from run_samples import run_spec
 
 from repro.backbones.describe import describe
-from repro.engine import on_ray, slurm
+from repro.engine import dispatch, on_ray, slurm
 from repro.engine.dispatch import Dispatcher, Executor
 from repro.engine.jobs import Execution, Job
 from repro.engine.local import LocalExecutor
@@ -38,8 +40,9 @@ DATA = "seed=0,train=40,validation=12"
 def wanted(model: str, which: str) -> list[RunSpec]:
     """The runs, each once: three epochs of three steps; a family two of two."""
     backbone = describe(model)
-    if which == "family":
-        return family(backbone)
+    if which in ("family", "many"):
+        seeds = range(1 if which == "family" else 6)
+        return [spec for seed in seeds for spec in family(backbone, seed)]
     tables = [
         request(table, backbone=backbone, data_revisions={"squad2": DATA}, epochs=3)
         for table in ("ResAdapters-1", "ResAdapters-2")
@@ -49,9 +52,10 @@ def wanted(model: str, which: str) -> list[RunSpec]:
     return [pinned(s) for s in specs.values() if isinstance(s.method, FullFineTuning) in tuned]
 
 
-def family(backbone: Backbone) -> list[RunSpec]:
-    """A run made from what another selects, and that one."""
-    task = GlueTask(name="cola", source="generated", revision="seed=0,train=8,validation=4")
+def family(backbone: Backbone, seed: int) -> list[RunSpec]:
+    """A run made from what another selects, and that one, on rows of their own."""
+    rows = f"seed={seed},train=8,validation=4"
+    task = GlueTask(name="cola", source="generated", revision=rows)
     parent = run_spec(SWITCHED, backbone=backbone, task=task)
     roles = {"architecture": run_key(parent)}
     return [run_spec(CHOSEN, backbone=backbone, task=task, parents=roles), parent]
@@ -76,11 +80,15 @@ def tell(job: Job, event: dict[str, Any]) -> None:
 
 def executor(name: str, root: str, workers: int) -> Executor:
     if name == "slurm":
+        slurm.PAUSES = (0.2, 0.5)
         return SlurmExecutor(Path(root), slurm.Profile())
-    return RayExecutor(Path(root), on_ray.Profile()) if name == "ray" else LocalExecutor(workers)
+    if name == "ray":
+        return RayExecutor(Path(root), on_ray.Profile(address=os.environ.get("RAY_ADDRESS")))
+    return LocalExecutor(workers)
 
 
 def main(root: str, model: str, which: str, by: str = "local", workers: str = "1") -> None:
+    dispatch.BACKOFF = (0.0,) * 1000
     store, specs = Store(root), wanted(model, which)
     revision = specs[0].backbone.revision
     assert revision is not None

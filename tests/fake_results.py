@@ -89,7 +89,8 @@ def store_result(
         spec,
         read,
         seconds=seconds,
-        members=sorted(members or [key]),
+        members=list(members or [key]),
+        cpu="a made-up CPU",
         device_name="a made-up CPU, 1 threads",
         resumes=0,
     )

@@ -5,6 +5,7 @@ Knows nothing of the project, so that it starts in no time.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -24,6 +25,8 @@ def starter(folder: Path) -> Path:
 
 
 def main() -> int:
+    if "REPRO_PARENT" in os.environ:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # dies with its parent
     root, *jobs = sys.argv[3:]  # after -P and the file that starts workers
     for line in sys.stdin if jobs == ["-"] else jobs:
         job = line.strip()
@@ -81,11 +84,12 @@ def meet(folder: Path, job: str, number: int) -> None:
 
 
 def wait_for_stop(folder: Path, *, ends: bool) -> int:
-    """Waits for SIGTERM, and ends then, or does not."""
-    asked = []
-    signal.signal(signal.SIGTERM, lambda *_: asked.append((folder / "asked").touch()))
+    """Waits to be asked to stop, and ends then, or does not."""
+    asked = folder / "asked"
+    for number in (signal.SIGTERM, signal.SIGUSR2):
+        signal.signal(number, lambda *_: asked.touch())
     say("step")
-    while not (asked and ends):
+    while not (ends and asked.exists()):
         time.sleep(0.002)
     return 30
 

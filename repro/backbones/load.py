@@ -42,11 +42,17 @@ class Encoder:
     tokenizer: Any
     pooler: nn.Linear | None = None
 
-    def states(self, input_ids: Tensor, attention_mask: Tensor, type_ids: Tensor) -> list[Tensor]:
+    def states(
+        self, input_ids: Tensor, attention_mask: Tensor | None, type_ids: Tensor
+    ) -> list[Tensor]:
         """Outputs of layers 1..L, each (batch, length, hidden), without gradient.
 
+        `attention_mask` (batch, length) is None if no token is padding: the device is not asked.
         The embedding output is dropped, as the released ResAdapters notebook does.
         """
+        if attention_mask is not None:  # the library asks whether a mask of two axes is full
+            rows, length = attention_mask.shape
+            attention_mask = attention_mask.bool()[:, None, None].expand(rows, 1, length, length)
         with torch.inference_mode(False), torch.no_grad():
             output = self.model(
                 input_ids=input_ids,
@@ -76,11 +82,10 @@ def load_encoder(
     backbone: Backbone,
     folders: dict[str, str],
     device: torch.device,
-    precision: str = "fp32",
     pretrained: Path | None = None,
 ) -> Encoder:
-    """The encoder (of a T5 its decoder, too) on `device`, frozen; bf16 weights when `precision` is
-    bf16. `pretrained`: the artefact of a run that gave a T5 other weights.
+    """The encoder (of a T5 its decoder, too) on `device`, frozen, in fp32. `pretrained`: the
+    artefact of a run that gave a T5 other weights.
 
     Raises MissingModel, with the mend, where the weights are neither here nor reachable.
     """
@@ -89,7 +94,7 @@ def load_encoder(
 
         made = Encoder(tiny_model(backbone), tiny_tokenizer())
     else:
-        made = _published(backbone, folders, precision)
+        made = _published(backbone, folders)
     if pretrained is not None:
         take_weights(made.model, pretrained)
     return frozen(made, device)
@@ -120,7 +125,7 @@ def take_weights(model: nn.Module, artefact: Path) -> None:
             parameter.copy_(tensors[name])
 
 
-def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> Encoder:
+def _published(backbone: Backbone, folders: dict[str, str]) -> Encoder:
     """The encoder of a hub id, a package or a local folder.
 
     Raises MissingModel for one that cannot be loaded, is not the one described, or whose
@@ -140,7 +145,7 @@ def _published(backbone: Backbone, folders: dict[str, str], precision: str) -> E
         tokenizer = _tokenizer(backbone, where)
         model, loaded = kind.from_pretrained(
             where,
-            dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
+            dtype=torch.float32,
             attn_implementation="sdpa",
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # refused below, by name

@@ -14,11 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from repro.backbones.describe import LOCAL, check_mirrors
+from repro.cli.options import LOCAL as ON_THIS_MACHINE
 from repro.cli.options import How, device_kind
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
-from repro.engine.dispatch import Dispatcher, Outcome
+from repro.engine.dispatch import Dispatcher, Outcome, write_jobs
 from repro.engine.jobs import Execution, Job, holders, keeps_weights, needed_weights
-from repro.engine.plan import Plan, make_plan
+from repro.engine.plan import Plan, make_plan, with_times
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
 from repro.store.store import Store
@@ -50,25 +51,24 @@ def train_missing(
     tried: set[str] = set()
     while True:
         plan = make_plan(requests, store, stored_speed(store.root, kind), retry_failed=retry)
+        plan = with_times(plan, store, kind)
         jobs = tuple(job for job in plan.jobs if not tried.issuperset(job.keys))
         if not jobs:
             return outcomes
         tried.update(key for job in jobs for key in job.keys)
         found = _execute(replace(plan, jobs=jobs), store, execution, how)
-        learn_speed(found, store, kind)
+        if how.executor == ON_THIS_MACHINE:
+            learn_speed(found, store, kind)
         tell_failures(found)
         outcomes += found
 
 
 def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[Outcome]:
     """Trains the plan's jobs. Raises Stopped at Ctrl-C, and at SIGTERM as if it were one."""
-    check_folders(plan, execution)
-    check_mirrors(job.lead.backbone for job in plan.jobs)
-    executor = how.executor(plan)
-    store.check_writable(needed_bytes=disk_needed(plan, execution, executor.slots))
-    store.check_replaceable(key for job in plan.jobs for key in job.keys)
-    store.sweep()
-    announce(plan, executor.slots)
+    executor = how.trainer(plan, store)
+    workers = executor.slots if how.executor == ON_THIS_MACHINE else None
+    check_before(plan, store, execution, workers or len(plan.jobs))
+    announce(plan, workers)
     tell_running(plan, store)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -78,6 +78,24 @@ def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[O
         raise Stopped from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def hand_over(plan: Plan, store: Store, execution: Execution) -> list[str]:
+    """Writes the plan's jobs for `worker`; returns their ids, those of parents first."""
+    check_before(plan, store, execution, len(plan.jobs))
+    write_jobs(plan.jobs, store, execution)
+    return [job.id for job in plan.jobs]
+
+
+def check_before(plan: Plan, store: Store, execution: Execution, workers: int) -> None:
+    """Raises ReproError where the plan's jobs cannot be trained or stored; removes what ended
+    processes left.
+    """
+    check_folders(plan, execution)
+    check_mirrors(job.lead.backbone for job in plan.jobs)
+    store.check_writable(needed_bytes=disk_needed(plan, execution, workers))
+    store.check_replaceable(key for job in plan.jobs for key in job.keys)
+    store.sweep()
 
 
 def check_folders(plan: Plan, execution: Execution) -> None:
@@ -128,10 +146,11 @@ def tell_failures(outcomes: Sequence[Outcome]) -> None:
         print("repro: `python -m repro status` names the logs.", file=sys.stderr)
 
 
-def announce(plan: Plan, workers: int) -> None:
-    """One line: how many runs, how many jobs, how long."""
-    expected = plan.estimate(workers)
-    beside = f" by {workers} workers" if workers > 1 else ""
+def announce(plan: Plan, workers: int | None) -> None:
+    """One line: how many runs, how many jobs, how long; `workers`: None where nobody knows yet."""
+    expected = plan.estimate(workers or 1)
+    beside = f" by {workers} workers" if workers and workers > 1 else ""
+    beside = beside if workers else " for one worker after the other"
     how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
     print(
         f"{len(plan.missing)} of {len(plan.runs)} runs are missing: "
@@ -209,7 +228,7 @@ class JobProgress:
         """Shows one event of a worker or of the dispatcher."""
         kind = event["event"]
         if kind in ("outcome", "stopping"):
-            self._hear_dispatcher(job, kind)
+            self._hear_dispatcher(job, event)
             return
         task = self.tasks.get(job.id)
         if task is None:
@@ -244,11 +263,11 @@ class JobProgress:
             name = self.names.get(event["run"], event["run"][:12])
             self._say(f"{name} diverged at step {event['step']}")
 
-    def _hear_dispatcher(self, job: Job, kind: str) -> None:
+    def _hear_dispatcher(self, job: Job, event: dict[str, Any]) -> None:
         """At a job's end its bar goes and the one of all jobs moves."""
-        if kind == "stopping":
+        if event["event"] == "stopping":
             if not self.stopping:
-                self._say("stopping: running jobs write a checkpoint; Ctrl-C again ends them now")
+                self._say(event["message"])
             self.stopping = True
             return
         self.ended += 1

@@ -31,9 +31,11 @@ from repro.store.remote import copy_of, url_of
 from repro.store.store import Store
 
 if TYPE_CHECKING:
+    from repro.engine.dispatch import Executor
     from repro.engine.local import LocalExecutor
 
 DEFAULT_STORE = "runs"
+LOCAL = "local"
 BUDGET = 1.0
 """Hours that --scale auto may spend unless asked."""
 
@@ -60,6 +62,17 @@ WorkersOption = Annotated[
         min=1,
         help="Jobs side by side (default: one a GPU; on a CPU one a core for small jobs, else 1).",
     ),
+]
+ExecutorOption = Annotated[
+    str,
+    typer.Option(
+        help="Where jobs are trained: local, slurm or ray.",
+        autocompletion=completion.one_of([LOCAL, "slurm", "ray"]),
+    ),
+]
+ProfileOption = Annotated[
+    Path | None,
+    typer.Option(help="TOML file: partition, GPUs, ... of --executor (docs/scheduling.md)."),
 ]
 DeterministicOption = Annotated[
     bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
@@ -171,6 +184,8 @@ class How:
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
     workers: WorkersOption = None
+    executor: ExecutorOption = LOCAL
+    profile: ProfileOption = None
     deterministic: DeterministicOption = False
     tf32: Tf32Option = False
     keep_weights: KeepWeightsOption = False
@@ -179,12 +194,26 @@ class How:
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
         """For the engine; the backbone that was asked for, a folder perhaps, is of `found`."""
         values = asdict(self) | {"device": check_device(self.device)}
-        del values["workers"]
+        for name in ("workers", "executor", "profile"):
+            del values[name]
         return Execution(**values, folders=find_folders(asked.get("backbone"), found))
 
-    def executor(self, plan: Plan) -> LocalExecutor:
-        """What trains the jobs of a plan."""
-        return executor_for(plan, self.device, self.workers, self.threads)
+    def trainer(self, plan: Plan, store: Store) -> Executor:
+        """What trains the jobs of a plan. Raises ReproError for options that do not go together."""
+        if self.executor == LOCAL:
+            if self.profile is not None:
+                raise ReproError("--profile is for --executor slurm or ray: give one of them.")
+            return executor_for(plan, self.device, self.workers, self.threads)
+        from repro.engine.clusters import CLUSTERS, cluster
+
+        if self.executor not in CLUSTERS:
+            raise UnknownName("executor", self.executor, [LOCAL, *CLUSTERS])
+        if self.workers is not None:
+            raise ReproError(
+                f"--workers is for this machine; how many jobs --executor {self.executor} runs at "
+                "once, the cluster decides (and `throttle` in the file that --profile names)."
+            )
+        return cluster(self.executor, self.profile, store.root)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -9,19 +10,56 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.backbones import contents
+from repro.backbones.describe import mirror_of
 from repro.cli import completion
 from repro.cli import options as o
-from repro.cli.requests import all_unavailable, gap_lines
+from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines
 from repro.cli.scales import choose
-from repro.engine.cost import estimate, stored_speed
-from repro.engine.plan import Plan, PlannedRun, make_plan
-from repro.papers.matrix import Matrix
+from repro.engine.cost import CARDS, ERROR, Estimate, Speed, basis, combined, estimate
+from repro.engine.jobs import Job
+from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
+from repro.errors import MissingData, ReproError, UnknownName
+from repro.papers.matrix import Artefact, Matrix, tasks_of
 from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
 from repro.papers.request import Request
 from repro.papers.tables import Table
 from repro.report.layout import text_table
-from repro.report.render import json_text
+from repro.report.render import GAP, json_text
+from repro.spec import Backbone
+from repro.spec.facts import KNOWN, Facts
+from repro.store.store import Store
+from repro.tasks import hub as data_hub
+from repro.tasks import rows
+from repro.tasks.catalogue import unavailable
 from repro.words import counted, duration, run_name, size
+
+BYTES_A_SECOND = 12.5e6
+"""Of a download (assumed: 100 Mbit/s)."""
+MOST_SWEEPS = 6
+"""Lines on sweeps, unless --runs is given."""
+BYTES_A_TOKEN = 2.5
+"""Of a hub's compressed rows (assumed)."""
+
+
+class Column:
+    """The plan as it is on one device, or on the `card` that is asked for; `fetched`: bytes to
+    download; `workers`: how many train side by side.
+    """
+
+    def __init__(self, plan: Plan, fetched: float, workers: int, card: str | None = None) -> None:
+        self.plan, self.fetched, self.workers, self.card = plan, fetched, workers, card
+        self.name = CARDS[card].name if card else "time"
+        self.each = {job.id: estimate(job, plan.speed) for job in plan.jobs}
+
+    def estimate(self, jobs: Sequence[Job], fetched: float = 0.0) -> Estimate:
+        """Of these jobs, with the start of a worker, and with the download of so many bytes."""
+        before = self.plan.speed.start + fetched / BYTES_A_SECOND
+        return combined(jobs, self.each, before, self.workers)
+
+    def total(self) -> Estimate:
+        """Of all jobs, with what is to be downloaded."""
+        return self.estimate(self.plan.jobs, self.fetched)
 
 
 @o.grouped
@@ -31,26 +69,116 @@ def command(
         list[str] | None,
         typer.Argument(help="Tables and figures (default: all).", autocompletion=completion.ids),
     ] = None,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="List every run, job and sweep, too.")
+    ] = False,
+    card: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Times on these GPUs, by their datasheets: {','.join(CARDS)}.",
+            autocompletion=completion.one_of(list(CARDS)),
+        ),
+    ] = None,
+    tf32: Annotated[
+        bool, typer.Option("--tf32", help="With --card: fp32 products in TF32.")
+    ] = False,
     json: o.JsonOption = False,
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
     workers: o.WorkersOption = None,
 ) -> None:
-    """Shows every run behind the tables: stored, missing, shared, and what the rest costs.
+    """Shows what the tables need: runs that are stored or missing, hours, memory.
 
-    Example: python -m repro plan ResAdapters-1 --scale paper
+    Times are those of rehearsals or of stored runs of the same kind on this machine, else a
+    model's. No data are needed: tables that have none here are planned as if they had.
+
+    Example: python -m repro plan AA-2 Houlsby-2 --scale paper --card h100,l4
     """
     results = o.open_store(store)
+    cards = _cards(card)
+    if tf32 and not cards:
+        raise ReproError("--tf32 is for --card: name a card, or leave it out.")
     artefacts = [find_artefact(id) for id in ids or list(ARTEFACTS)]
-    requests = choose(artefacts, asked, results, device=device)
+    requests, bare = _requests(artefacts, asked, results, device)
     kind = o.trains_on(device)
     if device == "auto" and requests[0].scale == "paper":
         kind = "cuda"
     # As `table` trains it: what diverged before is tried again only with --retry.
-    plan = make_plan(requests, results, stored_speed(results.root, kind), retry_failed=False)
-    count = o.executor_for(plan, kind, workers).slots
-    shown = json_text(as_json(plan, requests, count)) if json else as_text(plan, requests, count)
-    sys.stdout.write(shown)
+    plan = make_plan(requests, results, o.any_speed(), retry_failed=False)
+    if cards:
+        fetched = bytes_to_fetch(plan, anew=True)
+        on = {one: with_times(plan, results, "cuda", card=one, tf32=tf32) for one in cards}
+        columns = [Column(own, fetched, workers or 1, one) for one, own in on.items()]
+    else:
+        plan = with_times(plan, results, kind)
+        count = o.executor_for(plan, kind, workers).slots
+        columns = [Column(plan, bytes_to_fetch(plan, anew=False), count)]
+    if json:
+        sys.stdout.write(json_text(as_json(columns, requests)))
+        return
+    listed = as_list(columns[0].plan) if runs else ""
+    sys.stdout.write(listed + as_text(columns, requests, bare, every_sweep=runs))
+
+
+def _cards(given: str | None) -> list[str]:
+    """The cards of `--card h100,l4`. Raises UnknownName."""
+    found = [name.strip().lower() for name in given.split(",")] if given else []
+    for name in found:
+        if name not in CARDS:
+            raise UnknownName("card", name, list(CARDS))
+    return found
+
+
+def _requests(
+    artefacts: Sequence[Artefact], asked: Asked, store: Store, device: str
+) -> tuple[list[Request], list[str]]:
+    """The requests, and the ids of those that have no data here and are planned as if they had."""
+    try:
+        return choose(artefacts, asked, store, device=device), []
+    except MissingData:
+        scale = asked.get("scale")
+        if scale is None:
+            raise
+        bare = {a.id: as_if_here(a, scale, asked) for a in artefacts if _has_no_data(a, asked)}
+        if not bare:
+            raise
+    rest = [artefact for artefact in artefacts if artefact.id not in bare]
+    chosen = choose(rest, asked, store, device=device) if rest else []
+    found = bare | {request.id: request for request in chosen}
+    return [found[a.id] for a in artefacts if a.id in found], list(bare)
+
+
+def _has_no_data(artefact: Artefact, asked: Asked) -> bool:
+    """Whether no task of the artefact has data here at the scale that is asked for."""
+    names = artefact.needed(bare_request(artefact, asked["scale"], asked))
+    return bool(names) and all(unavailable(asked["scale"], name) is not None for name in names)
+
+
+def bytes_to_fetch(plan: Plan, *, anew: bool) -> float:
+    """Bytes of the models and data sets that the missing runs read and the hub has: of those that
+    are not on this machine, or `anew` of all. Weights are of fp32; rows are estimated.
+    """
+    models, names = dict[str, Backbone](), dict[str, None]()
+    for run in plan.missing:
+        models[run.spec.backbone.id] = run.spec.backbone
+        if run.spec.task.source != "generated":
+            names.update(dict.fromkeys(tasks_of(run.spec)))
+    weights = (
+        4.0 * one.parameters
+        for one in models.values()
+        if "/" in one.id and (anew or not (mirror_of(one) or contents.cached(one)))
+    )
+    rows = (
+        BYTES_A_TOKEN * facts.tokens * sum(facts.rows.values())
+        for facts in map(KNOWN.__getitem__, names)
+        if facts.hub_id and (anew or not _is_here(facts))
+    )
+    return math.fsum((*weights, *rows))
+
+
+def _is_here(facts: Facts) -> bool:
+    cached = (data_hub.cached(facts, split) for split in facts.needed)
+    return bool(rows.here(facts, facts.needed)) or all(path is not None for path in cached)
 
 
 def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
@@ -79,8 +207,8 @@ def _keys(matrix: Matrix[Table], row: str) -> set[str]:
     return {entry.key for entry in matrix.entries if entry.row == row and entry.role == "cell"}
 
 
-def as_text(plan: Plan, requests: Sequence[Request], workers: int) -> str:
-    """The runs, one a line, the jobs and the sum."""
+def as_list(plan: Plan) -> str:
+    """The runs, one a line, and the jobs."""
     jobs = {key: n for n, job in enumerate(plan.jobs, 1) for key in job.keys}
     rows = [
         [
@@ -92,30 +220,101 @@ def as_text(plan: Plan, requests: Sequence[Request], workers: int) -> str:
         ]
         for run in plan.runs
     ]
-    scale = requests[0].scale
-    lines = [f"Scale: {scale}", "", text_table(["run", "what", "state", "tables", "job"], rows), ""]
+    lines = [text_table(["run", "what", "state", "tables", "job"], rows), ""]
     for number, job in enumerate(plan.jobs, 1):
         cost = estimate(job, plan.speed)
         lines.append(
             f"job {number} ({job.id}): {counted(len(job.specs), 'run')} on one pass of "
             f"{job.lead.backbone.name}, about {duration(cost.seconds)}, {size(cost.memory_bytes)}"
         )
-    lines += [
+    return "\n".join(lines) + "\n\n"
+
+
+def as_text(
+    columns: Sequence[Column],
+    requests: Sequence[Request],
+    bare: Sequence[str],
+    *,
+    every_sweep: bool,
+) -> str:
+    """What each table needs, the sum, and where the times are from."""
+    plan = columns[0].plan
+    rows = [_row(request.id, columns) for request in requests]
+    rows += [_row(None, columns)] if len(requests) > 1 else []
+    names = ["", "runs", "stored", "missing", "jobs", "memory", *(one.name for one in columns)]
+    lines = [f"Scale: {requests[0].scale}", "", text_table(names, rows), ""]
+    swept = [
         f"{row['table']}, {row['row']}: the best of {counted(row['runs'], 'run')} on all tasks, "
         f"{row['shared']} of them shared with other rows."
         for row in sweeps(requests)
     ]
+    many = len(swept) > MOST_SWEEPS and not every_sweep
+    lines += [f"{len(swept)} rows are the best of a sweep each."] if many else swept
     lines += gap_lines(requests)
-    total = plan.estimate(workers)
+    if bare:
+        lines.append(f"No data here, planned as if there were: {', '.join(bare)}.")
+    total = columns[0].total()
     shared = sum(len(run.tables) > 1 for run in plan.runs)
-    how = "measured on" if plan.speed.measured else "assuming"
     lines += [
         f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(plan.missing)} stored, "
         f"{len(plan.missing)} missing, {shared} shared between tables.",
-        f"Estimate: {duration(total.seconds)}, {size(total.memory_bytes)}, with "
-        f"{counted(workers, 'worker')} ({how} {plan.speed.device}).",
+        f"Estimate: {_time(total)}, {size(total.memory_bytes)}, with "
+        f"{counted(columns[0].workers, 'worker')} ({_where(plan.speed)}).",
+        *_reasons(columns[0]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _jobs(table: str, plan: Plan) -> list[Job]:
+    """The jobs that train what a table lacks."""
+    keys = {run.key for run in plan.runs if table in run.tables}
+    return [job for job in plan.jobs if not keys.isdisjoint(job.keys)]
+
+
+def _row(table: str | None, columns: Sequence[Column]) -> list[str]:
+    """A table's numbers, or the sum's, in which a run counts once."""
+    plan = columns[0].plan
+    runs = [run for run in plan.runs if table is None or table in run.tables]
+    stored = sum(run.state == "done" for run in runs)
+    jobs = list(plan.jobs) if table is None else _jobs(table, plan)
+    estimates = [one.total() if table is None else one.estimate(jobs) for one in columns]
+    return [
+        table or "all",
+        *(str(number) for number in (len(runs), stored, len(runs) - stored, len(jobs))),
+        size(estimates[0].memory_bytes) if jobs else GAP,
+        *(_time(one) if jobs else GAP for one in estimates),
+    ]
+
+
+def _time(found: Estimate) -> str:
+    """2.1 h (1.0 to 4.2 h)."""
+    low, high = duration(found.low), duration(found.high)
+    if low.split()[1] == high.split()[1]:
+        low = low.split()[0]
+    return f"{duration(found.seconds)} ({low} to {high})"
+
+
+def _where(speed: Speed) -> str:
+    return f"{'measured on' if speed.measured else 'assuming'} {speed.device}"
+
+
+def _reasons(column: Column) -> list[str]:
+    """Where the times are from, and what they hold beside the runs."""
+    plan = column.plan
+    if not plan.jobs:
+        return []
+    names = {"rehearsed": "a rehearsal", "stored": "stored runs of their kind", "model": "a model"}
+    count = Counter(basis(job, plan.speed) for job in plan.jobs)
+    how = ", ".join(f"{count[one]} by {name}" for one, name in names.items() if count[one])
+    error = ERROR["measured" if plan.speed.measured else "assumed"]
+    within = f" (nine of ten within {error:g} times)" if count["model"] else ""
+    start = plan.speed.start + plan.speed.job * len(plan.jobs)
+    fetched = f" and a download of {size(column.fetched)}" if column.fetched else ""
+    return [
+        f"Times of {counted(len(plan.jobs), 'job')}: {how}{within}. Starts "
+        f"({duration(start)}){fetched} are included.",
+        "`rehearse` measures the kinds of jobs; --runs lists the runs.",
+    ]
 
 
 def why(run: PlannedRun) -> str:
@@ -127,14 +326,23 @@ def why(run: PlannedRun) -> str:
     return {"done": "stored", "missing": "missing", "running": "running"}.get(run.state, run.state)
 
 
-def as_json(plan: Plan, requests: Sequence[Request], workers: int) -> dict[str, Any]:
+def as_json(columns: Sequence[Column], requests: Sequence[Request]) -> dict[str, Any]:
     """The object of `plan --json`; docs/json.md describes it."""
+    plan = columns[0].plan
     jobs = {key: job.id for job in plan.jobs for key in job.keys}
-    total = plan.estimate(workers)
     return {
         "scale": requests[0].scale,
         "unavailable": all_unavailable(requests),
         "sweeps": sweeps(requests),
+        "tables": [
+            {
+                "id": request.id,
+                "estimate": _estimate(columns[0], columns[0].estimate(jobs_of)),
+                "cards": [_estimate(one, one.estimate(jobs_of)) for one in columns if one.card],
+            }
+            for request in requests
+            for jobs_of in [_jobs(request.id, plan)]
+        ],
         "runs": [
             {
                 "key": run.key,
@@ -151,17 +359,28 @@ def as_json(plan: Plan, requests: Sequence[Request], workers: int) -> dict[str, 
             {
                 "id": job.id,
                 "runs": job.keys,
+                "after": sorted({jobs[key] for key in job.parents if key in jobs}),
                 "seconds": cost.seconds,
+                "low": cost.low,
+                "high": cost.high,
+                "basis": basis(job, plan.speed),
                 "memory_bytes": round(cost.memory_bytes),
             }
             for job in plan.jobs
-            for cost in [estimate(job, plan.speed)]
+            for cost in [columns[0].each[job.id]]
         ],
-        "estimate": {
-            "seconds": total.seconds,
-            "memory_bytes": round(total.memory_bytes),
-            "workers": workers,
-            "device": plan.speed.device,
-            "measured": plan.speed.measured,
-        },
+        "estimate": _estimate(columns[0], columns[0].total()),
+        "cards": [_estimate(one, one.total()) for one in columns if one.card],
+    }
+
+
+def _estimate(column: Column, found: Estimate) -> dict[str, Any]:
+    return {
+        "seconds": found.seconds,
+        "low": found.low,
+        "high": found.high,
+        "memory_bytes": round(found.memory_bytes),
+        "workers": column.workers,
+        "device": column.plan.speed.device,
+        "measured": column.plan.speed.measured,
     }

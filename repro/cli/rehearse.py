@@ -18,7 +18,7 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.doctor import BUSY, load
 from repro.cli.execute import disk_needed
-from repro.cli.requests import Asked, bare_request, with_data
+from repro.cli.requests import as_if_here
 from repro.engine.cost import (
     Rehearsed,
     estimate_all,
@@ -34,12 +34,9 @@ from repro.engine.plan import Plan, make_plan
 from repro.engine.rehearsal import Asked as How
 from repro.engine.rehearsal import Found, Rehearsals, matrix_peak, rehearse
 from repro.errors import RUN_FAILED
-from repro.papers.matrix import Artefact
 from repro.papers.registry import find_artefact
-from repro.papers.request import Request
 from repro.report.layout import text_table
 from repro.report.render import GAP, json_text
-from repro.spec import Scale
 from repro.store.atomic import remove_tree
 from repro.store.store import Store
 from repro.store.temporary import unfinished_name
@@ -85,7 +82,7 @@ def command(
     Example: python -m repro rehearse ResAdapters-1 --scale paper
     """
     results, scale = o.open_store(store), asked.get("scale", "paper")
-    requests = [_without_data(find_artefact(id), scale, asked) for id in ids]
+    requests = [as_if_here(find_artefact(id), scale, asked) for id in ids]
     kind = o.trains_on(device)
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
     how = How(Execution(device=device, threads=threads), steps or STEPS[kind], batch_size, not busy)
@@ -109,15 +106,6 @@ def command(
     sys.stdout.write(json_text(document) if json else _text(document))
     if any(line["failure"] for line in document["kinds"]):
         raise typer.Exit(RUN_FAILED)
-
-
-def _without_data(artefact: Artefact, scale: Scale, asked: Asked) -> Request:
-    """The request as if the published rows of all its tasks were here."""
-    request = bare_request(artefact, scale, asked)
-    if scale == "smoke":
-        return with_data(request, artefact)
-    tasks = (*artefact.needed(request), *getattr(artefact, "also", ()))
-    return replace(request, data_revisions=dict.fromkeys(tasks))
 
 
 def _new(jobs: Sequence[Job], known: Mapping[str, Rehearsed], how: How) -> list[Job]:

@@ -257,6 +257,15 @@ def with_data(request: Request, artefact: Artefact) -> Request:
     return found
 
 
+def as_if_here(artefact: Artefact, scale: Scale, asked: Asked) -> Request:
+    """The request as if the published rows of all its tasks were here."""
+    request = bare_request(artefact, scale, asked)
+    if scale == "smoke":
+        return with_data(request, artefact)
+    tasks = (*artefact.needed(request), *getattr(artefact, "also", ()))
+    return replace(request, data_revisions=dict.fromkeys(tasks))
+
+
 def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone | None:
     """The backbone asked for, None for the scale's own.
 

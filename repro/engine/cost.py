@@ -1,11 +1,13 @@
-"""What a job will cost: a FLOP and traffic model, and the machine's measured speeds.
+"""What a job will cost: measured where that is known, else a model of arithmetic and traffic.
 
-Floors and the traffic of the cells: a token passes each layer of the frozen encoder once
+Known are the steps of its kind from a rehearsal on this machine, or stored runs of its kind that
+were trained on it. The model: a token passes each layer of the frozen encoder once
 (24 d^2 + 4 T d multiply-adds counted twice), and each cell's matrices three times in training.
 A cell is bound by memory traffic as much as by arithmetic: about 6 d + 8 b numbers a token forward
 and backward in eager mode. Inside the encoder a training token costs two passes where the matrices
 are frozen (forward, and the gradient of the states), three where they train. Speeds are measured by
-`doctor` or the first job and stored beside the results, so that a plan measures nothing.
+`doctor`, `bench` or the first job and stored beside the results, so that a plan measures nothing;
+of a card that nobody measured they are a share of its datasheet.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from repro.engine.jobs import Job, makespan
 from repro.spec import Backbone, RunSpec, Task, canonical_json
@@ -53,6 +55,15 @@ class Rehearsed:
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """A number, and between which ones it lies."""
+
+    usual: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Speed:
     """A machine's speed at this work."""
 
@@ -72,29 +83,88 @@ class Speed:
     """How many times as long fp32 takes."""
     rehearsed: Mapping[str, Rehearsed] = field(default_factory=dict)
     """Kind of job -> what its rehearsal took; see `kind_of`."""
+    stored: Mapping[str, Range] = field(default_factory=dict)
+    """Kind of job -> how many times the model's seconds stored runs of it took here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A GPU as its datasheet has it: FLOP a second of dense products by precision, memory traffic
+    in bytes a second.
+    """
+
+    name: str
+    peak: Mapping[str, float]
+    traffic: float
+    source: str
+
+
+CARDS = {
+    "h100": Card(
+        "H100",
+        {"bf16": 989.4e12, "tf32": 494.7e12, "fp32": 66.9e12},
+        3.35e12,
+        "NVIDIA H100 Tensor Core GPU datasheet, SXM5 80 GB",
+    ),
+    "a100": Card(
+        "A100",
+        {"bf16": 312e12, "tf32": 156e12, "fp32": 19.5e12},
+        2.039e12,
+        "NVIDIA A100 Tensor Core GPU datasheet, SXM 80 GB",
+    ),
+    "l4": Card(
+        "L4",
+        {"bf16": 121e12, "tf32": 60e12, "fp32": 30.3e12},
+        0.3e12,
+        "NVIDIA L4 Tensor Core GPU datasheet; half of its figures, which are for sparse matrices",
+    ),
+    "t4": Card(
+        "T4",
+        {"bf16": 8.1e12, "tf32": 8.1e12, "fp32": 8.1e12},
+        0.32e12,
+        "NVIDIA T4 datasheet; it has neither bf16 nor TF32, and computes both in fp32",
+    ),
+}
+REACHED = {"peak": 0.45, "traffic": 0.9}
+"""Shares of a datasheet's figures that training reaches: goals of docs/performance.md."""
+ERROR = {"measured": 2.0, "assumed": 4.0}
+"""The factor within which nine of ten jobs lay of the model: of 460 stored ones (MiniLM and a tiny
+T5 on one CPU), once its speed was measured, and before.
+"""
+
+
+def card_speed(card: str, *, tf32: bool = False) -> Speed:
+    """The speed assumed of a card that nobody measured; `tf32`: products of fp32 in TF32."""
+    known = CARDS[card]
+    return Speed(
+        flops=REACHED["peak"] * known.peak["bf16"],
+        bytes=REACHED["traffic"] * known.traffic,
+        device=f"one {known.name} at {REACHED['peak']:.0%} of its datasheet",
+        measured=False,
+        layer=3e-3,
+        start=12.0,
+        job=0.5,
+        fp32=known.peak["bf16"] / known.peak["tf32" if tf32 else "fp32"],
+    )
 
 
 ASSUMED = {
     "cpu": Speed(1.2e11, 1.0e10, "2 CPU cores", False, layer=5e-4, start=8.0, job=0.5),
-    "cuda": Speed(
-        3.6e14,
-        3e12,
-        "one H100 at 45% of its bf16 peak, a twelfth of that in fp32",
-        False,
-        layer=3e-3,
-        start=12.0,
-        job=0.5,
-        fp32=12.0,
-    ),
+    "cuda": card_speed("h100"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of one job, or of several."""
+    """Of one job, or of several: seconds, and between which they probably lie."""
 
     seconds: float
     memory_bytes: float
+    low: float
+    high: float
+
+
+Basis = Literal["rehearsed", "stored", "model"]
 
 
 def passed_rows(spec: RunSpec) -> tuple[float, float]:
@@ -119,19 +189,53 @@ def steps_of(spec: RunSpec) -> int:
     return int(epochs * -(-passed_rows(spec)[0] // epochs // recipe.batch_size))
 
 
+def basis(job: Job, speed: Speed) -> Basis:
+    """What a job's estimate comes from."""
+    if not speed.rehearsed and not speed.stored:
+        return "model"
+    kind = kind_of(job)
+    known = speed.rehearsed.get(kind)
+    if known is not None and known.fit:
+        return "rehearsed"
+    return "stored" if kind in speed.stored else "model"
+
+
 def estimate(job: Job, speed: Speed) -> Estimate:
     """Seconds and peak memory of one job, by a worker that has started."""
-    recipe, length = job.lead.recipe, job.lead.task.tokens()
+    known = basis(job, speed)
+    if known == "rehearsed":
+        figures = speed.rehearsed[kind_of(job)]
+        scored = passed_rows(job.lead)[1] * job.lead.task.tokens() * figures.token
+        usual = steps_of(job.lead) * figures.step + scored + speed.job
+        off = figures.spread / figures.step if figures.step else 0.0
+        return Estimate(usual, figures.memory, usual * max(0.0, 1 - off), usual * (1 + off))
+    seconds, most = modelled(job, speed), memory(job, job.lead.task.tokens() * padding(job))
+    if known == "stored":
+        times = speed.stored[kind_of(job)]
+    else:
+        error = ERROR["measured" if speed.measured else "assumed"]
+        times = Range(1.0, 1 / error, error)
+    usual, low, high = (seconds * factor + speed.job for factor in astuple(times))
+    return Estimate(usual, most, low, high)
+
+
+def modelled(job: Job, speed: Speed) -> float:
+    """Seconds of one job's training and scoring by the model."""
+    length = job.lead.task.tokens()
     rows, scored_rows = passed_rows(job.lead)
-    known = speed.rehearsed.get(kind_of(job))
-    if known is not None and known.fit:
-        trained = steps_of(job.lead) * known.step
-        return Estimate(trained + scored_rows * length * known.token + speed.job, known.memory)
-    padded = padding(job)
     flops, traffic = work(job, rows * length, scored_rows * length)
-    slowed = speed.fp32 if recipe.precision == "fp32" else 1.0
-    seconds = slowed * flops / speed.flops + traffic / speed.bytes + launching(job, speed)
-    return Estimate(seconds + speed.job, memory(job, length * padded))
+    slowed = speed.fp32 if job.lead.recipe.precision == "fp32" else 1.0
+    return slowed * flops / speed.flops + traffic / speed.bytes + launching(job, speed)
+
+
+def floor(job: Job, peak: Mapping[str, float]) -> float:
+    """Seconds below which a job cannot fall: its arithmetic on tokens that are no padding, at the
+    speed of a large matrix product, by precision.
+    """
+    length = job.lead.task.tokens()
+    rows, scored_rows = passed_rows(job.lead)
+    flops, _ = work(job, rows * length, scored_rows * length, padded=False)
+    return flops / peak[job.lead.recipe.precision]
 
 
 def padding(job: Job) -> float:
@@ -140,11 +244,12 @@ def padding(job: Job) -> float:
     return PADDED[job.lead.recipe.padding] if shared else 1.0
 
 
-def work(job: Job, trained: float, scored: float) -> tuple[float, float]:
+def work(job: Job, trained: float, scored: float, *, padded: bool = True) -> tuple[float, float]:
     """FLOP, and bytes moved, of so many tokens that a job trains on and that it scores."""
     length, flops, traffic = job.lead.task.tokens(), 0.0, 0.0
     if any(s.method.reads_states for s in job.specs):
-        flops += encoder_flops(job.lead, length) * (trained * padding(job) + scored)
+        read = trained * padding(job) if padded else trained
+        flops += encoder_flops(job.lead, length) * (read + scored)
     for spec in job.specs:
         own, moved = method_cost(spec, length)
         flops += own * (spec.method.passes(spec) * trained + scored)
@@ -194,9 +299,27 @@ def _digest(alike: list[Any]) -> str:
 def estimate_all(jobs: Sequence[Job], speed: Speed, workers: int = 1) -> Estimate:
     """Of all jobs, by so many workers side by side, each as fast as one alone."""
     costs = {job.id: estimate(job, speed) for job in jobs}
-    most = sorted((cost.memory_bytes for cost in costs.values()), reverse=True)[:workers]
+    return combined(jobs, costs, speed.start, workers)
+
+
+def combined(
+    jobs: Sequence[Job], costs: Mapping[str, Estimate], start: float, workers: int = 1
+) -> Estimate:
+    """The estimate of jobs whose own are known, by id, after `start` seconds in which none trains.
+
+    What is wrong with one is taken to be wrong with all, so the ranges add up.
+    """
+    if not jobs:
+        return Estimate(0.0, 0.0, 0.0, 0.0)
+    every = [costs[job.id] for job in jobs]
     seconds = makespan(jobs, lambda job: costs[job.id].seconds, workers)
-    return Estimate(seconds + (speed.start if jobs else 0.0), math.fsum(most))
+    most = sorted((one.memory_bytes for one in every), reverse=True)[:workers]
+    whole = math.fsum(one.seconds for one in every)
+    low, high = (
+        start + (seconds * math.fsum(end) / whole if whole else 0.0)
+        for end in zip(*((one.low, one.high) for one in every), strict=True)
+    )
+    return Estimate(start + seconds, math.fsum(most), low, high)
 
 
 def launching(job: Job, speed: Speed) -> float:
@@ -256,23 +379,32 @@ def memory(job: Job, length: float) -> float:
     return base + states + optimizers + activations
 
 
-def stored_speed(root: Path, device: str) -> Speed:
-    """The speed measured for this kind of device, else the assumed one; with its rehearsals."""
+def stored_speed(root: Path, device: str, card: str | None = None, *, tf32: bool = False) -> Speed:
+    """The speed measured for this kind of device, else the assumed one; with its rehearsals.
+
+    `card`: of that one, if it is what was measured; fp32 in TF32 was not.
+    """
     found = _stored(root / CALIBRATION).get(device)
     rehearsed = _stored(root / REHEARSED).get(device, {})
-    speed = ASSUMED[device]
+    speed = ASSUMED[device] if card is None else card_speed(card, tf32=tf32)
     with suppress(TypeError):  # of another version of the project
-        speed = Speed(**found) if isinstance(found, dict) and _is_speed(found) else speed
+        if isinstance(found, dict) and _is_speed(found) and is_of(card, str(found.get("device"))):
+            speed = Speed(**found)
     with suppress(TypeError, AttributeError):
         known = {kind: Rehearsed(**one) for kind, one in rehearsed.items()}
-        speed = replace(speed, rehearsed=known)
+        speed = replace(speed, rehearsed={k: r for k, r in known.items() if is_of(card, r.device)})
     return speed
+
+
+def is_of(card: str | None, device: str) -> bool:
+    """Whether a device's own name ("NVIDIA H100 80GB HBM3") is that of a card; any where None."""
+    return card is None or CARDS[card].name in device.replace("-", " ").split()
 
 
 def store_speed(root: Path, device: str, speed: Speed) -> None:
     """Remembers a measured speed."""
     measured = asdict(speed)
-    del measured["rehearsed"]
+    del measured["rehearsed"], measured["stored"]
     write_json(root / CALIBRATION, {**_stored(root / CALIBRATION), device: measured})
 
 
@@ -299,10 +431,10 @@ def _is_speed(document: dict[str, Any]) -> bool:
 
 def calibrated(jobs: list[tuple[Job, float]], speed: Speed, device_name: str) -> Speed:
     """The speed at which the model's estimate meets the seconds that these jobs trained."""
-    beside, speed = speed, replace(speed, start=0.0, job=0.0, rehearsed={})
+    beside, speed = speed, replace(speed, start=0.0, job=0.0, rehearsed={}, stored={})
     taken = math.fsum(seconds for _, seconds in jobs)
     launched = math.fsum(launching(job, speed) for job, _ in jobs)
-    predicted = math.fsum(estimate(job, speed).seconds for job, _ in jobs)
+    predicted = math.fsum(modelled(job, speed) for job, _ in jobs)
     computed = predicted - launched
     if predicted <= 0 or taken <= 0:  # runs that train nothing say nothing about the machine
         return beside

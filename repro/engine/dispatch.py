@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from repro.engine.jobs import Execution, Job, is_stored, needed_weights, split_job, write_job
-from repro.engine.progress import JobFailure, read_failure
+from repro.engine.progress import FAILURE, JobFailure, read_failure
 from repro.engine.worker import LOG, Exit, code_digest
 from repro.errors import ChangedProgram, StoreError
 from repro.spec import RunSpec, run_key
@@ -29,7 +29,7 @@ from repro.store.store import Store
 
 Listener = Callable[[Job, dict[str, Any]], None]
 ELSEWHERE = "another process is training these runs"
-BACKOFF = (0.0, 5.0, 20.0)
+BACKOFF: tuple[float, ...] = (0.0, 5.0, 20.0)
 """Seconds before each further try of a job whose worker was killed, or whose GPU or server failed;
 after the last one the job has failed.
 """
@@ -60,6 +60,11 @@ class Executor(Protocol):
     @property
     def slots(self) -> int:
         """How many jobs it takes at once."""
+        ...
+
+    @property
+    def at_ctrl_c(self) -> str:
+        """What a person is told when the command is stopped: what becomes of running jobs."""
         ...
 
     def follows(self, job: Job) -> bool:
@@ -161,7 +166,7 @@ class Dispatcher:
                     self._start_ready(store, known)
             except KeyboardInterrupt:
                 for attempt in self._running.values():
-                    self.listen(attempt.job, {"event": "stopping"})
+                    self.listen(attempt.job, {"event": "stopping", "message": executor.at_ctrl_c})
                 executor.stop()
                 raise
         return self._outcomes
@@ -207,12 +212,14 @@ class Dispatcher:
             elif is_stored(store, job, attempt.execution):  # by another process since the plan
                 self._settle(job, None)
             else:
-                self._start(attempt, store)
+                self._start(attempt, store, followed=followed)
 
-    def _start(self, attempt: Attempt, store: Store) -> None:
+    def _start(self, attempt: Attempt, store: Store, *, followed: bool) -> None:
         for key in attempt.job.keys:
             store.clear_failure(key)
-        write_job(store, attempt.job, attempt.execution, code_digest())
+        if not followed:  # else the folder is the worker's, which may remove it at any time
+            folder = write_job(store, attempt.job, attempt.execution, code_digest())
+            (folder / FAILURE).unlink(missing_ok=True)  # a worker may end without writing one
         self._running[attempt.job.id] = attempt
         self.executor.start(attempt.job, store)
 
@@ -225,6 +232,9 @@ class Dispatcher:
             return
         if code == Exit.CLAIMED_ELSEWHERE:
             self._settle(job, "running", ELSEWHERE)
+            return
+        if is_stored(store, job, attempt.execution):
+            self._settle(job, None)  # by another command, which then removed the work folder
             return
         failure = ended.failure or read_failure(folder)
         kind = failure.kind if failure is not None else "killed" if code < 0 else "error"
@@ -283,6 +293,13 @@ class Dispatcher:
         for key, spec in zip(job.keys, job.specs, strict=True):
             if store.read(key) is None:
                 store.record_failure(key, spec, kind, message, log)
+
+
+def write_jobs(jobs: Sequence[Job], store: Store, execution: Execution) -> None:
+    """Writes jobs that workers of another scheduler train."""
+    needed = needed_weights(spec for job in jobs for spec in job.specs)
+    for job in jobs:
+        write_job(store, job, _keeping(execution, job, needed), code_digest())
 
 
 def _features(job: Job) -> set[tuple[str, str]]:

@@ -44,7 +44,6 @@ class Loaded:
         lead: RunSpec,
         folders: dict[str, str],
         device: torch.device,
-        precision: str,
         pretrained: Path | None = None,
     ) -> Encoder:
         """The encoder that `lead` names, on `device`; see `load_encoder`. `pretrained`: weights
@@ -53,14 +52,14 @@ class Loaded:
         from repro.backbones.contents import model_content
         from repro.backbones.load import load_encoder
 
-        named = [identity_fields(lead.backbone), folders, str(device), precision]
+        named = [identity_fields(lead.backbone), folders, str(device)]
         if self._cut_for != named[:2]:
             self._tasks.clear()  # cut for another tokenizer
             self._cut_for = named[:2]
         key = canonical_json([*named, lead.parents.get(PRETRAINED)])
         if self._encoder is None or self._of != key:
             self._encoder = None  # memory holds one at a time
-            encoder = load_encoder(lead.backbone, folders, device, precision, pretrained)
+            encoder = load_encoder(lead.backbone, folders, device, pretrained)
             self._encoder, self._of = encoder, key
             content = model_content(lead.backbone, folders)
             self._models = {} if content is None else {lead.backbone.id: content}

@@ -70,6 +70,7 @@ class Worker:
         self.job, self.last, self._failure = job, job, None
         path = store.work_dir(job.id) / LOG
         with store_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)  # another command may just have ended it
             self._log = path.open("ab", buffering=0)
         if self._process is not None and self._process.poll() is not None:
             self.end()  # somebody killed it since its last job
@@ -210,6 +211,11 @@ class LocalExecutor:
                     worker.send(signal.SIGKILL)
             for worker in self._all:
                 worker.end()
+
+    @property
+    def at_ctrl_c(self) -> str:
+        """See `Executor`."""
+        return "stopping: running jobs write a checkpoint; Ctrl-C again ends them now"
 
     def follows(self, job: Job) -> bool:
         """Workers here end with the command that started them."""

@@ -135,11 +135,9 @@ class MadeUp(Loaded):
         lead: RunSpec,
         folders: dict[str, str],
         device: torch.device,
-        precision: str,
         pretrained: Path | None = None,
     ) -> Encoder:
         """A model of the backbone's shape with random weights; see `Loaded.encoder`."""
-        import torch
 
         from repro.backbones.load import frozen, take_weights
         from repro.training.group import EVALUATION_TOKENS
@@ -148,14 +146,12 @@ class MadeUp(Loaded):
         self._scored_tokens = EVALUATION_TOKENS[device.type]
         if lead.recipe.precision == "bf16" and not computes_bf16(device.type):
             compute_in_fp32()
-        named = canonical_json([identity_fields(lead.backbone), precision])
+        named = canonical_json(identity_fields(lead.backbone))
         if pretrained is not None or MadeUp.kept is None or MadeUp.kept[0] != named:
             MadeUp.kept = None  # memory holds one at a time
             made = random_encoder(lead.backbone)
             if pretrained is not None:
                 take_weights(made.model, pretrained)
-            if precision == "bf16":
-                made.model.to(torch.bfloat16)
             MadeUp.kept = named if pretrained is None else "", frozen(made, device)
         self._encoder = MadeUp.kept[1]
         embedding: Any = self._encoder.model
@@ -214,9 +210,9 @@ def computes_bf16(device: str) -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def compute_in_fp32() -> None:
-    """From here on, this process computes products of bf16 in fp32 and rounds what comes out: what
-    hardware does that has bf16. Other operations stay as they are.
+def compute_in_fp32() -> Any:
+    """From here on, this thread computes products of bf16 in fp32 and rounds what comes out: what
+    hardware does that has bf16. Other operations stay as they are. Returns the active context.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
@@ -230,8 +226,8 @@ def compute_in_fp32() -> None:
                 return func(*(given.float() for given in args), **(kwargs or {})).bfloat16()
             return func(*args, **(kwargs or {}))
 
-    if _get_current_dispatch_mode() is None:  # type: ignore[no-untyped-call]
-        Rounded().__enter__()  # type: ignore[no-untyped-call]
+    active = _get_current_dispatch_mode()  # type: ignore[no-untyped-call]
+    return active or Rounded().__enter__()  # type: ignore[no-untyped-call]
 
 
 def random_encoder(backbone: Backbone) -> Encoder:

@@ -9,6 +9,9 @@ says what is done and claims of lost processes end (on another machine after a m
 from __future__ import annotations
 
 import os
+import re
+import signal
+import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from repro.engine.dispatch import Ended, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
-from repro.engine.progress import progress_event
+from repro.engine.progress import JobFailure, progress_event
 from repro.engine.worker import LOG, Exit
 from repro.errors import ReproError
 from repro.store.claims import EXPIRY_SECONDS
@@ -27,6 +30,9 @@ from repro.store.store import Store
 
 LOOK_SECONDS = 2.0
 """Between two looks at how far the workers are."""
+ALREADY_DONE, CLAIMED_ELSEWHERE = int(Exit.ALREADY_DONE), int(Exit.CLAIMED_ELSEWHERE)
+LONGEST_CLAIM = EXPIRY_SECONDS + 15
+"""For how long a task finds its runs claimed by a worker whose node was lost."""
 QUEUED = 2
 """Tasks given to Ray for each that it can run at once, so that a free node finds one."""
 
@@ -62,6 +68,7 @@ class RayExecutor:
 
     def __enter__(self) -> Self:
         """Raises ReproError where Ray is not installed or the cluster cannot be reached."""
+        address = self.profile.address
         try:
             import ray
         except ModuleNotFoundError as error:
@@ -70,12 +77,17 @@ class RayExecutor:
             ) from error
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self.root, self._ray = self.root.absolute(), ray
-        local = {} if self.profile.address else {"include_dashboard": False}
+        local = {} if address else {"include_dashboard": False}
         try:
-            ray.init(self.profile.address, log_to_driver=False, logging_level="error", **local)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+            if address and (found := re.fullmatch(r"(.+):(\d+)", address)):
+                # Ray itself would try for minutes.
+                socket.create_connection((found[1], int(found[2])), timeout=10).close()
+            before = signal.getsignal(signal.SIGTERM)
+            ray.init(address, log_to_driver=False, logging_level="error", **local)
+            signal.signal(signal.SIGTERM, before)  # Ray took it
+        except (OSError, RuntimeError, ValueError) as error:
             raise ReproError(
-                f"Ray cannot be reached at {self.profile.address}: {error}. Mend `address` in the "
+                f"Ray cannot be reached at {address}: {error}. Mend `address` in the "
                 "table [ray] of the file that --profile names."
             ) from error
         return self
@@ -88,6 +100,11 @@ class RayExecutor:
     ) -> None:
         """Ends what runs; its claims go with it."""
         self._ray.shutdown()
+
+    @property
+    def at_ctrl_c(self) -> str:
+        """See `Executor`."""
+        return "stopping: running jobs write a checkpoint; Ctrl-C again ends them now"
 
     def follows(self, job: Job) -> bool:
         """Workers end with the command that started them."""
@@ -103,8 +120,9 @@ class RayExecutor:
             max_calls=1,  # a process a task: what a GPU still holds goes with it
         )(_task())
         command = worker_command(self.root, [job.id])
-        log = self.root / "work" / job.id / LOG
-        self._tasks[remote.remote(command, str(log), int(Exit.CLAIMED_ELSEWHERE))] = job
+        log = str(self.root / "work" / job.id / LOG)
+        task = remote.remote(command, log, os.getcwd(), dict(os.environ))
+        self._tasks[task] = job
 
     def wait(self, hear: Listener, seconds: float | None) -> list[Ended]:
         """See `Executor`."""
@@ -114,16 +132,20 @@ class RayExecutor:
             event = progress_event(self.root / "work" / job.id)
             if event is not None:
                 hear(job, event)
-        return [Ended(self._tasks.pop(task), self._code(task)) for task in ready]
+        return [self._ended(task) for task in ready]
 
-    def _code(self, task: Any) -> int:
-        """The worker's exit code; that of a signal where its node was lost more often than Ray
-        starts it anew.
+    def _ended(self, task: Any) -> Ended:
+        """How a worker ended: as by a signal if its node was lost more often than Ray starts it
+        anew.
         """
+        job, errors = self._tasks.pop(task), self._ray.exceptions
         try:
-            return int(self._ray.get(task))
-        except self._ray.exceptions.RayError:
-            return -9
+            return Ended(job, int(self._ray.get(task)))
+        except errors.RayTaskError as error:  # the node has no such Python, or not the store
+            why = f"a node of Ray cannot start the worker: {error.cause}"
+            return Ended(job, Exit.ERROR, JobFailure(kind="error", message=why))
+        except errors.RayError:
+            return Ended(job, -9)
 
     def stop(self) -> None:
         """Asks the workers to checkpoint and waits for their ends."""
@@ -137,29 +159,38 @@ def _task() -> Any:
     this package.
     """
 
-    def train(command: list[str], log: str, claimed: int) -> int:
+    def train(command: list[str], log: str, place: str, environment: dict[str, str]) -> int:
         import os
         import signal
         import subprocess
         import time
 
-        until = time.monotonic() + 75.0
+        gpus = "CUDA_VISIBLE_DEVICES"
+        environment = {name: value for name, value in environment.items() if name != gpus}
+        environment |= {gpus: os.environ[gpus]} if gpus in os.environ else {}
+        environment["REPRO_PARENT"] = str(os.getpid())
+        last = time.monotonic() + LONGEST_CLAIM
+        folder = os.path.dirname(log)
         while True:
+            if os.path.isdir(os.path.dirname(folder)) and not os.path.isdir(folder):
+                return ALREADY_DONE
             with open(log, "ab") as stream:
                 process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=stream,
-                    env=os.environ | {"REPRO_PARENT": str(os.getpid())},
+                    env=environment,
+                    cwd=place if os.path.isdir(place) else None,
                 )
             try:
-                code = process.wait()
+                while (code := process.poll()) is None:
+                    time.sleep(0.2)  # Ray interrupts Python, but no call of the system
+                if code != CLAIMED_ELSEWHERE or time.monotonic() > last:
+                    return code
+                time.sleep(5)
             except KeyboardInterrupt:  # the task was cancelled
                 process.send_signal(signal.SIGTERM)
                 return process.wait()
-            if code != claimed or time.monotonic() > until:
-                return code
-            time.sleep(5)  # of a worker whose node was lost, the claim ends within a minute
 
     return train

@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, Literal
 
-from repro.engine.cost import Estimate, Speed, estimate, estimate_all
-from repro.engine.jobs import Job, finishing_soonest, group_runs, in_order, unfinished_jobs
+from repro.engine.cost import (
+    Estimate,
+    Range,
+    Speed,
+    basis,
+    estimate,
+    estimate_all,
+    is_of,
+    kind_of,
+    modelled,
+    stored_speed,
+)
+from repro.engine.jobs import (
+    Job,
+    finishing_soonest,
+    group_runs,
+    in_order,
+    make_job,
+    unfinished_jobs,
+)
 from repro.papers.matrix import Artefact, Matrix
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
@@ -15,6 +34,7 @@ from repro.spec import RunSpec, run_key
 from repro.store.blocked import blocker, lacking
 from repro.store.result import Failure
 from repro.store.store import State, Store
+from repro.training.environment import cpu_name
 
 RunState = State | Literal["blocked"]
 """Blocked: a run that it is made from failed."""
@@ -87,6 +107,52 @@ def runs_of(
             if matrix.request.id not in tables.setdefault(key, []):
                 tables[key].append(matrix.request.id)
     return specs, wanted, tables
+
+
+def with_times(
+    plan: Plan, store: Store, device: str, *, card: str | None = None, tf32: bool = False
+) -> Plan:
+    """The plan with all that is known here of its cost: rehearsals, its own stored runs, and the
+    model's measured speed. `device`: cpu or cuda; `card`: see `stored_speed`.
+    """
+    plan = replace(plan, speed=stored_speed(store.root, device, card, tf32=tf32))
+    return replace(plan, speed=replace(plan.speed, stored=_times(plan, store, device, card)))
+
+
+def _times(plan: Plan, store: Store, device: str, card: str | None) -> dict[str, Range]:
+    """Kind of a job to be trained -> how many times the model's seconds its stored runs took here.
+
+    Runs of one kind lay within a quarter of each other on one machine, that did other things, too.
+    """
+    wanted = {kind_of(job) for job in plan.jobs if basis(job, plan.speed) == "model"}
+    specs = {run.key: run.spec for run in plan.runs if run.state == "done"}
+    found: dict[str, list[float]] = {}
+    seen: set[str] = set()
+    for key in specs if wanted else ():
+        run = store.read(key) if key not in seen else None
+        machine = run.environment() if run is not None else {}
+        members = [member for member in machine.get("members", ()) if member in specs]
+        seen.update(members)
+        whole = members and len(members) == len(machine["members"])
+        if not whole or not _was_here(machine, device, card):
+            continue
+        job = make_job([specs[member] for member in members])
+        predicted = modelled(job, plan.speed)
+        if kind_of(job) in wanted and predicted > 0:
+            found.setdefault(kind_of(job), []).append(float(machine["seconds"]) / predicted)
+    return {
+        kind: Range(median(times), 0.8 * min(times), 1.25 * max(times))
+        for kind, times in found.items()
+    }
+
+
+def _was_here(machine: Mapping[str, Any], device: str, card: str | None) -> bool:
+    """Whether a run was trained from start to end on a machine like this one, or on that card."""
+    if machine.get("device") != device or machine.get("resumes"):
+        return False
+    if device == "cuda":
+        return is_of(card, str(machine.get("gpu")))
+    return card is None and machine.get("cpu") == cpu_name()
 
 
 def plan_runs(

@@ -271,11 +271,9 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
         loaded = MadeUp(store.cache, execution.rehearsal)
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
     tell(where | {"what": lead.backbone.name})
-    shared = any(spec.method.reads_states for spec in file.specs)
-    precision = lead.recipe.precision if shared else "fp32"
     parents = parents_of(lead, store)  # those of all members
     pretrained = weights_of(parents, PRETRAINED)
-    encoder = loaded.encoder(lead, execution.folders, device, precision, pretrained)
+    encoder = loaded.encoder(lead, execution.folders, device, pretrained)
     tell(where | {"what": "the data"})
     data = loaded.task(lead.task)
     settings = Settings(

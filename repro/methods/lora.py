@@ -77,7 +77,7 @@ class LoRA(InsideEncoder):
                 self.up = nn.Parameter(torch.zeros(place.runs, 1, rank, place.hidden))
 
             def forward(self, x: Tensor) -> Tensor:
-                return x @ self.down[:, 0] @ self.up[:, 0] * self.scale
+                return x @ self.down.flatten(0, 1) @ self.up.flatten(0, 1) * self.scale
 
             def hook(self, _: nn.Module, given: tuple[Tensor], output: Tensor) -> Tensor | None:
                 now = self.now

@@ -149,8 +149,8 @@ class Recipe(Spec):
     )
     precision: Literal["fp32", "bf16"] = identity(
         "fp32",
-        doc="bf16: a frozen encoder's weights are bf16 and matrix products are computed in it; "
-        "trained parameters, losses and the optimizer stay fp32",
+        doc="of matrix products, those of a frozen encoder too; weights, layer norms, losses and "
+        "the optimizer stay fp32",
     )
 
 

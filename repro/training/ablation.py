@@ -16,6 +16,7 @@ from repro.spec.glue import GLUE
 from repro.tasks.data import TaskData
 from repro.training.batches import collate, length_sorted, placed
 from repro.training.cohort import Cohort
+from repro.training.environment import matrix_products
 from repro.training.group import EVALUATION_TOKENS
 from repro.training.spans import score_spans, span_scores
 
@@ -39,7 +40,7 @@ def ablate(
     learner = _learner(trained, tensors, encoder, device)
     batches = length_sorted(data.evaluation, EVALUATION_TOKENS[device.type])
     tell = _teller(report, epoch, len(batches))
-    with _precision(trained, device):
+    with matrix_products(trained.recipe.precision, device):
         found = score_spans(learner, _inputs(batches, data, device), data.collector, tell)
     return list(span_scores(found, GLUE[trained.task.name].evaluation[0], epoch))
 
@@ -63,7 +64,7 @@ def score_last_layers(
     batches = length_sorted(data.evaluation, EVALUATION_TOKENS[device.type])
     tell, collector, silent = _teller(report, epoch, len(batches)), data.collector(), Dropout([])
     silent.active = False
-    with _precision(trained, device), torch.no_grad():
+    with matrix_products(trained.recipe.precision, device), torch.no_grad():
         for done, (indices, inputs) in enumerate(_inputs(batches, data, device), 1):
             states = learner.start(inputs, silent)
             for layer in range(learner.layers):
@@ -80,12 +81,6 @@ def _learner(
     cohort = Cohort([0], [trained], encoder, device, steps=1)
     cohort.load_artefact(0, tensors)
     return cohort.learner.eval()
-
-
-def _precision(trained: RunSpec, device: torch.device) -> torch.autocast:
-    """That in which the run was scored when it was trained."""
-    bf16 = trained.recipe.precision == "bf16"
-    return torch.autocast(device.type, torch.bfloat16, enabled=bf16)
 
 
 def _teller(report: Report, epoch: int, batches: int) -> Callable[[int], None]:

@@ -37,6 +37,8 @@ class Batch:
     # (UNWRITTEN on padding), or fp32 numbers
     longest: int = 0
     task: int = 0
+    full: bool = False
+    """No token is padding."""
 
 
 def epoch_order(spec: RunSpec, epoch: int, lengths: Sequence[int]) -> list[NDArray[np.int64]]:
@@ -84,13 +86,14 @@ def collate(examples: Sequence[Example], pad_id: int, length: int | None = None)
         ids[row, :size] = torch.tensor(example.input_ids)
         types[row, :size] = torch.tensor(example.type_ids)
         mask[row, :size] = 1
+    full = min(len(example.input_ids) for example in examples) == length
     first = examples[0].target
     if isinstance(first, Answer):
-        return Batch(ids, mask, types, _answers(examples), first.longest, examples[0].task)
+        return Batch(ids, mask, types, _answers(examples), first.longest, examples[0].task, full)
     targets = torch.as_tensor(np.array([_target(example, length) for example in examples]))
     if targets.is_floating_point():
         targets = targets.float()
-    return Batch(ids, mask, types, targets)
+    return Batch(ids, mask, types, targets, full=full)
 
 
 def _answers(examples: Sequence[Example]) -> Tensor:

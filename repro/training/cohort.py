@@ -8,6 +8,7 @@ one is the ordinary case.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from repro.methods.modules.learner import Inputs, Learner
 from repro.methods.modules.randomness import Dropout, generator
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
+from repro.training.environment import matrix_products
 from repro.training.flat import FlatParameters
 from repro.training.optimizer import AdamW
 
@@ -95,9 +97,8 @@ class Cohort:
             answers = self.learner.answer(inputs, self.dropout)
         return answers.float() if answers.is_floating_point() else answers
 
-    def _precision(self) -> torch.autocast:
-        bf16 = self.recipe.precision == "bf16"
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=bf16)
+    def _precision(self) -> Any:
+        return matrix_products(self.recipe.precision, self.device)
 
     # -- what a checkpoint and an artefact hold ------------------------------------------------
 

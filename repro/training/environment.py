@@ -10,6 +10,7 @@ import platform
 import resource
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ def prepare_process(*, deterministic: bool) -> None:
 
 
 def prepare_torch(device: str, *, threads: int | None, deterministic: bool, tf32: bool) -> Any:
-    """Configures torch for one job; returns the torch.device.
+    """Configures torch for one job; returns the torch.device. Without `threads` they are those that
+    torch had when this process began.
 
     `device` is auto, cpu or cuda. Raises ReproError when CUDA is asked for and absent.
     """
@@ -43,12 +45,31 @@ def prepare_torch(device: str, *, threads: int | None, deterministic: bool, tf32
             "CUDA was asked for, and torch sees no GPU here. Use --device cpu, or install a CUDA "
             "build of torch and check `nvidia-smi`."
         )
-    if threads:
-        torch.set_num_threads(threads)
+    first = _first_threads()
+    torch.set_num_threads(threads or first)
     torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.allow_tf32 = tf32
     torch.use_deterministic_algorithms(deterministic)
     return torch.device(device)
+
+
+def matrix_products(precision: str, device: Any) -> Any:
+    """The context in which a run's passes compute, the frozen encoder's among them.
+
+    fp32, or bf16: torch's autocast. Matrix products then take inputs that are rounded to bf16, and
+    weights, sums of residuals, layer norms, softmax, losses and the optimizer stay fp32. The
+    frozen encoder gives the same states to runs that share them and to a run inside it.
+    """
+    import torch
+
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+@cache
+def _first_threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
 
 
 def describe_environment(device: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Feed:
     ) -> None:
         self.cohorts, self.data, self.settings = cohorts, data, settings
         self.lead = cohorts[0].specs[0]
-        self.states = FrozenStates(encoder, settings.device)
+        self.states = FrozenStates(encoder, settings.device, self.lead.recipe.precision)
 
     def micro_batches(self, batch: int) -> list[slice]:
         """The batch's places, split where memory asks for it and no method needs it whole."""

@@ -106,9 +106,11 @@ class Group:
         self._resume()
         if self.evaluated < self.lead.recipe.epochs:
             self.feed.keep_states(self._tell_encoded)
+        if self.settings.device.type == "cuda":
+            self._probe()
         saved = time.monotonic()
         for epoch in range(self.evaluated + 1, self.lead.recipe.epochs + 1):
-            orders = {seed: self._order(lead, epoch) for seed, lead in self._seeds()}
+            orders = self._orders(epoch)
             before = (epoch - 1) * self.steps_an_epoch
             last = min(self.steps_an_epoch, self.steps - before)
             for number in range(self.step - before, last):
@@ -124,6 +126,41 @@ class Group:
     def _seeds(self) -> list[tuple[int, RunSpec]]:
         """Every seed of the group, with a run that has it."""
         return list({spec.seed: spec for spec in self.specs}.items())
+
+    def _probe(self) -> None:
+        """Takes the largest batch of training and the largest of scoring once, and forgets them:
+        where memory does not suffice for them, it runs out now and not after hours.
+        """
+        states = [cohort.state() for cohort in self.cohorts]
+        every = (
+            {seed: order[number] for seed, order in orders.items()}
+            for orders in map(self._orders, range(self.evaluated + 1, self.lead.recipe.epochs + 1))
+            for number in range(self.steps_an_epoch)
+        )
+        lengths = np.asarray(self.lengths)
+        worst = max(
+            every, key=lambda batch: sum(lengths[rows].max() * len(rows) for rows in batch.values())
+        )
+        size = len(next(iter(worst.values())))
+        places = self.feed.micro_batches(size)[0]
+        part = {s: [self.data.training[i] for i in rows[places]] for s, rows in worst.items()}
+        for cohort in self.cohorts:
+            cohort.prepare(self.step + 1)
+        for cohort, inputs, targets in self.feed.inputs(part, training=True):
+            cohort.accumulate(inputs, targets, 1.0)
+            cohort.parameters.forget_gradients()
+        scored = self.data.evaluation
+        batches = length_sorted(scored, self._evaluation_tokens())
+        largest = max(batches, key=lambda rows: len(rows) * len(scored[rows[0]].input_ids))
+        part = {seed: [scored[i] for i in largest] for seed, _ in self._seeds()}
+        for cohort, inputs, _ in self.feed.inputs(part, training=False):
+            cohort.evaluate(inputs)
+        for cohort, state in zip(self.cohorts, states, strict=True):
+            cohort.load_state(state)
+
+    def _orders(self, epoch: int) -> dict[int, list[NDArray[np.int64]]]:
+        """Each seed's batches of an epoch."""
+        return {seed: self._order(lead, epoch) for seed, lead in self._seeds()}
 
     def _order(self, lead: RunSpec, epoch: int) -> list[NDArray[np.int64]]:
         """The batches of an epoch, of the seed of `lead`."""
@@ -368,6 +405,7 @@ class Group:
             "step": self.step,
             "seconds": self.seconds,
             "resumes": self.resumes,
+            "threads": torch.get_num_threads(),
             "evaluated": self.evaluated,
             "trained_tokens": self.trained_tokens,
             "cohorts": [cohort.members for cohort in self.cohorts],
@@ -402,6 +440,7 @@ class Group:
                 member.history.restart()
             return
         progress = json.loads(checkpoint.progress)
+        torch.set_num_threads(progress["threads"])  # others add in another order
         self.step, self.evaluated = progress["step"], progress["evaluated"]
         self.trained_tokens = progress["trained_tokens"]
         self.seconds, self.resumes = progress["seconds"], progress["resumes"] + 1

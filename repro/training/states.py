@@ -17,6 +17,7 @@ from repro.backbones.load import Encoder
 from repro.methods.modules.layout import Layout
 from repro.tasks.data import Example
 from repro.training.batches import Batch, collate, length_sorted
+from repro.training.environment import matrix_products
 
 MOST_BYTES = 8_000_000_000
 SHARE_OF_MEMORY = 1 / 3
@@ -29,8 +30,8 @@ Tell = Callable[[int, int], None]
 class FrozenStates:
     """Where a group gets its encoder's states from. `tell(done, all)` hears of long work."""
 
-    def __init__(self, encoder: Encoder, device: torch.device) -> None:
-        self.encoder, self.device = encoder, device
+    def __init__(self, encoder: Encoder, device: torch.device, precision: str = "fp32") -> None:
+        self.encoder, self.device, self.precision = encoder, device, precision
         self._kept: dict[int, Tensor] = {}
 
     def keep(self, windows: Sequence[Example], pad_id: int, tell: Tell) -> None:
@@ -50,12 +51,12 @@ class FrozenStates:
         return [layout.pack(state) for state in self._encode(batch)]
 
     def _encode(self, batch: Batch) -> list[Tensor]:
-        return self.encoder.states(
-            *(
-                tensor.to(self.device, non_blocking=True)
-                for tensor in (batch.input_ids, batch.attention_mask, batch.type_ids)
-            )
+        ids, mask, types = (
+            tensor.to(self.device, non_blocking=True)
+            for tensor in (batch.input_ids, batch.attention_mask, batch.type_ids)
         )
+        with matrix_products(self.precision, self.device):
+            return self.encoder.states(ids, None if batch.full else mask, types)
 
 
 def worth_keeping(

@@ -35,9 +35,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def load(path: Path, precision: str = "fp32") -> Encoder:
+def load(path: Path) -> Encoder:
     backbone = describe(str(path))
-    return load_encoder(backbone, {backbone.revision or "": str(path)}, CPU, precision)
+    return load_encoder(backbone, {backbone.revision or "": str(path)}, CPU)
 
 
 def three_windows() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -122,12 +122,15 @@ def test_a_shared_copy_has_the_encoders_own_weights_but_those_that_train(folder:
     assert not any(parameter.requires_grad for parameter in theirs.values())
 
 
-def test_bf16_halves_the_weights_and_keeps_the_numbers_near(folder: Path) -> None:
-    windows = three_windows()
-    exact, short = load(folder).states(*windows), load(folder, "bf16").states(*windows)
-    assert {p.dtype for p in load(folder, "bf16").model.parameters()} == {torch.bfloat16}
-    real = windows[1].bool()
-    torch.testing.assert_close(short[-1][real].float(), exact[-1][real], rtol=0.1, atol=0.1)
+def test_a_pass_without_padding_asks_nothing_and_a_mask_of_ones_changes_nothing(
+    folder: Path,
+) -> None:
+    encoder = load(folder)
+    ids = three_windows()[0][:, :3]
+    given = ids, torch.ones_like(ids), torch.zeros_like(ids)
+    with_mask, without = encoder.states(*given), encoder.states(ids, None, given[2])
+    for one, other in zip(with_mask, without, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
 
 
 def on_mirror(folder: Path, to: Path, backbone: Backbone) -> tuple[Path, Backbone]:

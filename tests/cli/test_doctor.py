@@ -14,6 +14,7 @@ from text_samples import text_rows, write_texts
 from tiny_folder import tokenizer_file
 
 from repro.cli import doctor
+from repro.engine import rehearsal
 from repro.engine.cost import Speed, stored_speed
 from repro.errors import ReproError
 
@@ -154,7 +155,7 @@ def test_the_speed_is_really_measured_and_stored(
     cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizer_file()  # skips without the extra
-    monkeypatch.setattr(doctor, "SECONDS", 0.01)
+    monkeypatch.setattr(rehearsal, "SECONDS", 0.01)
     found = checks(cli, "--threads", "1", "--device", "cpu")
     assert found["speed"]["ok"], found["speed"]
     speed = stored_speed(tmp_path / "runs", "cpu")

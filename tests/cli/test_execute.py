@@ -74,10 +74,10 @@ def test_the_time_left_counts_what_all_workers_have_done(
     jobs = [make_job([run_spec(recipe__learning_rate=rate)]) for rate in (10.0, 10.0001, 20.0)]
     monkeypatch.setattr(
         "repro.engine.cost.estimate",
-        lambda job, speed: Estimate(round(job.lead.recipe.learning_rate), 1.0),
+        lambda job, speed: Estimate(round(job.lead.recipe.learning_rate), 1.0, 0.0, 0.0),
     )
     monkeypatch.setattr(execute, "estimate", lambda job, speed: Estimate(
-        round(job.lead.recipe.learning_rate), 1.0))  # fmt: skip
+        round(job.lead.recipe.learning_rate), 1.0, 0.0, 0.0))  # fmt: skip
     shown = JobProgress(plan_of(*jobs))
     now = [0.0]
     shown.seconds, shown.began = 40.0, 0.0

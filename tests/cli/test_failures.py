@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -132,11 +133,15 @@ def test_runs_that_another_process_trains_leave_the_table_incomplete(
     assert "names the logs" not in answer.err
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_says_how_to_continue(
-    cli: Call, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+    cli: Call, scenario: Scenario, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
+    """A scheduler's SIGTERM is as good."""
+    before = signal.getsignal(signal.SIGTERM)
+
     def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     monkeypatch.setattr(Dispatcher, "run", interrupted)
     answer = cli(*TABLE)
@@ -144,6 +149,7 @@ def test_ctrl_c_says_how_to_continue(
     assert "Give the same command again to continue" in answer.err.splitlines()[-1]
     assert "Traceback" not in answer.err
     assert [table["name"] for table in told(cli)] == ["ResAdapters-1.smoke"]
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def told(cli: Call) -> list[dict[str, Any]]:

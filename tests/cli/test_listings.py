@@ -96,7 +96,7 @@ def test_show_says_what_auto_is(cli: Call) -> None:
 
 def test_plan_shows_states_jobs_and_what_is_shared(cli: Call, store: Store) -> None:
     store_all(store, smoke())
-    answer = cli("plan", "ResAdapters-1", "ResAdapters-2", "--scale", "smoke")
+    answer = cli("plan", "ResAdapters-1", "ResAdapters-2", "--scale", "smoke", "--runs")
     assert answer.code == 0
     lines = answer.out.splitlines()
     shared = next(line for line in lines if "attention-resnext" in line)
@@ -104,8 +104,24 @@ def test_plan_shows_states_jobs_and_what_is_shared(cli: Call, store: Store) -> N
     assert "ResAdapters-1, ResAdapters-2" in shared
     assert "8 runs: 6 stored, 2 missing, 2 shared between tables." in lines
     assert any(line.startswith("job 1 (") and "1 run on one pass" in line for line in lines)
-    assert lines[-1].startswith("Estimate: ")
-    assert lines[-1].endswith("(assuming 2 CPU cores).")
+    (estimate,) = (line for line in lines if line.startswith("Estimate: "))
+    assert estimate.endswith("(assuming 2 CPU cores).")
+    table, both = (line.split()[:5] for line in lines if line.startswith(("ResAdapters-2", "all")))
+    assert table == ["ResAdapters-2", "4", "2", "2", "2"]  # runs, stored, missing, jobs
+    assert both == ["all", "8", "6", "2", "2"]  # a run that both show counts once
+
+
+def test_a_plan_of_thousands_of_runs_fits_a_screen(cli: Call) -> None:
+    answer = cli("plan", "AA-2", "Houlsby-2", "--scale", "paper", "--card", "h100,l4")
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert len(lines) <= 24
+    assert "No data here, planned as if there were: Houlsby-2." in lines
+    assert lines[2].split()[-2:] == ["H100", "L4"]
+    wrong = cli("plan", "AA-2", "--scale", "paper", "--card", "h10")
+    assert wrong.code == 2
+    assert "h100" in wrong.err
+    assert "--tf32 is for --card" in cli("plan", "AA-2", "--scale", "paper", "--tf32").err
 
 
 def test_plan_without_ids_plans_all_tables_and_figures(cli: Call) -> None:

@@ -51,6 +51,23 @@ def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
             cluster.stop()
 
 
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[Any]:
+    """A Ray of a head that runs nothing and two nodes of one CPU each."""
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'repro[ray]'")
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+        try:
+            for _ in range(2):
+                cluster.add_node(num_cpus=1)
+            yield cluster
+        finally:
+            cluster.shutdown()
+
+
 @pytest.fixture
 def look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Executors look at once, and jobs are tried again at once."""

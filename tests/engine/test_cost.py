@@ -11,8 +11,11 @@ from repro.engine import cost
 from repro.engine.cost import (
     Speed,
     calibrated,
+    card_speed,
     estimate,
     estimate_all,
+    floor,
+    is_of,
     method_cost,
     passed_rows,
     store_speed,
@@ -260,3 +263,54 @@ def test_adaptable_adapters_cost_two_products_in_every_layer_that_has_one() -> N
 
     assert flops(()) == ENCODER
     assert flops((1, 3, 5)) - flops(()) == 3 * 2 * (2 * 32 * 4)  # each product is counted twice
+
+
+def test_a_cards_time_is_that_of_its_datasheet() -> None:
+    """H100: 989.4 TFLOP/s in bf16, 66.9 in fp32; A100 312, 156 in TF32; L4 121, 0.3 TB/s; 45 % of
+    the arithmetic and 90 % of the traffic are reached.
+    """
+    assert card_speed("h100").flops == pytest.approx(0.45 * 989.4e12)
+    assert card_speed("h100").fp32 == pytest.approx(989.4 / 66.9)
+    assert card_speed("a100", tf32=True).fp32 == pytest.approx(2.0)
+    assert card_speed("l4").bytes == pytest.approx(0.27e12)
+    assert card_speed("t4").fp32 == 1.0  # it computes bf16 in fp32
+
+
+@pytest.mark.parametrize(
+    ("card", "device", "expected"),
+    [
+        ("h100", "NVIDIA H100 80GB HBM3", True),
+        ("a100", "NVIDIA A100-SXM4-80GB", True),
+        ("l4", "NVIDIA L40S", False),
+        ("t4", "Tesla T4", True),
+        (None, "anything", True),
+    ],
+)
+def test_a_card_is_known_by_the_name_of_its_driver(
+    card: str | None, device: str, expected: bool
+) -> None:
+    assert is_of(card, device) is expected
+
+
+def test_figures_of_another_card_are_not_used(store: Store) -> None:
+    measured = Speed(2e12, 1e12, "NVIDIA H100 80GB HBM3", True)
+    store_speed(store.root, "cuda", measured)
+    assert stored_speed(store.root, "cuda", "h100") == measured
+    assert stored_speed(store.root, "cuda", "a100") == card_speed("a100")
+
+
+def test_the_floor_is_the_arithmetic_without_padding_at_the_matrix_peak() -> None:
+    peak = {"fp32": 1e6, "bf16": 2e6}
+    tuning, probe = make_job([small(FullFineTuning())]), make_job([small(LinearProbe(layer=6))])
+    assert floor(tuning, peak) == pytest.approx(ENCODER * (3 * TRAINED + SCORED) / 1e6)
+    assert floor(probe, peak) == pytest.approx(ENCODER * (TRAINED + SCORED) / 1e6)
+
+
+def test_a_range_says_how_well_the_model_is_known() -> None:
+    job = make_job([small(FullFineTuning())])
+    known = estimate(job, SPEED)
+    assert (known.low, known.high) == (known.seconds / 2, known.seconds * 2)
+    unknown = estimate(job, replace(SPEED, measured=False))
+    assert (unknown.low, unknown.high) == (unknown.seconds / 4, unknown.seconds * 4)
+    both = estimate_all([job, make_job([small(FullFineTuning(), 1)])], SPEED)
+    assert (both.low, both.high) == (both.seconds / 2, both.seconds * 2)

@@ -12,7 +12,7 @@ from run_samples import run_spec
 
 from repro.engine import dispatch
 from repro.engine.dispatch import ALIKE, BACKOFF, Dispatcher, Ended, Listener, Outcome
-from repro.engine.jobs import Execution, Job, make_job, read_job
+from repro.engine.jobs import FILE, Execution, Job, make_job, read_job, write_job
 from repro.engine.progress import FAILURE, JobFailure
 from repro.engine.worker import Exit
 from repro.methods.fine_tuning import FullFineTuning
@@ -37,12 +37,17 @@ class Scripted:
     side_by_side: int = 0
     waits: list[float | None] = field(default_factory=list)
     stopped: bool = False
+    followed: bool = False
+    at_ctrl_c: str = "stopping"
 
     def __enter__(self) -> Scripted:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
+
+    def follows(self, job: Job) -> bool:
+        return self.followed
 
     def start(self, job: Job, store: Store) -> None:
         self.store = store
@@ -118,7 +123,7 @@ def test_what_may_pass_is_tried_again_three_times_with_longer_and_longer_pauses(
 ) -> None:
     monkeypatch.setattr(dispatch, "BACKOFF", (0.0, 50.0, 200.0))
     now = [1000.0]
-    monkeypatch.setattr(dispatch.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     executor = Scripted(ends=lambda job, tries: end)
     plain = executor.wait
 
@@ -223,6 +228,41 @@ def test_why_a_job_of_another_machine_failed_is_read_from_its_folder(store: Stor
     assert run(Scripted(ends=ends), [job], store) == [Outcome(job, "missing-data", "Put it there.")]
 
 
+def test_why_an_earlier_attempt_failed_is_not_said_of_a_later_one(store: Store) -> None:
+    """The first says why it failed, the others are killed before they can."""
+    job = one()
+
+    def ends(job: Job, tries: int) -> End:
+        if tries == 1:
+            failure = JobFailure(kind="missing-data", message="503", passing=True)
+            (store.work_dir(job.id) / FAILURE).write_text(failure.model_dump_json())
+        return Ended(job, Exit.MISSING if tries == 1 else -9)
+
+    (outcome,) = run(Scripted(ends=ends), [job], store)
+    assert outcome.kind == "killed"
+
+
+def test_a_job_that_another_command_stores_meanwhile_is_done(store: Store) -> None:
+    """Its end, say for want of the work folder that the other has removed, is no failure."""
+    job = one()
+
+    def ends(job: Job, tries: int) -> End:
+        store_result(store, job.lead)
+        return JobFailure(kind="error", message="The folder holds no job.")
+
+    assert run(Scripted(ends=ends), [job], store) == [Outcome(job, None)]
+
+
+def test_a_job_that_an_earlier_command_started_is_followed_and_left_as_it_is(store: Store) -> None:
+    job = one()
+    folder = write_job(store, job, Execution(threads=7))
+    before = (folder / FILE).read_bytes()
+    with store.claim(job.keys):  # as its worker does
+        outcomes = run(Scripted(followed=True), [job], store)
+    assert outcomes == [Outcome(job, None)]
+    assert (folder / FILE).read_bytes() == before
+
+
 def test_the_listener_hears_of_every_jobs_end(store: Store) -> None:
     heard: list[tuple[Job, Any]] = []
     bad, good = one(1.0), one(2.0)
@@ -238,7 +278,7 @@ def test_the_listener_hears_of_every_jobs_end(store: Store) -> None:
 
 def test_ten_thousand_jobs_in_chains_are_each_done_once(store: Store, monkeypatch: Any) -> None:
     """Work per job does not grow with their number; the store is stood in for."""
-    monkeypatch.setattr(dispatch, "write_job", lambda *_: None)
+    monkeypatch.setattr(dispatch, "write_job", lambda *_: store.root)
     monkeypatch.setattr(dispatch, "is_stored", lambda *_: False)
     monkeypatch.setattr(dispatch, "_waits", lambda *_: None)
     monkeypatch.setattr(store, "clear_failure", lambda key: None)

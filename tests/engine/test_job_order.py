@@ -157,7 +157,9 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Family:
     first = adaptable(layers="selected", parents={"architecture": run_key(parent)})
     second = child(first)
     runs = {run_key(spec): spec for spec in (second, first, parent)}
-    artefact = SimpleNamespace(matrix=lambda request: SimpleNamespace(wanted=runs, runs=runs))
+    artefact = SimpleNamespace(
+        matrix=lambda request: SimpleNamespace(wanted=runs, runs=runs, request=request)
+    )
     monkeypatch.setitem(ARTEFACTS, "family", artefact)
     return parent, first, second
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -17,7 +18,7 @@ import pytest
 from drive_jobs import wanted
 from tiny_folder import write_tiny_bert
 
-from repro.engine.jobs import Execution, make_job, unfinished_jobs, write_job
+from repro.engine.jobs import Execution, make_job, sweep_jobs, unfinished_jobs, write_job
 from repro.spec import run_key
 from repro.store import Store
 
@@ -187,22 +188,24 @@ def test_a_kill_between_parent_and_child_is_continued_with_the_child(
     assert made.result.layers == origin.result.layers
 
 
-def test_two_workers_one_of_them_killed_store_the_bytes_of_one(tmp_path: Path, model: Path) -> None:
+def test_a_killed_worker_beside_another_is_continued_to_the_bytes_of_one_alone(
+    tmp_path: Path, model: Path, unbroken: dict[str, bytes]
+) -> None:
     """Each has one thread, as the one has: another number of threads changes the last digits."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    assert finish(one, model, "both")["kinds"] == [None, None]
-    driver = Driver(two, model, "both", workers=2)
+    root = tmp_path / "store"
+    frozen = make_job(wanted(str(model), "frozen")).id
+    driver = Driver(root, model, "both", workers=2)
     processes: dict[str, int] = {}
     for event in driver.events():
         if event["event"] == "loading":
             processes[event["job"]] = event["process"]
-        if event["event"] == "step" and event["step"] == 2 and len(processes) == 2:
-            os.kill(processes[event["job"]], signal.SIGKILL)
+        if len(processes) == 2 and is_at("step", job=frozen)(event):
+            os.kill(processes[frozen], signal.SIGKILL)
             break
-    assert driver.wait_for(is_at("resumed"))["step"] >= 1
+    assert driver.wait_for(is_at("resumed", job=frozen))["step"] >= 1
     assert list(driver.events())[-1]["kinds"] == [None, None]
     driver.close()
-    assert contents(two, model, "both") == contents(one, model, "both")
+    assert contents(root, model, "frozen") == unbroken
 
 
 @pytest.mark.slow
@@ -231,6 +234,77 @@ def test_ten_kills_at_random_moments(tmp_path: Path, model: Path, which: str) ->
     assert contents(root, model, which) == contents(tmp_path / "unbroken", model, which)
 
 
+def many(root: Path, model: Path) -> dict[str, bytes]:
+    """What the results of twelve jobs hold, each stored once and with nothing set aside."""
+    assert sorted(Store(root).keys()) == sorted(map(run_key, wanted(str(model), "many")))
+    assert not list((root / "quarantine").glob("[!.]*/*"))
+    sweep_jobs(Store(root))  # as every command does: a kill may come right after the last result
+    assert not list((root / "work").iterdir())
+    return contents(root, model, "many")
+
+
+@pytest.fixture(scope="module")
+def unbroken_many(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    root = tmp_path_factory.mktemp("many") / "store"
+    assert finish(root, model, "many")["kinds"] == [None] * 12
+    return many(root, model)
+
+
+@pytest.mark.slow
+def test_thirty_kills_of_workers_and_ten_of_dispatchers_lose_nothing(
+    tmp_path: Path, model: Path, unbroken_many: dict[str, bytes]
+) -> None:
+    """Two workers; a worker is killed at a random event of its own, every fourth time the command
+    itself, which is then given again. Each round ends when all runs are stored.
+    """
+    draw = random.Random("kills")
+    workers, dispatchers, rounds = 0, 0, 0
+    while workers < 30 or dispatchers < 10:
+        root = tmp_path / f"store-{rounds}"
+        rounds += 1
+        ended = False
+        while not ended:
+            driver = Driver(root, model, "many", workers=2)
+            processes: dict[str, int] = {}
+            left = draw.randrange(1, 20)
+            for event in driver.events():
+                ended = event["event"] == "ended"
+                assert not ended or set(event["kinds"]) <= {None}
+                if event["event"] == "loading":
+                    processes[event["job"]] = event["process"]
+                left -= 1
+                if left > 0 or ended or event["job"] not in processes:
+                    continue
+                left = draw.randrange(1, 20)
+                if draw.random() < 0.25:
+                    dispatchers += 1
+                    break
+                with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+                    os.kill(processes[event["job"]], signal.SIGKILL)
+                    workers += 1
+            killed = [os.pidfd_open(pid) for pid in driver.workers()] if not ended else []
+            driver.close()
+            for worker in killed:
+                wait_until_gone(worker)
+        assert many(root, model) == unbroken_many
+
+
+@pytest.mark.slow
+def test_two_commands_on_one_store_train_each_run_once(
+    tmp_path: Path, model: Path, unbroken_many: dict[str, bytes]
+) -> None:
+    root = tmp_path / "store"
+    drivers = [Driver(root, model, "many") for _ in range(2)]
+    heard = [list(driver.events()) for driver in drivers]
+    for driver, events in zip(drivers, heard, strict=True):
+        driver.close()
+        assert set(events[-1]["kinds"]) <= {None, "running"}
+    finish(root, model, "many")  # what one left to the other when its parent was not stored yet
+    stored = [e["run"] for events in heard for e in events if e["event"] == "stored"]
+    assert len(stored) == len(set(stored))
+    assert many(root, model) == unbroken_many
+
+
 def wait_for_a_write(root: Path, driver: Driver) -> None:
     """Until a file in a work folder is half written, or the driver has ended."""
     while driver.process.poll() is None:
@@ -242,7 +316,7 @@ def wait_for_a_write(root: Path, driver: Driver) -> None:
 def test_a_worker_of_another_scheduler_ends_at_its_signal_and_is_continued(
     tmp_path: Path, model: Path
 ) -> None:
-    """`python -m repro worker`, started by hand: SIGUSR2, then the same command, then once more."""
+    """`python -m repro worker`, started by hand: SIGUSR2, then the same command."""
     _, parent = wanted(str(model), "family")
     store = Store(tmp_path / "store")
     execution = Execution(threads=1, folders={parent.backbone.revision or "": str(model)})
@@ -264,6 +338,4 @@ def test_a_worker_of_another_scheduler_ends_at_its_signal_and_is_continued(
 
     again = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=False)
     assert (again.returncode, '"event": "resumed"' in again.stdout) == (0, True)
-    write_job(store, job, execution)
-    assert subprocess.run(command, env=environment, check=False).returncode == 10
     assert not store.work_dir(job.id).exists()

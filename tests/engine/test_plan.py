@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from fake_results import request, runs_of, store_all, store_result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from repro.engine.cost import ASSUMED
+from repro.engine.cost import ASSUMED, estimate, modelled
 from repro.engine.jobs import Execution, make_job, unfinished_jobs, write_job
-from repro.engine.plan import Plan, make_plan
+from repro.engine.plan import Plan, make_plan, with_times
 from repro.methods.fine_tuning import FullFineTuning
 from repro.papers.request import Request
 from repro.spec import run_key
@@ -133,3 +134,24 @@ def test_every_missing_run_is_in_exactly_one_job(
     assert {run.key for run in found.missing} <= set(trained)
     for job in found.jobs:
         assert len({(s.seed, s.recipe.batch_size, s.backbone.id) for s in job.specs}) == 1
+
+
+def test_stored_runs_of_its_kind_tell_what_a_job_takes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three seeds took 1.5 and 2.5 times what the model says: the third takes twice as long,
+    between 0.8 x 1.5 and 1.25 x 2.5 times.
+    """
+    asked = request(seeds=3)
+    jobs = plan(store, asked).jobs
+    for job, times in zip(jobs[:2], (1.5, 2.5), strict=True):
+        seconds = times * modelled(job, SPEED)
+        for spec in job.specs:
+            store_result(store, spec, seconds=seconds, members=job.keys)
+    (left,) = plan(store, asked).jobs
+    for cpu, times in (("a made-up CPU", (2.0, 1.2, 3.125)), ("another", (1.0, 0.25, 4.0))):
+        monkeypatch.setattr("repro.engine.plan.cpu_name", lambda cpu=cpu: cpu)
+        found = estimate(left, with_times(plan(store, asked), store, "cpu").speed)
+        model = modelled(left, SPEED)
+        expected = [time * model + SPEED.job for time in times]
+        assert [found.seconds, found.low, found.high] == pytest.approx(expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,9 @@ from repro.engine.cost import (
     stored_speed,
     typical_tokens,
 )
-from repro.engine.jobs import make_job
-from repro.engine.rehearsal import Rows, kinds, made_up, random_encoder
+from repro.engine.jobs import Execution, make_job
+from repro.engine.made_up import Rows, compute_in_fp32, made_up, random_encoder
+from repro.engine.rehearsal import Asked, Heard, kinds
 from repro.methods.lora import LoRA
 from repro.spec import GlueTask, RunSpec, TaggingTask, Task, run_key
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, ROBERTA_BASE, T5_BASE, T5_SMALL
@@ -89,23 +91,83 @@ def test_runs_that_differ_by_seed_and_rate_are_one_kind_and_other_lengths_anothe
 def test_a_child_starts_from_the_rehearsal_of_its_parent() -> None:
     parent, twin = lora(), lora(seed=1)
     child = lora(COLA, parents={"multi-task": run_key(twin)})
-    found = kinds([make_job([one]) for one in (parent, twin, child)], 3, None)
-    assert [len(jobs) for _, jobs in found] == [2, 1]
-    (made,), (made_child,) = (job.specs for job, _ in found)
+    jobs = [make_job([one]) for one in (parent, twin, child)]
+    found = kinds(jobs, Asked(Execution(), 3), kind_of)
+    (made,), (made_child,) = (found[kind_of(jobs[place])].specs for place in (0, 2))
+    assert len(found) == 2
     assert made_child.parents == {"multi-task": run_key(made)}
     assert (made.recipe.epochs, made.task.train_rows) == (1, 3 * made.recipe.batch_size)
 
 
+def test_smaller_batches_try_each_way_through_the_program_once() -> None:
+    """Lengths and the number of classes change nothing then, nor a third run of a method."""
+    smaller, whole = Asked(Execution(), 2, batch_size=1), Asked(Execution(), 2)
+    classes, number = (GlueTask(name=n, source="glue", revision=None) for n in ("mnli", "stsb"))
+    long, short, three, score = (make_job([lora(t)]) for t in (RTE, COLA, classes, number))
+    assert len({whole.kind(job) for job in (long, short, three, score)}) == 4
+    assert len({smaller.kind(job) for job in (long, short, three)}) == 1
+    assert smaller.kind(score) != smaller.kind(long)  # one output
+    seeds = [make_job([lora(seed=seed) for seed in range(count)]) for count in (1, 2, 5)]
+    one, two, five = map(smaller.kind, seeds)
+    assert one != two == five
+    assert whole.kind(seeds[1]) != whole.kind(seeds[2])
+
+
+def test_what_a_job_takes_is_read_from_the_times_of_its_events(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Loading at 1 s, steps at 5, 7 and 10, scored from there to 12 and 13, stored at 15."""
+    events = [
+        (1.0, {"event": "loading", "device": "a CPU, 2 threads"}),
+        (4.0, {"event": "rows", "scored_tokens": 30}),
+        *((at, {"event": "step", "step": n}) for n, at in enumerate((5.0, 7.0, 10.0), 1)),
+        *((at, {"event": "evaluation", "batches": 2}) for at in (12.0, 13.0)),
+        (15.0, {"event": "stored"}),
+    ]
+    heard = Heard()
+    for at, event in events:
+        monkeypatch.setattr("time.monotonic", lambda at=at: at)
+        heard.hear(event)
+    assert heard.seconds == [2.0, 3.0]  # the first step warms up
+    assert heard.seconds_a_token == pytest.approx(3 / 30)
+    assert heard.beside == pytest.approx(14 - 8)  # all but from the first step to the last score
+    assert heard.device == "a CPU, 2 threads"
+
+
+def test_a_cpu_without_bf16_computes_its_products_in_fp32() -> None:
+    """One rounding: within half a unit in the last place, 2^-9, of the product in fp64."""
+    a, b, bias = torch.randn(33, 700), torch.randn(700, 21), torch.randn(21)
+    given = [tensor.bfloat16() for tensor in (bias, a, b)]
+    mode = compute_in_fp32()
+    try:
+        found = torch.addmm(*given)
+    finally:
+        mode.__exit__(None, None, None)
+    exact = torch.addmm(*(tensor.double() for tensor in given))
+    assert found.dtype == torch.bfloat16
+    assert torch.allclose(found.double(), exact, rtol=2**-8, atol=1e-3)
+
+
+def rehearsed(**changes: object) -> Rehearsed:
+    figures = Rehearsed(2.0, 0.5, 1e-3, memory=7e9, batch=32, device="a CPU", fit=True)
+    return replace(figures, **changes)  # type: ignore[arg-type]
+
+
 def test_a_plan_uses_what_a_rehearsal_took(tmp_path: Path) -> None:
     """RTE has 2,490 training and 277 validation rows of 68 tokens; batches of 32, 2 epochs:
-    156 steps of 2 s, and 554 rows of 68 tokens at 0.001 s each: 312 + 37.672 s.
+    156 steps of 2 s, and 554 rows of 68 tokens at 0.001 s each: 312 + 37.672 s. Steps spread by a
+    quarter.
     """
     job = make_job([lora(recipe__batch_size=32, recipe__epochs=2)])
-    store_rehearsed(tmp_path, "cpu", {kind_of(job): Rehearsed(step=2.0, token=1e-3, memory=7e9)})
+    store_rehearsed(tmp_path, "cpu", {kind_of(job): rehearsed()})
     speed = stored_speed(tmp_path, "cpu")
     found = estimate(job, speed)
-    assert found.seconds == pytest.approx(312 + 37.672 + speed.job)
+    seconds = 312 + 37.672 + speed.job
+    assert found.seconds == pytest.approx(seconds)
+    assert (found.low, found.high) == (pytest.approx(0.75 * seconds), pytest.approx(1.25 * seconds))
     assert found.memory_bytes == 7e9
     assert estimate(job, stored_speed(tmp_path, "cuda")).memory_bytes != 7e9
+    store_rehearsed(tmp_path, "cpu", {kind_of(job): rehearsed(fit=False)})  # on a busy machine
+    assert estimate(job, stored_speed(tmp_path, "cpu")).memory_bytes != 7e9
     (tmp_path / "rehearsed.json").write_text(json.dumps({"cpu": {"a": {"other": 1}}}))
     assert stored_speed(tmp_path, "cpu") == ASSUMED["cpu"]

@@ -35,6 +35,7 @@ from repro.spec import GlueTask, RunSpec, run_key
 from repro.spec.backbones import KNOWN, TINY_T5
 from repro.spec.contents import Content, Contents, file_digest
 from repro.spec.method import Method
+from repro.spec.types import PRETRAINED
 from repro.store import Store
 from repro.tasks import tokenised
 from repro.training.environment import prepare_torch
@@ -97,19 +98,20 @@ def test_what_is_kept_is_loaded_once_and_the_oldest_task_is_dropped(
     loaded = Loaded(tmp_path)
     device = prepare_torch("cpu", threads=1, deterministic=False, tf32=False)
     folders = {lead.backbone.revision or "": str(model)}
-    encoder = loaded.encoder(lead, folders, device, "fp32")
+    encoder = loaded.encoder(lead, folders, device)
     first = loaded.task(lead.task)
     assert [path.suffix for path in tmp_path.iterdir()] == [".arrow"]  # of its 16 training rows
-    assert loaded.encoder(lead, folders, device, "fp32") is encoder
+    assert loaded.encoder(lead, folders, device) is encoder
     assert loaded.task(task(0)) is first
     for seed in range(1, TASKS_KEPT + 1):
         assert loaded.task(task(seed)) is not first
     assert loaded.task(task(0)) is not first
     latest = loaded.task(task(0))
-    assert loaded.encoder(lead, folders, device, "bf16") is not encoder
+    child = lead.model_copy(update={"parents": {PRETRAINED: "0" * 64}})
+    assert loaded.encoder(child, folders, device) is not encoder
     assert loaded.task(task(0)) is latest  # cut for the same tokenizer
     other = run_spec(LayerNorms(), backbone=KNOWN[TINY_T5])
-    assert loaded.encoder(other, {}, device, "fp32") is not encoder
+    assert loaded.encoder(other, {}, device) is not encoder
     assert loaded.task(task(0)) is not latest  # cut again, for the other's own
 
 
@@ -291,7 +293,9 @@ def test_a_process_that_was_killed_between_two_jobs_is_started_again(
     with LocalExecutor() as executor:
         assert end_of(executor, one, store) == Ended(one, 0)
         os.kill(processes(store)[0], signal.SIGKILL)
-        executor._all[0]._process.wait()
+        process = executor._all[0]._process
+        assert process is not None
+        process.wait()
         assert end_of(executor, other, store) == Ended(other, 0)
 
 

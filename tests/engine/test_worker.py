@@ -48,6 +48,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
 
 
+@pytest.fixture(autouse=True)
+def _own_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the tests' process stay what they are."""
+    monkeypatch.setattr(worker.Stopping, "listen", lambda self: None)
+
+
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
     """The worker's events, in place of its standard output."""
@@ -230,6 +236,7 @@ def train_on(
         watch: Callable[[Event], None] = lambda event: None,
         stopping: worker.Stopping | None = None,
         checkpoint_steps: int | None = 1,
+        threads: int = 1,
     ) -> int:
         def report(event: Event) -> None:
             heard.append(event)
@@ -237,7 +244,7 @@ def train_on(
 
         monkeypatch.setattr(worker, "report", report)
         execution = Execution(
-            threads=1, checkpoint_steps=checkpoint_steps, folders={revision: str(model)}
+            threads=threads, checkpoint_steps=checkpoint_steps, folders={revision: str(model)}
         )
         folder = write_job(store, make_job(specs), execution)
         return worker.execute(store, folder, Loaded(store.cache), stopping)
@@ -316,6 +323,26 @@ def test_a_worker_asked_to_stop_writes_a_checkpoint_and_is_continued_to_the_same
     unbroken = Store(tmp_path / "unbroken")
     assert train_on(unbroken, specs[1:2]) == Exit.DONE
     assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
+
+
+def test_a_job_goes_on_with_the_threads_that_it_began_with(
+    store: Store, tmp_path: Path, train_on: Callable[..., int], specs: list[RunSpec]
+) -> None:
+    """Another number of threads adds in another order. The next job has its own number again."""
+
+    def cut(event: Event) -> None:
+        if event.get("step") == 2:
+            raise Cut
+
+    with pytest.raises(Cut):
+        train_on(store, specs[1:2], cut, threads=2)
+    assert train_on(store, specs[1:2], threads=1) == Exit.DONE
+    unbroken = Store(tmp_path / "unbroken")
+    assert train_on(unbroken, specs[1:2], threads=2) == Exit.DONE
+    assert contents(store, specs[1:2]) == contents(unbroken, specs[1:2])
+    assert train_on(store, specs[3:], threads=1) == Exit.DONE
+    runs = [store.read(run_key(spec)) for spec in (specs[1], specs[3])]
+    assert [run.environment()["threads"] for run in runs if run is not None] == [2, 1]
 
 
 def test_another_process_reads_how_far_a_job_is_and_why_it_ended(

@@ -124,6 +124,10 @@ def test_a_second_ctrl_c_ends_jobs_that_do_not_stop(store: Store, scenario: Scen
 # -- how many ------------------------------------------------------------------------------------
 
 
+def of(seconds: float, memory: float) -> Estimate:
+    return Estimate(seconds, memory, seconds, seconds)
+
+
 @pytest.mark.parametrize(
     ("seconds", "memory", "count", "expected"),
     [
@@ -140,7 +144,7 @@ def test_the_default_is_one_worker_a_thread_for_small_jobs(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "16")
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 24e9 / 4096}.get)
-    monkeypatch.setattr(local, "estimate", lambda job, speed: Estimate(seconds, memory))
+    monkeypatch.setattr(local, "estimate", lambda job, speed: of(seconds, memory))
     speed = Speed(1.0, 1.0, "a machine", True, start=8.0)
     assert best_workers(jobs(count), speed) == expected
 
@@ -149,7 +153,7 @@ def test_threads_that_are_asked_for_leave_room_for_fewer_workers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    monkeypatch.setattr(local, "estimate", lambda job, speed: Estimate(60.0, 1.0))
+    monkeypatch.setattr(local, "estimate", lambda job, speed: of(60.0, 1.0))
     assert best_workers(jobs(9), any_speed(), threads=2) == 1
     assert best_workers(jobs(9), any_speed()) == 2
     assert best_workers([], any_speed()) == 1

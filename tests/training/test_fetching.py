@@ -11,7 +11,6 @@ from group_samples import FIVE_ROWS, group_of, remains, spec_of
 from inside_groups import adapters, data_of, inside_spec
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from repro.backbones.load import Encoder
 from repro.training import feed
 from repro.training import group as group_module
 from repro.training.group import Group
@@ -25,6 +24,16 @@ class Refused(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     on_host = 0
 
+    def refusing(self, name: str, call: Any) -> Any:
+        """A tensor's method, refused while the mode is on."""
+
+        def checked(*args: Any, **more: Any) -> Any:
+            if torch.utils._python_dispatch._get_current_dispatch_mode() and not self.on_host:
+                raise AssertionError(f"{name} waits for the device")
+            return call(*args, **more)
+
+        return checked
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.__name__.partition(".")[0]
         if name in ASKED and not self.on_host:
@@ -34,11 +43,11 @@ class Refused(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> Refused:
-    """What a batch is made of, its layout included, is on the host in any case; and transformers
-    asks whether a mask is full, once a pass of the frozen encoder that runs share.
-    """
+    """What a batch is made of, its layout included, is on the host in any case."""
     mode = Refused()  # type: ignore[no-untyped-call]
-    for place, name in ((feed, "collate"), (feed, "placed"), (Encoder, "states")):
+    for name in ("item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__"):
+        monkeypatch.setattr(torch.Tensor, name, mode.refusing(name, getattr(torch.Tensor, name)))
+    for place, name in ((feed, "collate"), (feed, "placed")):
         call = getattr(place, name)
 
         def on_host(*args: Any, call: Any = call, **more: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from group_samples import FIVE_ROWS, Watched, compare, group_of, losses, spec_of, trained, watched
+from inside_samples import plain
 from run_samples import cells
 from tiny_models import tiny_bert, tiny_data, tiny_encoder
 from torch import Tensor
@@ -19,10 +20,16 @@ from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.linear_probe.module import Probe
+from repro.methods.modules.randomness import Dropout
 from repro.methods.resadapters.pipelined import Pipelined
 from repro.spec import RunSpec
+from repro.training.batches import collate, placed
 from repro.training.checkpoint import read_artefact
+from repro.training.environment import matrix_products
 from repro.training.group import Group
+from repro.training.states import FrozenStates
+
+CPU = torch.device("cpu")
 
 __all__ = ["watched"]
 STEPS_AN_EPOCH = -(-len(tiny_data().training) // 4)
@@ -257,9 +264,8 @@ def test_a_gradient_that_overflows_ends_its_member_only(
     "method", [cells("resnext", "attention"), cells("plain", "gelu"), LinearProbe(layer=2)]
 )
 def test_bf16_trains_on_a_cpu_and_parameters_stay_fp32(tmp_path: Path, method: Any) -> None:
-    encoder = Encoder(tiny_bert(3).to(torch.bfloat16), None)
     exact = trained([spec_of(method)], tmp_path / "fp32")
-    group = trained([spec_of(method, recipe__precision="bf16")], tmp_path / "bf16", encoder=encoder)
+    group = trained([spec_of(method, recipe__precision="bf16")], tmp_path / "bf16")
     cohort = group.cohorts[0]
     for tensor in cohort.state().values():
         assert tensor.dtype in (torch.float32, torch.uint8)
@@ -267,6 +273,26 @@ def test_bf16_trains_on_a_cpu_and_parameters_stay_fp32(tmp_path: Path, method: A
     # bf16 keeps 8 bits: losses agree to about a hundredth, and are not equal
     assert losses(group) == pytest.approx(losses(exact), rel=0.1)
     assert losses(group) != losses(exact)
+
+
+def test_in_bf16_shared_states_are_those_of_a_run_inside_the_encoder() -> None:
+    """Weights and residuals that are rounded, too, would differ by a hundredth."""
+    encoder, data = Encoder(tiny_bert(6), None), tiny_data()
+    batch = collate(data.training[:4], data.pad_id)
+    inputs = placed(batch, CPU)
+    exact, shared = (
+        inputs.layout.pack(FrozenStates(encoder, CPU, precision)._encode(batch)[-1])
+        for precision in ("fp32", "bf16")
+    )
+    learner = plain(encoder, spans=True)
+    with torch.no_grad(), matrix_products("bf16", CPU):
+        inside = learner.start(inputs, Dropout([]))
+        for index in range(learner.layers):
+            inside = learner.run_layer(index, inside)
+    size = exact.norm()
+    assert shared.dtype == inside.dtype == torch.float32
+    assert (shared - inside[0]).norm() < 1e-4 * size
+    assert (shared - exact).norm() > 1e-3 * size
 
 
 def test_bf16_fine_tunes_an_fp32_encoder(tmp_path: Path) -> None:

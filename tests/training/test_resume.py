@@ -79,6 +79,36 @@ def unbroken(specs: list[RunSpec], work: Path) -> tuple[dict[str, bytes], list[d
     return remains(group), events
 
 
+@pytest.mark.parametrize("name", ["mixed", "released", "fine-tuning"])
+def test_taking_the_largest_batches_first_changes_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a GPU's memory is tried with: no later batch of training or scoring is larger."""
+    expected, _ = unbroken(GROUPS[name](), tmp_path / "unbroken")
+    group = group_of(GROUPS[name](), tmp_path / "probed", data=DATA)
+    keep = group.feed.keep_states
+
+    def keep_and_probe(tell: Any) -> None:
+        keep(tell)
+        group._probe()
+
+    monkeypatch.setattr(group.feed, "keep_states", keep_and_probe)
+    sizes: dict[bool, list[int]] = {True: [], False: []}
+    plain = group.feed.inputs
+
+    def inputs(part: dict[int, list[Any]], *, training: bool) -> Any:
+        rows = part[0]
+        sizes[training].append(len(rows) * max(len(row.input_ids) for row in rows))
+        return plain(part, training=training)
+
+    monkeypatch.setattr(group.feed, "inputs", inputs)
+    group.train()
+    assert remains(group) == expected
+    for taken in sizes.values():
+        assert taken[0] == max(taken)
+        assert len(taken) > 2
+
+
 def run_until(specs: list[RunSpec], work: Path, cut: int | None, steps: int = 2) -> Group:
     """A new group on the same folder, cut at its event number `cut` (from 0)."""
     seen = 0

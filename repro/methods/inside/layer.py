@@ -133,7 +133,8 @@ class _Attended(torch.autograd.Function):
         flat_q, flat_k, flat_v = (x.flatten(0, 1) for x in (q, k, v))
         scores = torch.bmm(flat_q, flat_k.transpose(1, 2)).view(rows, heads, queries, -1)
         scores = scores.mul_(scale) if mask is None else torch.add(mask, scores, alpha=scale)
-        weights = scores.softmax(-1, torch.promote_types(scores.dtype, torch.float32))
+        wide = torch.float64 if scores.dtype == torch.float64 else torch.float32
+        weights = scores.softmax(-1, wide)
         dropped = scaled(weights.to(v.dtype), keep, scaling).flatten(0, 1)
         ctx.save_for_backward(flat_q, flat_k, flat_v, weights, keep, dropped)
         ctx.scale, ctx.scaling = scale, scaling

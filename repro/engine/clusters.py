@@ -1,0 +1,48 @@
+"""The executors beside this machine's, and the file in which a site says what its jobs need."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from repro.engine.dispatch import Executor
+from repro.engine.on_ray import Profile as RayProfile
+from repro.engine.on_ray import RayExecutor
+from repro.engine.slurm import Profile as SlurmProfile
+from repro.engine.slurm import SlurmExecutor
+from repro.errors import ReproError
+from repro.store.entry import first_problem
+
+CLUSTERS = ("slurm", "ray")
+
+
+class Profiles(BaseModel):
+    """A profile file: a table for each cluster. docs/scheduling.md has an example."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slurm: SlurmProfile = SlurmProfile()
+    ray: RayProfile = RayProfile()
+
+
+def cluster(name: str, profile: Path | None, root: Path) -> Executor:
+    """The executor of a cluster for the store in `root`. Raises ReproError for a bad profile."""
+    found = Profiles() if profile is None else read_profiles(profile)
+    if name == "slurm":
+        return SlurmExecutor(root, found.slurm)
+    return RayExecutor(root, found.ray)
+
+
+def read_profiles(path: Path) -> Profiles:
+    """What a profile file says. Raises ReproError."""
+    try:
+        return Profiles.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        problem = error.strerror or str(error)
+    except ValidationError as error:
+        problem = first_problem(error)
+    except ValueError as error:  # no TOML, or no text
+        problem = str(error)
+    raise ReproError(f"--profile {path}: {problem}. docs/scheduling.md has an example.")
