@@ -284,6 +284,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
         execution.checkpoint_steps,
         execution.micro_batch,
         stopping,
+        execution.compiled,
         keeps_states=execution.rehearsal is None,  # whose few rows would fit, the real ones not
     )
     if lead.method.evaluates:
