@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Slurm:
 
     def start(self, *names: str) -> None:
         """Starts daemons: `munged`, `slurmctld`, a node."""
-        munge, conf = self.folder / "munge", self.folder / "slurm.conf"
+        munge, conf = self.folder / "munge", str(self.folder / "slurm.conf")
         commands = {
             "munged": ["munged", "-F", "--force", "--num-threads=1", f"--socket={munge}/socket",
                        f"--key-file={munge}/key", f"--pid-file={munge}/pid",
@@ -78,10 +78,26 @@ class Slurm:
     def lose(self, node: str) -> None:
         """Kills a node and all that runs there, as a power cut does."""
         daemon = self.daemons.pop(node)
-        tree = descendants(daemon.pid)
-        for pid in [daemon.pid, *tree]:
-            os.kill(pid, signal.SIGKILL)
+        daemon.kill()
         daemon.wait()
+        for pid in self._jobs(node):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _jobs(self, node: str) -> list[int]:
+        """The processes of jobs on a node, after those that watch over them and would tell."""
+        marks = {
+            f"SLURMD_NODENAME={node}".encode(),
+            f"SLURM_CONF={self.folder}/slurm.conf".encode(),
+        }
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if marks <= set((path / "environ").read_bytes().split(b"\0")):
+                    found.append(int(path.name))
+        above = {ancestors(pid)[0] for pid in found}
+        watching = [pid for pid in above if Path(f"/proc/{pid}/comm").read_text() == "slurmstepd\n"]
+        return [*watching, *found]
 
     def stop(self) -> None:
         """Ends all daemons and jobs."""
@@ -92,23 +108,6 @@ class Slurm:
         for daemon in self.daemons.values():
             daemon.kill()
             daemon.wait()
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that a process started, those that they started and so on."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_bytes().rpartition(b")")[2].split()[1])
-        except OSError:
-            continue
-        parents.setdefault(parent, []).append(int(path.parent.name))
-    found, waiting = [], [pid]
-    while waiting:
-        children = parents.get(waiting.pop(), [])
-        found += children
-        waiting += children
-    return found
 
 
 def ancestors(pid: int) -> list[int]:

@@ -17,8 +17,8 @@ from repro.backbones.describe import LOCAL, check_mirrors
 from repro.cli.options import LOCAL as ON_THIS_MACHINE
 from repro.cli.options import How, device_kind
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
-from repro.engine.dispatch import Dispatcher, Outcome
-from repro.engine.jobs import Execution, Job, holders, keeps_weights, needed_weights
+from repro.engine.dispatch import Dispatcher, Outcome, write_jobs
+from repro.engine.jobs import Execution, Job, keeps_weights, needed_weights
 from repro.engine.plan import Plan, make_plan, with_times
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
@@ -65,16 +65,12 @@ def train_missing(
 
 def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[Outcome]:
     """Trains the plan's jobs. Raises Stopped at Ctrl-C, and at SIGTERM as if it were one."""
-    check_folders(plan, execution)
-    check_mirrors(job.lead.backbone for job in plan.jobs)
     executor = how.trainer(plan, store)
     workers = executor.slots if how.executor == ON_THIS_MACHINE else None
-    needed = disk_needed(plan, execution, workers or len(plan.jobs))
-    store.check_writable(needed_bytes=needed)
-    store.check_replaceable(key for job in plan.jobs for key in job.keys)
-    store.sweep()
+    check_before(plan, store, execution, workers or len(plan.jobs))
     announce(plan, workers)
-    tell_running(plan, store)
+    if how.executor == ON_THIS_MACHINE:  # a cluster's may be this command's of before
+        tell_running(plan, store)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with JobProgress(plan) as progress:
@@ -83,6 +79,24 @@ def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[O
         raise Stopped from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def hand_over(plan: Plan, store: Store, execution: Execution) -> list[str]:
+    """Writes the plan's jobs for `worker`; returns their ids, those of parents first."""
+    check_before(plan, store, execution, len(plan.jobs))
+    write_jobs(plan.jobs, store, execution)
+    return [job.id for job in plan.jobs]
+
+
+def check_before(plan: Plan, store: Store, execution: Execution, workers: int) -> None:
+    """Raises ReproError where the plan's jobs cannot be trained or stored; removes what ended
+    processes left.
+    """
+    check_folders(plan, execution)
+    check_mirrors(job.lead.backbone for job in plan.jobs)
+    store.check_writable(needed_bytes=disk_needed(plan, execution, workers))
+    store.check_replaceable(key for job in plan.jobs for key in job.keys)
+    store.sweep()
 
 
 def check_folders(plan: Plan, execution: Execution) -> None:
@@ -149,8 +163,8 @@ def announce(plan: Plan, workers: int | None) -> None:
 
 def tell_running(plan: Plan, store: Store) -> None:
     """One line a process that trains some of the runs already."""
-    running = [run.key for run in plan.runs if run.state == "running"]
-    for holder, count in Counter(holders(store, running).values()).items():
+    running = (store.holder(run.key) for run in plan.runs if run.state == "running")
+    for holder, count in Counter(filter(None, running)).items():
         print(
             f"{counted(count, 'run')} left to {holder}, which trains in this store now. Give the "
             "same command again when it has ended.",

@@ -359,6 +359,7 @@ def as_json(columns: Sequence[Column], requests: Sequence[Request]) -> dict[str,
             {
                 "id": job.id,
                 "runs": job.keys,
+                "after": sorted({jobs[key] for key in job.parents if key in jobs}),
                 "seconds": cost.seconds,
                 "low": cost.low,
                 "high": cost.high,

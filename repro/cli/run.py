@@ -29,6 +29,13 @@ def command(
     asked: o.Asked,
     how: o.How,
     retry: Annotated[bool, typer.Option("--retry", help="Train diverged runs again, too.")] = False,
+    write_jobs: Annotated[
+        bool,
+        typer.Option(
+            "--write-jobs",
+            help="For a scheduler of your own: write the jobs and print their ids; do not train.",
+        ),
+    ] = False,
     store: o.StoreOption = None,
 ) -> None:
     """Trains the missing runs of tables and figures, each shared run once.
@@ -42,6 +49,12 @@ def command(
     plan = make_plan(requests, results, o.any_speed(), retry_failed=retry)
     for request in requests:  # before the first job: `status` tells of it meanwhile
         save_request(results, request)
+    if write_jobs:
+        from repro.cli.execute import hand_over
+
+        for job in hand_over(plan, results, execution):
+            print(job)
+        return
     if plan.jobs:
         from repro.cli.execute import train_missing
 

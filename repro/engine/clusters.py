@@ -7,8 +7,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from repro.engine import on_ray, slurm
 from repro.engine.dispatch import Executor
+from repro.engine.on_ray import Profile as RayProfile
+from repro.engine.on_ray import RayExecutor
+from repro.engine.slurm import Profile as SlurmProfile
+from repro.engine.slurm import SlurmExecutor
 from repro.errors import ReproError
 from repro.store.entry import first_problem
 
@@ -20,16 +23,16 @@ class Profiles(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    slurm: slurm.Profile = slurm.Profile()
-    ray: on_ray.Profile = on_ray.Profile()
+    slurm: SlurmProfile = SlurmProfile()
+    ray: RayProfile = RayProfile()
 
 
 def cluster(name: str, profile: Path | None, root: Path) -> Executor:
     """The executor of a cluster for the store in `root`. Raises ReproError for a bad profile."""
     found = Profiles() if profile is None else read_profiles(profile)
     if name == "slurm":
-        return slurm.SlurmExecutor(root, found.slurm)
-    return on_ray.RayExecutor(root, found.ray)
+        return SlurmExecutor(root, found.slurm)
+    return RayExecutor(root, found.ray)
 
 
 def read_profiles(path: Path) -> Profiles:

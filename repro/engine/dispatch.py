@@ -212,14 +212,14 @@ class Dispatcher:
             elif is_stored(store, job, attempt.execution):  # by another process since the plan
                 self._settle(job, None)
             else:
-                self._start(attempt, store)
+                self._start(attempt, store, followed=followed)
 
-    def _start(self, attempt: Attempt, store: Store) -> None:
+    def _start(self, attempt: Attempt, store: Store, *, followed: bool) -> None:
         for key in attempt.job.keys:
             store.clear_failure(key)
-        folder = write_job(store, attempt.job, attempt.execution, code_digest())
-        if not self.executor.follows(attempt.job):
-            (folder / FAILURE).unlink(missing_ok=True)  # of the attempt before
+        if not followed:  # else the folder is the worker's, which may remove it at any time
+            folder = write_job(store, attempt.job, attempt.execution, code_digest())
+            (folder / FAILURE).unlink(missing_ok=True)  # a worker may end without writing one
         self._running[attempt.job.id] = attempt
         self.executor.start(attempt.job, store)
 
@@ -293,6 +293,13 @@ class Dispatcher:
         for key, spec in zip(job.keys, job.specs, strict=True):
             if store.read(key) is None:
                 store.record_failure(key, spec, kind, message, log)
+
+
+def write_jobs(jobs: Sequence[Job], store: Store, execution: Execution) -> None:
+    """Writes jobs that workers of another scheduler train."""
+    needed = needed_weights(spec for job in jobs for spec in job.specs)
+    for job in jobs:
+        write_job(store, job, _keeping(execution, job, needed), code_digest())
 
 
 def _features(job: Job) -> set[tuple[str, str]]:

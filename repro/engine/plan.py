@@ -182,7 +182,8 @@ def plan_runs(
         if key in wanted or key in needed or states[key] == "done"
     ]
     barred = set() if retry_failed else _barred(runs, store)
-    trained = _with_parents([key for key in open_ if key not in barred], specs, store)
+    left = [key for key in open_ if key not in barred]
+    trained = needed if left == open_ else _with_parents(left, specs, store)
     return runs, [spec for key, spec in specs.items() if key in trained]
 
 

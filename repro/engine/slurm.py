@@ -24,11 +24,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from repro.engine.dispatch import Ended, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
-from repro.engine.progress import JobFailure, progress_event, read_failure
+from repro.engine.progress import JobFailure, progress_event
 from repro.engine.worker import LOG, Exit
 from repro.errors import ReproError
 from repro.store.atomic import write_text
 from repro.store.store import Store
+from repro.store.temporary import DAY
 from repro.words import counted
 
 MOST = 1000
@@ -106,6 +107,8 @@ class SlurmExecutor:
     _known: dict[str, Task] = field(default_factory=dict, init=False)
     """Job -> the task that trains it, as Slurm last told of it."""
     _followed: dict[str, Job] = field(default_factory=dict, init=False)
+    _batches: set[str] = field(default_factory=set, init=False)
+    """The arrays that Slurm knows."""
     _pause: float = field(default_factory=lambda: PAUSES[0], init=False)
 
     @property
@@ -128,6 +131,9 @@ class SlurmExecutor:
         self.root = self.root.absolute()
         if not self._look():
             raise ReproError("squeue does not answer: see whether Slurm's controller is up.")
+        for path in self._lists.glob("*.jobs"):
+            if path.stem not in self._batches and time.time() - path.stat().st_mtime > DAY:
+                path.unlink(missing_ok=True)
         return self
 
     def __exit__(
@@ -243,7 +249,7 @@ class SlurmExecutor:
         for job in self._followed:
             if job not in told:
                 told[job] = self._gone(job)
-        self._known = told
+        self._known, self._batches = told, set(lists)
         return True
 
     def _read(self, batch: str) -> list[str]:
@@ -252,7 +258,7 @@ class SlurmExecutor:
 
     def _gone(self, job: str) -> Task:
         """How a task ended that Slurm no longer lists."""
-        id, folder = self._known[job].id, self.root / "work" / job
+        id = self._known[job].id
         if shutil.which("sacct") is not None:
             command = ["sacct", "--jobs", id, "-X", "--noheader", "--parsable2"]
             command.append("--format=State,ExitCode")
@@ -260,11 +266,8 @@ class SlurmExecutor:
             state, _, code = done.stdout.partition("|")
             if done.returncode == 0 and state.split(" ")[0] in FINAL:
                 return Task(id, state.split(" ")[0], _code(*map(int, code.strip().split(":"))))
-        failure = read_failure(folder)
-        if failure is not None:
-            memory = failure.kind == "out-of-memory"
-            return Task(id, "FAILED", Exit.OUT_OF_MEMORY if memory else Exit.ERROR)
-        return Task(id, "NODE_FAIL", 0) if folder.exists() else Task(id, "COMPLETED", 0)
+        stored = not (self.root / "work" / job).exists()  # its worker removes it at a good end
+        return Task(id, "COMPLETED" if stored else "NODE_FAIL", 0)
 
     def _ended(self, job: Job) -> Ended:
         """What the end of a task says of its job."""

@@ -7,15 +7,15 @@ the code has a defect that changes results, the headline reading repairs it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import ReproError
 from repro.papers.request import BOTTLENECK, Request
-from repro.spec import Backbone, RunSpec, Source, run_key
-from repro.spec.method import method_called
+from repro.spec import Backbone, Recipe, RunSpec, Source, run_key
+from repro.spec.method import AnyMethod, method_called
 
 Setting = dict[str, tuple[Any, Source]]
 """Field path -> value and where it comes from."""
@@ -89,10 +89,32 @@ def make_run(
         seed=seed,
         parents={role: run_key(parent) for role, parent in (parents or {}).items()},
         sources=sources | {"backbone": origin},
-        **values,
+        task=values["task"],
+        method=_shared(AnyMethod, values["method"], method_called(values["method"]["kind"])),
+        recipe=_shared(Recipe, values["recipe"]),
     )
     spec.check()
     return spec
+
+
+def _shared(kind: Any, values: dict[str, Any], *of: Any) -> Any:
+    """The one object that all runs with these values have: a plan holds very many. `of` is what
+    else it depends on. What cannot be one is left to `RunSpec`, which says what is wrong.
+    """
+    try:
+        return _one(kind, tuple((name, type(v), v) for name, v in values.items()), of)
+    except (TypeError, ValueError):
+        return values
+
+
+@lru_cache(maxsize=4096)
+def _one(kind: Any, values: tuple[tuple[str, type, Any], ...], of: tuple[Any, ...]) -> Any:
+    return _adapter(kind).validate_python({name: value for name, _, value in values})
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def _checked(**fields: Any) -> RunSpec:

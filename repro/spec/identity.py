@@ -6,7 +6,7 @@ import hashlib
 import json
 import weakref
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -80,22 +80,22 @@ def identity_document(spec: RunSpec) -> dict[str, Any]:
 
 
 def run_key(spec: RunSpec) -> str:
-    """The run's name in the store: 64 hexadecimal digits."""
+    """The run's name in the store: 64 hexadecimal digits.
+
+    A plan asks for each key several times, so it is remembered as long as the spec, which never
+    changes, lives and the revisions are the same.
+    """
     known = _KEYS.get(id(spec))
-    if known is not None and known[0]() is spec:
-        return known[1]
+    code = (SCHEMA, revisions(spec))
+    if known is not None and known[0]() is spec and known[1] == code:
+        return known[2]
     key = hashlib.sha256(canonical_json(identity_document(spec)).encode()).hexdigest()
-    _KEYS[id(spec)] = weakref.ref(spec, partial(_forget, id(spec))), key
+    place = id(spec)
+    _KEYS[place] = weakref.ref(spec, lambda _: _KEYS.pop(place, None)), code, key
     return key
 
 
-_KEYS: dict[int, tuple[weakref.ref[RunSpec], str]] = {}
-"""Id of a spec that is in memory -> it, and its key: a plan asks for it several times."""
-
-
-def _forget(number: int, gone: weakref.ref[RunSpec]) -> None:
-    if number in _KEYS and _KEYS[number][0] is gone:
-        del _KEYS[number]
+_KEYS: dict[int, tuple[weakref.ref[RunSpec], tuple[int, dict[str, int | str]], str]] = {}
 
 
 def flatten(document: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

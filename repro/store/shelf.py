@@ -20,7 +20,7 @@ from repro.store.atomic import (
     sync,
     sync_directory,
 )
-from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, FolderFiles, StoredRun
+from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, FolderFiles, StoredRun, lies
 from repro.store.reading import Corrupt, Entries, Foreign, Newer, read_entry
 from repro.store.staging import Staged, discard
 from repro.store.temporary import unfinished_name
@@ -43,10 +43,15 @@ class Shelf(Entries):
     def __init__(self, root: Path, say: Callable[[str], None]) -> None:
         super().__init__(root, say)
         self.quarantine = root / "quarantine"
+        self._root = str(root)
 
     def files(self, key: str) -> FolderFiles:
         """The files of the run `key`. Raises ValueError where that is no run key."""
         return FolderFiles(entry_path(self.place, key))
+
+    def has(self, key: str) -> bool:
+        """Whether something lies where the entry would. Raises ValueError where `key` is no key."""
+        return lies(f"{self._root}/{key[:2]}/{key}") or not KEY.fullmatch(key)
 
     def keys(self) -> set[str]:
         """The keys of all entries, unchecked."""
@@ -55,6 +60,8 @@ class Shelf(Entries):
 
     def read(self, key: str, *, verify: bool = False) -> StoredRun | None:
         """Like `peek`, but an entry that cannot be trusted is moved to quarantine."""
+        if not self.has(key):  # as of most runs of a large plan
+            return None
         try:
             return read_entry(self.files(key), key, verify=verify)
         except Foreign as problem:

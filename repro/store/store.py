@@ -37,6 +37,7 @@ from repro.store.entry import (
     file_stamp,
     first_problem,
     is_plain,
+    lies,
     manifest_bytes,
     spec_bytes,
 )
@@ -92,6 +93,7 @@ class Store:
         warn: Callable[[str], None] = to_stderr,
     ) -> None:
         self.root = Path(root)
+        self._folder = str(root)
         self._warn = warn
         self._warned: set[str] = set()
         self._shelf = Shelf(self.root, self._say)
@@ -215,9 +217,10 @@ class Store:
         """Derived from what lies on disk, so that a process that dies has nothing to write."""
         if self.read(key) is not None:
             return "done"
-        if self.failure(key) is not None:
+        if lies(f"{self._folder}/failures/{key}.json") and self.failure(key) is not None:
             return "failed"
-        return "missing" if self.holder(key) is None else "running"
+        held = lies(f"{self._folder}/claims/{key}.lock") and self.holder(key) is not None
+        return "running" if held else "missing"
 
     # The store elsewhere that this one is the copy of
 

@@ -11,7 +11,7 @@ from clusters import Scenario, Slurm, attempts, command, jobs_of, wait_until
 
 from repro.engine.dispatch import BACKOFF, Dispatcher, Ended, Outcome
 from repro.engine.jobs import Execution, Job, write_job
-from repro.engine.slurm import Profile, SlurmExecutor
+from repro.engine.slurm import Profile, SlurmExecutor, _status
 from repro.engine.worker import Exit
 from repro.errors import ReproError
 from repro.store import Store
@@ -132,16 +132,18 @@ def test_a_job_near_its_time_limit_checkpoints_and_queues_itself_again(
     command("scancel", "--signal=USR2", "--batch", task)  # what Slurm sends 120 s before the end
     wait_until(lambda: command("squeue", "-j", task, "-h", "-o", "%T").strip() == "PENDING")
     scenario()
-    wait_until(lambda: released(task))
+    release(task)
     (ended,) = ends(executor, 1)
     assert (ended.job, ended.code) == (job, Exit.DONE)
     assert len(attempts(store)) == 2
 
 
-def released(task: str) -> bool:
-    """Slurm starts a job that is queued again only after two minutes, unless asked."""
-    command("scontrol", "update", f"JobId={task}", "StartTime=now")
-    return command("squeue", "-j", task, "-h", "-o", "%T").strip() != "PENDING"
+def release(task: str) -> None:
+    """Slurm starts a job that is queued again only after two minutes, unless asked; one that starts
+    in the second in which it ended is refused by its node.
+    """
+    command("scontrol", "update", f"JobId={task}", "StartTime=now+2")
+    wait_until(lambda: command("squeue", "-j", task, "-h", "-o", "%T").strip() != "PENDING")
 
 
 @pytest.mark.slow
@@ -157,7 +159,7 @@ def test_a_job_whose_node_is_lost_is_trained_on_the_other_one(
     slurm_cluster.lose(node)
     wait_until(lambda: command("squeue", "-j", task, "-h", "-o", "%T").strip() == "PENDING")
     (store.root.parent / "released").touch()
-    wait_until(lambda: released(task))
+    release(task)
     (ended,) = ends(executor, 1)
     assert (ended.job, ended.code) == (job, Exit.DONE)
     assert len(attempts(store)) == 2
@@ -189,3 +191,39 @@ def test_profile_becomes_options_of_sbatch() -> None:
     assert profile.options() == [
         "--partition=gpu", "--account=nlp", "--time=4:00:00", "--gres=gpu:a100:2", "--mem=32G",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("printed", "code"),
+    [("0", 0), ("5632", 22), ("9", -9), ("35072", -9), ("22:0", 22), ("0:9", -9)],
+)
+def test_status_that_squeue_prints_is_an_exit_code(printed: str, code: int) -> None:
+    """As wait(2) gives it: 22 << 8; signal 9; 137 << 8, which a shell makes of signal 9."""
+    assert _status(printed) == code
+
+
+@pytest.mark.parametrize(
+    ("accounting", "folder", "code"),
+    [("FAILED|22:0", True, 22), ("CANCELLED by 0|0:15", True, 1), ("", True, -9), ("", False, 0)],
+)
+def test_task_that_squeue_forgot_is_judged_by_accounting_or_by_what_the_worker_left(
+    store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    accounting: str, folder: bool, code: int,
+) -> None:  # fmt: skip
+    scenario(until="released")
+    (job,) = jobs_of(1)
+    executor = started(store, job)
+    wait_until(lambda: len(attempts(store)) == 1)
+    for name, text in (("squeue", ""), ("sacct", accounting)):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\necho '{text}'\n")
+        program.chmod(0o755)
+    if not folder:
+        shutil.rmtree(store.work_dir(job.id))
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+        (ended,) = ends(executor, 1)
+    assert ended.code == code
+    command("scancel", "--me")
+    wait_until(lambda: not tasks())

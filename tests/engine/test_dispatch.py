@@ -12,7 +12,7 @@ from run_samples import run_spec
 
 from repro.engine import dispatch
 from repro.engine.dispatch import ALIKE, BACKOFF, Dispatcher, Ended, Listener, Outcome
-from repro.engine.jobs import Execution, Job, make_job, read_job
+from repro.engine.jobs import FILE, Execution, Job, make_job, read_job, write_job
 from repro.engine.progress import FAILURE, JobFailure
 from repro.engine.worker import Exit
 from repro.methods.fine_tuning import FullFineTuning
@@ -37,6 +37,8 @@ class Scripted:
     side_by_side: int = 0
     waits: list[float | None] = field(default_factory=list)
     stopped: bool = False
+    followed: bool = False
+    at_ctrl_c: str = "stopping"
 
     def __enter__(self) -> Scripted:
         return self
@@ -45,7 +47,7 @@ class Scripted:
         pass
 
     def follows(self, job: Job) -> bool:
-        return False
+        return self.followed
 
     def start(self, job: Job, store: Store) -> None:
         self.store = store
@@ -249,6 +251,16 @@ def test_a_job_that_another_command_stores_meanwhile_is_done(store: Store) -> No
         return JobFailure(kind="error", message="The folder holds no job.")
 
     assert run(Scripted(ends=ends), [job], store) == [Outcome(job, None)]
+
+
+def test_a_job_that_an_earlier_command_started_is_followed_and_left_as_it_is(store: Store) -> None:
+    job = one()
+    folder = write_job(store, job, Execution(threads=7))
+    before = (folder / FILE).read_bytes()
+    with store.claim(job.keys):  # as its worker does
+        outcomes = run(Scripted(followed=True), [job], store)
+    assert outcomes == [Outcome(job, None)]
+    assert (folder / FILE).read_bytes() == before
 
 
 def test_the_listener_hears_of_every_jobs_end(store: Store) -> None:
