@@ -16,7 +16,7 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines
 from repro.cli.scales import choose
-from repro.engine.cost import CARDS, ERROR, Estimate, Speed, basis, combined, estimate
+from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimate
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
 from repro.errors import MissingData, ReproError, UnknownName
@@ -307,7 +307,11 @@ def _reasons(column: Column) -> list[str]:
     plan = column.plan
     if not plan.jobs:
         return []
-    names = {"rehearsed": "a rehearsal", "stored": "stored runs of their kind", "model": "a model"}
+    names: dict[Basis, str] = {
+        "rehearsed": "a rehearsal",
+        "stored": "stored runs of their kind",
+        "model": "a model",
+    }
     count = Counter(basis(job, plan.speed) for job in plan.jobs)
     how = ", ".join(f"{count[one]} by {name}" for one, name in names.items() if count[one])
     error = ERROR["measured" if plan.speed.measured else "assumed"]
