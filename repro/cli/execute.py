@@ -18,7 +18,7 @@ from repro.cli.options import LOCAL as ON_THIS_MACHINE
 from repro.cli.options import How, device_kind
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
 from repro.engine.dispatch import Dispatcher, Outcome, write_jobs
-from repro.engine.jobs import Execution, Job, holders, keeps_weights, needed_weights
+from repro.engine.jobs import Execution, Job, keeps_weights, needed_weights
 from repro.engine.plan import Plan, make_plan, with_times
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
@@ -69,7 +69,8 @@ def _execute(plan: Plan, store: Store, execution: Execution, how: How) -> list[O
     workers = executor.slots if how.executor == ON_THIS_MACHINE else None
     check_before(plan, store, execution, workers or len(plan.jobs))
     announce(plan, workers)
-    tell_running(plan, store)
+    if how.executor == ON_THIS_MACHINE:  # a cluster's may be this command's of before
+        tell_running(plan, store)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with JobProgress(plan) as progress:
@@ -162,8 +163,8 @@ def announce(plan: Plan, workers: int | None) -> None:
 
 def tell_running(plan: Plan, store: Store) -> None:
     """One line a process that trains some of the runs already."""
-    running = [run.key for run in plan.runs if run.state == "running"]
-    for holder, count in Counter(holders(store, running).values()).items():
+    running = (store.holder(run.key) for run in plan.runs if run.state == "running")
+    for holder, count in Counter(filter(None, running)).items():
         print(
             f"{counted(count, 'run')} left to {holder}, which trains in this store now. Give the "
             "same command again when it has ended.",

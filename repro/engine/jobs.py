@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import os
-import platform
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +43,7 @@ class Rehearsal(BaseModel):
     steps: int
     longest: bool
     smaller: bool
+    kernels: bool = False
 
 
 class Execution(BaseModel):
@@ -58,6 +57,7 @@ class Execution(BaseModel):
     tf32: bool = False
     keep_weights: bool = False
     micro_batch: int | None = None
+    compiled: bool = False
     checkpoint_seconds: float = 60.0
     checkpoint_steps: int | None = None
     folders: dict[str, str] = {}
@@ -71,8 +71,6 @@ class JobFile(BaseModel):
 
     specs: list[RunSpec]
     execution: Execution
-    process: str = ""
-    """Who trains it: process and machine of the command that was given."""
     code: str = ""
     """Digest of the program that planned it; a worker that is another one does not train it."""
 
@@ -238,8 +236,7 @@ def _group(spec: RunSpec) -> str:
 def write_job(store: Store, job: Job, execution: Execution, code: str = "") -> Path:
     """Writes the job's file; returns its work folder. A job that exists keeps its members."""
     folder = store.work_dir(job.id)
-    process = f"process {os.getpid()} on {platform.node()}"
-    document = JobFile(specs=list(job.specs), execution=execution, process=process, code=code)
+    document = JobFile(specs=list(job.specs), execution=execution, code=code)
     write_text(folder / FILE, document.model_dump_json(indent=1) + "\n")
     return folder
 
@@ -262,13 +259,6 @@ def unfinished_jobs(store: Store) -> list[Job]:
     found = ((folder, read_job(folder)) for folder in folders)
     jobs = ((folder, make_job(file.specs)) for folder, file in found if file is not None)
     return [job for folder, job in jobs if job.id == folder.name and not is_stored(store, job)]
-
-
-def holders(store: Store, keys: Iterable[str]) -> dict[str, str]:
-    """Run -> the process that trains it now, as its job's file names it."""
-    files = map(read_job, sorted((store.root / "work").glob("*")))
-    found = {run_key(s): file.process for file in files if file is not None for s in file.specs}
-    return {key: found.get(key) or "another process" for key in keys}
 
 
 def sweep_jobs(store: Store) -> None:

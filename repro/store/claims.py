@@ -180,13 +180,14 @@ class Held(set[str]):
 
 def _own_lease() -> Lease:
     pid = os.getpid()
+    command = os.environ.get("REPRO_PARENT", pid)  # what a person started, of a worker
     job = next((f" (job {os.environ[name]})" for name in SCHEDULERS if name in os.environ), "")
     return Lease(
         token=secrets.token_hex(8),
         machine=machine(),
         pid=pid,
         started=started(pid) or UNKNOWN,
-        holder=f"process {pid} on {platform.node()}{job}",
+        holder=f"process {command} on {platform.node()}{job}",
     )
 
 
