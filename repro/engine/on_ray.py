@@ -25,7 +25,7 @@ from repro.engine.jobs import Job
 from repro.engine.local import worker_command
 from repro.engine.progress import JobFailure, progress_event
 from repro.engine.worker import LOG, Exit
-from repro.errors import ReproError
+from repro.errors import ReproError, first_line
 from repro.store.claims import EXPIRY_SECONDS
 from repro.store.store import Store
 
@@ -88,9 +88,11 @@ class RayExecutor:
             before = signal.getsignal(signal.SIGTERM)
             ray.init(address, log_to_driver=False, logging_level="error", **local)
             signal.signal(signal.SIGTERM, before)  # Ray took it
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # of any class, where a node of Ray does not start
+            if address == "local":
+                raise ReproError(f"Ray does not start here: {first_line(error)}") from error
             raise ReproError(
-                f"Ray cannot be reached at {address}: {error}. Mend `address` in the "
+                f"Ray cannot be reached at {address}: {first_line(error)}. Mend `address` in the "
                 "table [ray] of the file that --profile names."
             ) from error
         return self
