@@ -197,7 +197,7 @@ def _measure(store: Store, device: str, threads: int | None) -> str:
     busy = load() if where.type == "cpu" else 0.0
     speed = measure_speed(where)
     found = (
-        f"{speed.device}: encoder {speed.flops / 1e9:,.0f} GFLOP/s, cells "
+        f"{speed.device}: encoder {speed.flops / speed.fp32 / 1e9:,.0f} GFLOP/s in fp32, cells "
         f"{speed.bytes / 1e9:,.1f} GB/s"
     )
     if busy > BUSY * (os.cpu_count() or 1):
@@ -216,7 +216,7 @@ def measure_speed(device: Any) -> Speed:
     import torch
 
     from repro.backbones.load import load_encoder
-    from repro.engine.rehearsal import timed
+    from repro.engine.rehearsal import matrix_peak, timed
     from repro.methods.modules.layout import Layout
     from repro.methods.modules.learner import Inputs
     from repro.papers.request import Request
@@ -238,5 +238,6 @@ def measure_speed(device: Any) -> Speed:
     flops = encoder_flops(spec, length) * batch * length / encoding
     own, moved = method_cost(spec, length)
     rest = max(training - 3 * own * batch * length / flops, 0.2 * training)
-    layer = ASSUMED[device.type].layer
-    return Speed(flops, moved * batch * length / rest, device_name(device), True, layer)
+    layer, traffic = ASSUMED[device.type].layer, moved * batch * length / rest
+    bf16 = matrix_peak(device, "bf16") / matrix_peak(device)
+    return Speed(bf16 * flops, traffic, device_name(device), True, layer, fp32=bf16)

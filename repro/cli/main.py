@@ -22,7 +22,7 @@ VERBS = {
     "table": "table", "figure": "figure", "sweep": "sweep", "report": "report",
     "claims": "claims", "audit": "audit", "add": "add", "compare": "compare", "export": "export",
     "import-scores": "import_scores", "freeze": "freeze", "status": "status", "why": "why",
-    "curves": "curves", "doctor": "doctor", "new": "new", "rehearse": "rehearse",
+    "curves": "curves", "doctor": "doctor", "new": "new", "rehearse": "rehearse", "bench": "bench",
     "worker": "worker",
 }  # fmt: skip
 """Verb -> its module here, which is imported when the verb is asked for."""

@@ -85,6 +85,14 @@ MicroBatchOption = Annotated[
     int | None,
     typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
 ]
+CompiledOption = Annotated[
+    bool,
+    typer.Option(
+        "--compile",
+        help="Compile training steps, where the method allows it: minutes first, then fewer "
+        "kernels a step.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -190,6 +198,7 @@ class How:
     tf32: Tf32Option = False
     keep_weights: KeepWeightsOption = False
     micro_batch: MicroBatchOption = None
+    compiled: CompiledOption = False
 
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
         """For the engine; the backbone that was asked for, a folder perhaps, is of `found`."""

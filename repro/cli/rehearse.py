@@ -92,7 +92,7 @@ def command(
     try:
         plan = make_plan(requests, Store(folder / "none"), speed)
         new = _new(plan.jobs, known, how)
-        rehearsals = _rehearsed(new, folder, how)
+        rehearsals = rehearsed(new, folder, how)
     finally:
         remove_tree(folder)
     figures = {k: one.figures for k, one in rehearsals.found.items() if one.figures is not None}
@@ -127,7 +127,7 @@ def _is_known(job: Job, known: Mapping[str, Rehearsed], how: How) -> bool:
     return found is not None and (found.fit or how.smaller or not how.idle)
 
 
-def _rehearsed(jobs: Sequence[Job], folder: Path, how: How) -> Rehearsals:
+def rehearsed(jobs: Sequence[Job], folder: Path, how: How) -> Rehearsals:
     """Rehearses with a bar on a terminal, a line for each kind elsewhere."""
     if not jobs:
         return Rehearsals({}, 0.0)

@@ -43,6 +43,7 @@ class Rehearsal(BaseModel):
     steps: int
     longest: bool
     smaller: bool
+    kernels: bool = False
 
 
 class Execution(BaseModel):
@@ -56,6 +57,7 @@ class Execution(BaseModel):
     tf32: bool = False
     keep_weights: bool = False
     micro_batch: int | None = None
+    compiled: bool = False
     checkpoint_seconds: float = 60.0
     checkpoint_steps: int | None = None
     folders: dict[str, str] = {}

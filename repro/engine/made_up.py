@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
     from repro.backbones.load import Encoder
+    from repro.engine.parents import Report
     from repro.spec import Backbone
     from repro.tasks.data import Collector, Example, TaskData
 
@@ -158,6 +159,20 @@ class MadeUp(Loaded):
         self._vocabulary = int(embedding.config.vocab_size)
         return self._encoder
 
+    def counting(self, tell: Report) -> Report:
+        """`tell`, whose steps say how many kernels there were so far, if that is asked for."""
+        if not self.asked.kernels:
+            return tell
+        from repro.training.kernels import Kernels
+
+        kernels = Kernels()
+        kernels.__enter__()  # type: ignore[no-untyped-call]
+
+        def counted(event: dict[str, Any]) -> None:
+            tell(event | ({"kernels": kernels.total()} if event["event"] == "step" else {}))
+
+        return counted
+
     def task(self, task: Task) -> TaskData:
         """Rows of the lengths that the task's own have.
 
@@ -215,7 +230,8 @@ def compute_in_fp32() -> Any:
     hardware does that has bf16. Other operations stay as they are. Returns the active context.
     """
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as active
 
     aten = torch.ops.aten
     products = {aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default}
@@ -226,8 +242,8 @@ def compute_in_fp32() -> Any:
                 return func(*(given.float() for given in args), **(kwargs or {})).bfloat16()
             return func(*args, **(kwargs or {}))
 
-    active = _get_current_dispatch_mode()  # type: ignore[no-untyped-call]
-    return active or Rounded().__enter__()  # type: ignore[no-untyped-call]
+    modes = {type(mode).__name__: mode for mode in active()}  # type: ignore[no-untyped-call]
+    return modes.get("Rounded") or Rounded().__enter__()  # type: ignore[no-untyped-call]
 
 
 def random_encoder(backbone: Backbone) -> Encoder:

@@ -48,6 +48,8 @@ class Heard:
     tokens: int = 0
     """Of all scored rows."""
     device: str = ""
+    kernels: list[int] = field(default_factory=list)
+    """Launched until each of the steps, if they are counted."""
 
     def hear(self, event: dict[str, Any]) -> None:
         """Takes one event of the worker."""
@@ -55,6 +57,7 @@ class Heard:
         self.events.append(now)
         if event["event"] == "step":
             self.steps.append((now, event["step"]))
+            self.kernels += [event["kernels"]] if "kernels" in event else []
         elif event["event"] == "evaluation":
             self.scored.append(now)
             self.batches = event["batches"]
@@ -79,6 +82,14 @@ class Heard:
         return (times[-1] - times[-1 - self.batches]) / max(1, self.tokens)
 
     @property
+    def kernels_a_step(self) -> float | None:
+        """After the first event of a step; None where they are not counted."""
+        if len(self.kernels) < 2:
+            return None
+        steps = self.steps[-1][1] - self.steps[0][1]
+        return (self.kernels[-1] - self.kernels[0]) / steps
+
+    @property
     def beside(self) -> float:
         """Seconds before the first step and after the last row was scored."""
         begun = [when for when, _ in self.steps] + self.scored
@@ -95,6 +106,7 @@ class Found:
     memory: int = 0
     figures: Rehearsed | None = None
     beside: float = 0.0
+    kernels: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,10 @@ class Asked:
     steps: int
     batch_size: int | None = None
     idle: bool = True
+    longest: bool = True
+    """Whether the longest inputs are tried, too."""
+    kernels: bool = False
+    """Whether kernels are counted, which slows the steps."""
 
     @property
     def smaller(self) -> bool:
@@ -153,23 +169,28 @@ def rehearse(
         told: Called after each rehearsal, with the job and how many are taken in all.
     """
     typical = {} if asked.smaller else kinds(jobs, asked, kind_of)
-    longest = kinds(jobs, asked, asked.kind if asked.smaller else longest_kind_of)
+    alike = asked.kind if asked.smaller else longest_kind_of
+    longest = kinds(jobs, asked, alike) if asked.longest else {}
     count = len(longest) + len(typical)
 
     def train(known: Mapping[str, Job], name: str) -> tuple[Outcomes, float]:
-        how = Rehearsal(steps=asked.steps, longest=name == "longest", smaller=asked.smaller)
+        how = Rehearsal(
+            steps=asked.steps,
+            longest=name == "longest",
+            smaller=asked.smaller,
+            kernels=asked.kernels,
+        )
         execution = asked.execution.model_copy(update={"rehearsal": how})
         store = Store(folder / name)
         return _train(list(known.values()), store, execution, lambda job: told(job, count))
 
-    worst, start = train(longest, "longest")
-    usual, start = (worst, start) if asked.smaller else train(typical, "typical")
+    worst, start = train(longest, "longest") if longest else ({}, 0.0)
+    usual, start = train(typical, "typical") if typical else (worst, start)
     found = {}
     for job in {asked.kind(job): job for job in reversed(jobs)}.values():
-        first = longest[asked.kind(job) if asked.smaller else longest_kind_of(job)]
-        _, wrong, memory = worst[first.id]
-        heard, failure, _ = usual[first.id if asked.smaller else typical[kind_of(job)].id]
-        found[asked.kind(job)] = _found(heard, wrong or failure, memory, job, asked)
+        timed = usual[(typical or longest)[asked.kind(job)].id]
+        _, wrong, memory = worst[longest[alike(job)].id] if longest else timed
+        found[asked.kind(job)] = _found(timed[0], wrong or timed[1], memory, job, asked)
     return Rehearsals(found, start)
 
 
@@ -189,7 +210,7 @@ def _found(heard: Heard, failure: str, memory: int, example: Job, asked: Asked) 
         device=heard.device,
         fit=asked.idle and not asked.smaller and not emulated,
     )
-    return Found("", memory, figures, heard.beside)
+    return Found("", memory, figures, heard.beside, heard.kernels_a_step)
 
 
 def kinds(jobs: Sequence[Job], asked: Asked, alike: Callable[[Job], str]) -> dict[str, Job]:
@@ -277,6 +298,8 @@ def matrix_peak(device: Any, precision: str = "fp32") -> float:
     import torch
 
     width = 8192 if device.type == "cuda" else 2048
+    if precision == "bf16" and not computes_bf16(device.type):
+        width = 512  # it takes 30 times as long
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
     matrix = torch.rand(width, width, device=device).to(kind)
     return 2 * width**3 / timed(lambda: matrix @ matrix, device)

@@ -146,6 +146,7 @@ def usage(group: Group, device: Any, execution: Execution) -> dict[str, Any]:
         "members": [member.key for member in group.members],
         "resumes": group.resumes,
         "micro_batch": execution.micro_batch,
+        "compiled": execution.compiled,
         "peak_memory_bytes": peak_memory(device),
         "device_name": device_name(device),
     }

@@ -269,6 +269,7 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
         from repro.engine.made_up import MadeUp
 
         loaded = MadeUp(store.cache, execution.rehearsal)
+        tell = loaded.counting(tell)
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
     tell(where | {"what": lead.backbone.name})
     parents = parents_of(lead, store)  # those of all members
@@ -282,6 +283,8 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
         execution.checkpoint_steps,
         execution.micro_batch,
         stopping,
+        execution.compiled,
+        keeps_states=execution.rehearsal is None,  # whose few rows would fit, the real ones not
     )
     if lead.method.evaluates:
         began = time.monotonic()

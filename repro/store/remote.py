@@ -111,6 +111,9 @@ class Remote:
         self.copy = copy
         self.say = say
         self.down = False
+        """It cannot be reached, or not be read."""
+        self.refuses = False
+        """It can be read, but not be written."""
         self._tried: set[str] = set()
         self._damaged: set[str] = set()
 
@@ -202,7 +205,8 @@ class Remote:
             if theirs is not None and theirs.files[RESULT] != run.files[RESULT]:
                 self._list([f"{prefix}/{name}" for name in (*theirs.files, MANIFEST)])
                 return self._download(run.key)
-            if theirs is None or set(theirs.files) < set(run.files):
+        if theirs is None or set(theirs.files) < set(run.files):
+            with self._reaching(writing=True):
                 self._upload(run, prefix)
         return None
 
@@ -269,7 +273,7 @@ class Remote:
 
     def write(self, name: str, data: bytes) -> None:
         """Puts a small file there, in place of another. Raises Unreachable."""
-        with self._reaching():
+        with self._reaching(writing=True):
             self._place[0].pipe_file(self._path(name), data)
 
     def remove(self, name: str) -> None:
@@ -282,20 +286,20 @@ class Remote:
         names = sorted(inside, key=lambda one: not one.endswith(f"/{MANIFEST}")) or [name]
         try:
             for one in names:
-                with suppress(FileNotFoundError), self._reaching():
+                with suppress(FileNotFoundError), self._reaching(writing=True):
                     self._place[0].rm_file(self._path(one))
                 self.sizes.pop(one, None)
         except Unreachable as problem:
             raise StoreError(
-                f"Nothing was removed: {self.url} cannot be reached, and it would come back from "
-                "there. Give the command again when it can."
+                f"Nothing was removed: {self.url} cannot be reached or written, and it would come "
+                "back from there. Give the command again when it can."
             ) from problem
         self.keys.discard(name)
 
     @contextmanager
-    def _reaching(self) -> Iterator[None]:
+    def _reaching(self, *, writing: bool = False) -> Iterator[None]:
         """Asks the other side. Raises Unreachable for whatever goes wrong there."""
-        if self.down:
+        if self.down or (writing and self.refuses):
             raise Unreachable
         try:
             yield
@@ -305,12 +309,19 @@ class Remote:
             if isinstance(error, OSError) and error.errno in FULL:
                 with store_errors(self.copy):
                     raise
-            self.down = True
-            self.say(
-                f"The store {self.url} cannot be reached ({type(error).__name__}: {told(error)}). "
-                f"Its copy in {self.copy} is used; what is stored meanwhile is sent by the next "
-                "command that can reach it."
-            )
+            why = f"{type(error).__name__}: {told(error)}"
+            if writing:
+                self.refuses = True
+                self.say(
+                    f"The store {self.url} cannot be written ({why}). What is stored in its copy "
+                    f"in {self.copy} is sent by the next command that can write there."
+                )
+            else:
+                self.down = True
+                self.say(
+                    f"The store {self.url} cannot be reached ({why}). Its copy in {self.copy} is "
+                    "used; what is stored meanwhile is sent by the next command that can reach it."
+                )
             raise Unreachable from error
 
 

@@ -20,6 +20,7 @@ from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.training.environment import matrix_products
 from repro.training.flat import FlatParameters
+from repro.training.graphs import Graphs
 from repro.training.optimizer import AdamW
 
 Start = tuple[RunSpec, dict[str, Tensor]]
@@ -44,6 +45,7 @@ class Cohort:
         device: torch.device,
         steps: int,
         start: Start | None = None,
+        compiled: bool = False,
     ) -> None:
         self.members, self.specs = members, [specs[i] for i in members]
         self.recipe = self.specs[0].recipe
@@ -59,6 +61,9 @@ class Cohort:
         self.optimizer = AdamW(self.parameters, recipes, steps)
         self.dropout = Dropout([generator(device, "dropout", s.seed) for s in self.specs])
         self.loss = loss_of(self.specs, device)
+        self.graphs: Graphs | None = None
+        if compiled and self.learner.replayable:
+            self.graphs = Graphs(self.learner, self.dropout, self.parameters, self._learn)
 
     @property
     def trains(self) -> bool:
@@ -77,17 +82,19 @@ class Cohort:
         self.learner.train()
         self.dropout.active = True
         weight = 1 / self.recipe.loss_parts if self.recipe.over_tokens == "sum" else share
-        losses = self.loss(self.outputs(inputs), targets)
+        if self.graphs is None:
+            return self._learn(lambda: self.learner(inputs, self.dropout), targets, weight)
+        return self.graphs(inputs, targets, weight)
+
+    def _learn(self, outputs: Callable[[], Tensor], targets: Tensor, weight: float) -> Tensor:
+        """The losses (runs,) of what `outputs` gives, detached; their gradients are added."""
+        with self._precision():
+            found = outputs()  # see `Learner.forward`
+        losses = self.loss(found.float(), targets)
         if weight != 1:
             losses = losses * weight
         self.parameters.accumulate(losses.sum())
         return losses.detach()
-
-    def outputs(self, inputs: Inputs) -> Tensor:
-        """What the loss reads, in fp32: see `Learner.forward`."""
-        with self._precision():
-            outputs: Tensor = self.learner(inputs, self.dropout)
-        return outputs.float()
 
     def evaluate(self, inputs: Inputs) -> Tensor:
         """What the task's scores read, in eval mode, without gradient: see `Learner.answer`."""

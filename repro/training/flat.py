@@ -41,7 +41,8 @@ class FlatParameters:
         self.columns: dict[str, slice] = {}
         """Field of the recipe -> the columns whose learning rate it holds."""
         self._gradients: list[Tensor] = []
-        self._forgotten = False
+        self.adds = False
+        """Whether the next gradients are added to those that there are, or replace them."""
         place = 0
         for (field, parameter), width in zip(named, widths, strict=True):
             shape = parameter.shape[2:] if learner.stacked else parameter.shape
@@ -56,19 +57,11 @@ class FlatParameters:
             self.columns[field] = slice(begin, place)
 
     def accumulate(self, loss: Tensor) -> None:
-        """Adds the gradients of the scalar `loss`, 0 for what takes no part where some may; the
-        first ones after `forget_gradients` stand in place of the others.
-        """
+        """Adds the gradients of the scalar `loss`, 0 for what takes no part where some may."""
         found = torch.autograd.grad(loss, self.parameters, materialize_grads=self.idles)
-        if self._forgotten:
-            torch._foreach_copy_(self._gradients, list(found))
-        else:
-            torch._foreach_add_(self._gradients, list(found))
-        self._forgotten = False
-
-    def forget_gradients(self) -> None:
-        """The next gradients are not added to those that there are."""
-        self._forgotten = True
+        write = torch._foreach_add_ if self.adds else torch._foreach_copy_
+        write(self._gradients, list(found))
+        self.adds = True
 
     @staticmethod
     def _view(part: Tensor, shape: torch.Size, stacked: bool) -> Tensor:

@@ -104,7 +104,7 @@ class Group:
         Raises Stopped, after a checkpoint, once the settings say that it is to stop.
         """
         self._resume()
-        if self.evaluated < self.lead.recipe.epochs:
+        if self.settings.keeps_states and self.evaluated < self.lead.recipe.epochs:
             self.feed.keep_states(self._tell_encoded)
         if self.settings.device.type == "cuda":
             self._probe()
@@ -148,7 +148,7 @@ class Group:
             cohort.prepare(self.step + 1)
         for cohort, inputs, targets in self.feed.inputs(part, training=True):
             cohort.accumulate(inputs, targets, 1.0)
-            cohort.parameters.forget_gradients()
+            cohort.parameters.adds = False
         scored = self.data.evaluation
         batches = length_sorted(scored, self._evaluation_tokens())
         largest = max(batches, key=lambda rows: len(rows) * len(scored[rows[0]].input_ids))
@@ -486,8 +486,15 @@ class Group:
         return Member(spec, built, key, HistoryFile(self.work / f"history-{key}.jsonl"))
 
     def _cohort(self, members: list[int]) -> Cohort:
+        settings = self.settings
         return Cohort(
-            members, self.specs, self.encoder, self.settings.device, self.steps, self.start
+            members,
+            self.specs,
+            self.encoder,
+            settings.device,
+            self.steps,
+            self.start,
+            settings.compiled,
         )
 
 

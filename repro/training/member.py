@@ -22,6 +22,10 @@ class Settings:
     micro_batch: int | None = None
     stopping: Callable[[], bool] = lambda: False
     """Whether training is to end at the next step, with a checkpoint."""
+    compiled: bool = False
+    """Steps of methods that allow it are compiled graphs; see `repro.training.graphs`."""
+    keeps_states: bool = True
+    """Whether the frozen states of a small set are kept over the epochs."""
 
 
 class Stopped(Exception):

@@ -54,7 +54,7 @@ class AdamW:
             for field, columns in self.parameters.columns.items():
                 for run, rate in enumerate(self.rates[field]):
                     self._move((slice(run, run + 1), slice(None), columns), rate * factor, number)
-        self.parameters.forget_gradients()
+        self.parameters.adds = False
         return norms
 
     def _move(self, part: tuple[slice, slice, slice], rate: float, number: int) -> None:

@@ -161,7 +161,7 @@ def test_the_documented_keys_are_those_printed(printed: Callable[[str], Any], ve
     assert example_paths(sections()[verb]) == found
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "claims", "audit", "doctor", "store"])
+@pytest.mark.parametrize("verb", [*VERBS, "bench", "claims", "audit", "doctor", "store"])
 def test_every_key_of_an_example_is_explained(verb: str) -> None:
     """Objects that the table explains by their parts in one line count with their parts."""
     section = sections()[verb]

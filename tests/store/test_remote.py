@@ -242,6 +242,28 @@ def test_without_the_other_side_training_goes_on_with_one_line_and_the_next_comm
     assert other.requests() == {"T-1": {"seeds": 1}}
 
 
+def test_a_store_that_may_only_be_read_is_read_whatever_waits_to_be_sent(
+    one: Machine, two: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else's results, shared with everybody."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Access Denied")
+
+    keys = [write_run(one.open()[0], seed) for seed in range(2)]
+    for name in ("put_file", "pipe_file", "rm_file"):
+        monkeypatch.setattr(MemoryFileSystem, name, refused)
+    store, said = two.open()
+    assert store.state(keys[0]) == "done"
+    own = write_run(store, 5)
+    (line,) = said
+    assert "memory://group/runs cannot be written (PermissionError" in line
+    store, said = two.open()
+    store.push()
+    assert [store.state(key) for key in (*keys, own)] == ["done"] * 3
+    assert len(said) == 1
+
+
 def test_of_two_results_of_one_run_the_first_stays_there_and_each_machine_keeps_its_own(
     one: Machine, two: Machine, there: MemoryFileSystem
 ) -> None:

@@ -78,8 +78,7 @@ class PackedLayer:
             k, v, before = torch.cat([first_k, k], 2), torch.cat([first_v, v], 2), first_k.shape[2]
             mask = None if mask is None else F.pad(mask, (before, 0))
         if now.drops:
-            keep = now.keep_weights((*q.shape[:3], k.shape[2]), before, q.device)
-            return heads.join(attend(q, k, v, mask, scale, keep, now.rate))
+            return heads.join(attend(q, k, v, mask, scale, now.keep_weights(before), now.rate))
         mask = None if mask is None else mask.to(q.dtype)
         return heads.join(F.scaled_dot_product_attention(q, k, v, mask, scale=scale))
 

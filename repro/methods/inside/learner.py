@@ -20,10 +20,10 @@ from repro.methods.inside import InsideEncoder, Trained
 from repro.methods.inside.heads import STD, Head, frozen_pooler, trained_pooler
 from repro.methods.inside.layer import use_packed_tokens
 from repro.methods.inside.norms import TrainedNorm, unfreeze_norms
-from repro.methods.inside.passing import Pass
+from repro.methods.inside.passing import Mask, Pass
 from repro.methods.inside.slots import Family, embed, family_of, layers_of
 from repro.methods.modules.learner import Inputs, Learned, Learner, Linear, draw
-from repro.methods.modules.randomness import Dropout, Shapes
+from repro.methods.modules.randomness import Dropout
 from repro.spec.types import RunSpec
 
 HEAD = "head."
@@ -157,36 +157,62 @@ class Inside(Learner):
 
         The rows of `inputs` are runs x batch, padded on the right.
         """
-        states = self.start(inputs, dropout)
+        self.begin(inputs, dropout)
+        return self.outputs()
+
+    def outputs(self) -> Tensor:
+        """What `forward` gives, of the batch that was begun."""
+        states = self.embedded()
         for index in range(self.layers):
             states = self.run_layer(index, states)
         return self.finish(states)
 
     def start(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """The embedding output (1, tokens, hidden); the layers that follow read this batch."""
-        self.now.begin(inputs.layout, self.runs, dropout)
-        if self.now.drops and (self.added is None or self.added.foreseen):
-            self.now.foresee(list(self._masks()))
-        packing = self.now.packing
-        ids, types = packing.ids(inputs.input_ids), packing.ids(inputs.type_ids)
-        return embed(self._model[0], self.family, ids, types, packing.places, self.now.drop)
+        self.begin(inputs, dropout)
+        return self.embedded()
 
-    def _masks(self) -> Iterator[Shapes]:
+    def begin(self, inputs: Inputs, dropout: Dropout, rounded: bool = False) -> None:
+        """Makes what a pass reads of a batch; `rounded`: see `Packing`."""
+        now = self.now
+        now.begin(inputs.layout, self.runs, dropout, rounded)
+        if now.drops and self.foreseen:
+            now.foresee(list(self._masks()))
+        self._ids, self._types = (now.packing.ids(x) for x in (inputs.input_ids, inputs.type_ids))
+
+    @property
+    def foreseen(self) -> bool:
+        """The masks of a pass are known before it."""
+        return self.added is None or self.added.foreseen
+
+    @property
+    def replayable(self) -> bool:
+        """What a method draws in a pass, and the targets of tags, differ from batch to batch."""
+        return self.foreseen and not self.trains.tags
+
+    def read(self) -> list[Tensor]:
+        """All that `outputs` will read of the batch that was begun, dropout's masks included."""
+        return [self._ids, self._types, *self.now.packing.tensors(), *self.now.draw()]
+
+    def embedded(self) -> Tensor:
+        """The embedding output of the batch that was begun."""
+        places, drop = self.now.packing.places, self.now.drop
+        return embed(self._model[0], self.family, self._ids, self._types, places, drop)
+
+    def _masks(self) -> Iterator[Mask]:
         """What dropout will mask in this pass, in order."""
-        packing, hidden = self.now.packing, self.head.scorer.weight.shape[-2]
-        batch = packing.rows // self.runs
+        now, hidden = self.now, self.head.scorer.weight.shape[-2]
         first: Any = self._model[0].get_submodule("embeddings.word_embeddings")
-        yield [(n, first.embedding_dim) for n in packing.tokens.sizes]
+        yield now.of_items(first.embedding_dim, narrowed=False)
         slots = 1 if self.family.attention == self.family.joined else 2
         for index in range(self.layers):
             narrows = self.trains.pooled and index == self.layers - 1
-            yield [(batch, self.now.heads, 1 if narrows else n, n) for n in packing.lengths]
-            items = packing.firsts.sizes if narrows else packing.tokens.sizes
-            yield from [[(n, hidden) for n in items]] * slots
+            yield now.of_weights(narrows)
+            yield from [now.of_items(hidden, narrows)] * slots
         if self.trains.pooled:
-            yield from [[(1, batch, hidden)] * self.runs] * (2 if self.trains.dense else 1)
+            yield from [now.of_rows_of_runs(hidden)] * (2 if self.trains.dense else 1)
         elif self.trains.tags:
-            yield [(n, hidden) for n in packing.tokens.sizes]
+            yield now.of_items(hidden, narrowed=False)
 
     def run_layer(self, index: int, states: Tensor, adapters: bool = True) -> Tensor:
         """Layer `index` (from 0), with its adapters on or off: (1, tokens, hidden).
@@ -255,13 +281,11 @@ class Inside(Learner):
 
     def _tags(self, scores: Tensor) -> Tensor:
         """Scores (1, tokens, tags) -> (runs, batch, length, tags)."""
-        padded = self.now.layout.unpack(scores)  # (1, rows, length, tags)
-        return padded.view(self.runs, -1, *padded.shape[2:])
+        return self.now.packing.unpack(scores)
 
     def _spans(self, scores: Tensor) -> Tensor:
         """Scores (1, tokens, 2) -> (runs, 2, batch, length)."""
-        padded = self.now.layout.unpack(scores, fill=float("-inf"))  # (1, rows, length, 2)
-        return padded.view(self.runs, -1, *padded.shape[2:]).permute(0, 3, 1, 2)
+        return self.now.packing.unpack(scores, fill=float("-inf")).permute(0, 3, 1, 2)
 
 
 def _copied(trains: Trained, model: nn.Module, family: Family) -> list[nn.Module]:

@@ -7,6 +7,7 @@ norms, heads) regroups to (runs, longest, hidden).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -86,58 +87,94 @@ class Heads:
         return flat.view(1, -1, self.shape[1] * x.shape[-1])
 
 
-class Packing:
-    """One batch: `layout` of all rows (runs x batch, run-major, padded on the right)."""
+TOKENS, LENGTHS = 1.25, 1.5
+"""Factors between the numbers of tokens, and the lengths of rows, that are rounded up to."""
 
-    def __init__(self, layout: Layout, runs: int, heads: int) -> None:
+
+class Packing:
+    """One batch: `layout` of all rows (runs x batch, run-major, padded on the right).
+
+    `rounded`: a run's tokens and the longest row are padded up to one of few sizes, so that few
+    shapes occur. No real token reads what pads, and it has no gradient.
+    """
+
+    def __init__(self, layout: Layout, runs: int, heads: int, rounded: bool = False) -> None:
         self.device = layout.real.device
         self.rows, batch = len(layout.lengths), len(layout.lengths) // runs
         own = [layout.lengths[i : i + batch] for i in range(0, self.rows, batch)]
         self.longest = max(layout.lengths)
         self.lengths = [max(lengths) for lengths in own]
         """Of each run's longest row: what it would be padded to alone."""
-        self.tokens = Shares([sum(lengths) for lengths in own], self.device)
+        self.real = tuple(map(sum, own))
+        """Tokens of each run, without those that pad."""
+        sizes = self.real
+        if rounded:
+            self.longest = rounded_up(self.longest, LENGTHS)
+            sizes = (rounded_up(max(sizes), TOKENS),) * runs
+        self.tokens = Shares(sizes, self.device)
         self.firsts = Shares([batch] * runs, self.device)
-        self._sizes = np.asarray(layout.lengths)
-        self._heads = heads
-        self._place(layout.real.shape[1])
+        self._place(np.asarray(layout.lengths), layout.real.shape[1], heads, rounded)
 
-    def _place(self, width: int) -> None:
+    def _place(self, sizes: NDArray[np.int64], width: int, heads: int, rounded: bool) -> None:
         """Makes all indices on the host, and brings them to the device at once.
 
         `width`: of the padded batch, maybe more than that of its longest row.
         """
-        sizes, rows, longest, heads = self._sizes, self.rows, self.longest, self._heads
-        tokens, full = int(sizes.sum()), bool(sizes.min() == longest)
-        first = sizes.cumsum() - sizes
+        self.width = self.longest if rounded else width
+        """Of the rows that `unpack` gives."""
+        rows, longest, items = self.rows, self.longest, sum(self.tokens.sizes)
+        whole = rows * heads * longest
+        full = bool(sizes.min() == longest) and not rounded  # else a shape may have both
+        first = np.concatenate(
+            [
+                begin + own.cumsum() - own
+                for begin, own in zip(
+                    np.cumsum((0, *self.tokens.sizes[:-1])),
+                    np.split(sizes, len(self.tokens.sizes)),
+                    strict=True,
+                )
+            ]
+        )
         row = np.repeat(np.arange(rows), sizes)
-        place = np.arange(tokens) - first[row]
+        place = np.arange(len(row)) - np.repeat(sizes.cumsum() - sizes, sizes)
+        line = first[row] + place  # where each real token stands
         read = first[:, None] + np.minimum(
             np.arange(longest), sizes[:, None] - 1
         )  # (rows, longest)
         real = np.arange(longest) < sizes[:, None]
-        head, third = np.arange(heads)[:, None], heads * np.arange(3)
+        head, third = np.arange(heads), heads * np.arange(3)[:, None, None, None]
+
+        def lined(values: NDArray[np.int64], others: int) -> NDArray[np.int64]:
+            """`values` of the real tokens at their places in the line."""
+            found = np.full((items, *values.shape[1:]), others)
+            found[line] = values
+            return found
+
+        unpacked = np.full((rows, self.width), items)
+        unpacked[row, place] = line
+
         # where q, k and v of each head stand, padded and packed
-        padded = read[:, None] * 3 * heads + head + third[:, None, None, None]
-        packed = (row * heads * longest + place)[:, None] + head[:, 0] * longest  # (tokens, heads)
-        whole = rows * heads * longest
+        padded = read[:, None] * 3 * heads + head[:, None] + third
+        packed = (row * heads * longest + place)[:, None] + head * longest  # (tokens, heads)
         parted = packed[:, None] + whole * np.arange(3)[:, None]  # (tokens, 3, heads)
-        narrow = (first[:, None] * 3 * heads + head[:, 0]).ravel()
-        nowhere = rows * heads + 2 * whole
-        begins = np.where(place[:, None] > 0, nowhere, row[:, None] * heads + head[:, 0])
-        narrowed = np.concatenate([begins[:, None], parted[:, 1:] - whole + rows * heads], axis=1)
+        narrow = first[:, None] * 3 * heads + head  # q of first tokens alone
+        narrowed, nowhere = parted - whole + rows * heads, rows * heads + 2 * whole
+        narrowed[:, 0] = np.where(place[:, None] > 0, nowhere, row[:, None] * heads + head)
+        unjoined = np.where(real[:, None], read[:, None] * heads + head[:, None], items * heads)
         arrays = {
-            "kept": row * width + place,
-            "places": place,
-            "row": row,
+            "unpacked": unpacked,
+            "repacked": np.append(lined(row * self.width + place, unpacked.size), unpacked.size),
+            "kept": lined(row * width + place, 0),
+            "places": lined(place, 0),
+            "row": lined(row, 0),
             "first": first,
-            "begins": np.where(place > 0, rows, row),
+            "begins": lined(np.where(place > 0, rows, row), rows),
             "padded": padded,
-            "parted": parted,
-            "narrow": np.concatenate([narrow, padded[1:].ravel()]),
-            "narrowed": narrowed,
-            "joined": packed,
-            "unjoined": np.where(real[:, None], read[:, None] * heads + head, tokens * heads),
+            "parted": lined(parted, 3 * whole),
+            "narrow": np.concatenate([narrow.ravel(), padded[1:].ravel()]),
+            "narrowed": lined(narrowed, nowhere),
+            "joined": lined(packed, 0),
+            "unjoined": unjoined,
         }
         on = self._on_device(arrays)
         self._kept = on["kept"]
@@ -152,10 +189,23 @@ class Packing:
             mask = np.where(real, np.float32(0), np.float32("-inf"))
             self.mask = torch.from_numpy(mask).to(self.device, non_blocking=True)[:, None, None]
         joined = Gather(on["joined"], on["unjoined"], gaps=not full)
-        every = Gather(on["padded"], on["parted"], gaps=False)
+        every = Gather(on["padded"], on["parted"], gaps=rounded)
+        self._unpacked = Gather(on["unpacked"], on["repacked"], gaps=True)
         few = Gather(on["narrow"], on["narrowed"], gaps=True)
         self.heads = Heads((rows, heads, longest, longest), every, joined)
         self.narrow_heads = Heads((rows, heads, 1, longest), few, None)
+
+    def tensors(self) -> list[Tensor]:
+        """All that differs from batch to batch of one shape."""
+        gathers = (
+            self.first,
+            self.heads.parted,
+            self.heads.joined,
+            self.narrow_heads.parted,
+            self._unpacked,
+        )
+        found = [x for gather in gathers if gather for x in (gather.index, gather.back)]
+        return found + [self.places, self.row] + ([] if self.mask is None else [self.mask])
 
     def _on_device(self, arrays: dict[str, NDArray[np.int64]]) -> dict[str, Tensor]:
         """Flat tensors of the same names, in one copy."""
@@ -163,9 +213,20 @@ class Packing:
         parts = flat.to(self.device, non_blocking=True).split([a.size for a in arrays.values()])
         return dict(zip(arrays, parts, strict=True))
 
+    def unpack(self, x: Tensor, fill: float = 0.0) -> Tensor:
+        """(1, tokens, n) -> (runs, batch, width, n); padding holds `fill`."""
+        rows = self._unpacked(F.pad(x[0], (0, 0, 0, 1), value=fill))
+        return rows.view(len(self.lengths), -1, self.width, x.shape[2])
+
     def ids(self, x: Tensor) -> Tensor:
         """(rows, length) -> (1, tokens)."""
         return x.flatten().index_select(0, self._kept).unsqueeze(0)
+
+
+def rounded_up(size: int, factor: float) -> int:
+    """The next of 16, 16 factor, 16 factor^2 ..., each rounded up to a multiple of 8."""
+    step = max(0, math.ceil(math.log(size / 16, factor) - 1e-9))
+    return math.ceil(16 * factor**step / 8) * 8
 
 
 def spread(x: Tensor, places: Tensor, size: int) -> Tensor:

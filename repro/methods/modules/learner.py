@@ -73,6 +73,10 @@ class Learner(nn.Module):
     """Last part of a parameter's name -> the recipe's field that holds its learning rate."""
     unrestored: tuple[str, ...] = ()
     """Last parts of the names of parameters that stay the last epoch's, whichever epoch is kept."""
+    replayable = False
+    """`begin`, `read` and `outputs` part a pass into what differs between batches of one shape and
+    operations that do not, as `repro.methods.inside.learner.Inside` has them.
+    """
     runs: int
     stacks: int
 

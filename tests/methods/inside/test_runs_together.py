@@ -117,15 +117,12 @@ def test_a_run_starts_the_same_alone_and_in_any_group() -> None:
                 assert torch.equal(value[run], own[name][0]), name
 
 
-CPU = torch.device("cpu")
-
-
 def passes() -> tuple[Pass, list[Pass]]:
     """Ones go through the dropout of three runs together, and of each alone."""
     batches = [own_batch(run, 0) for run in range(3)]
-    together = Pass(0.3)
+    together = Pass(0.3, 2)
     together.begin(joined(batches).layout, 3, dropout_of(*SEEDS))
-    alone = [Pass(0.3) for _ in SEEDS]
+    alone = [Pass(0.3, 2) for _ in SEEDS]
     for own, batch, seed in zip(alone, batches, SEEDS, strict=True):
         own.begin(batch.layout, 1, dropout_of(seed))
     return together, alone
@@ -135,23 +132,23 @@ def test_a_runs_masks_do_not_depend_on_the_others_tokens() -> None:
     together, alone = passes()
     for _ in range(2):
         masks = split(together.drop(torch.ones(1, 63, 5))[0], 22, 19, 22)
-        weights = split(together.keep_weights((12, 2, 12, 12), 0, CPU), 4, 4, 4)
+        weights = split(together.keep_weights(), 4, 4, 4)
         for run, (own, longest) in enumerate(zip(alone, (9, 12, 6), strict=True)):
             assert torch.equal(masks[run], own.drop(torch.ones(1, len(masks[run]), 5))[0])
-            expected = own.keep_weights((4, 2, longest, longest), 0, CPU)
+            expected = own.keep_weights()
             assert torch.equal(weights[run][..., :longest, :longest], expected)
             assert int((weights[run] != 0).sum()) == int((expected != 0).sum())
 
 
 def test_masks_of_first_tokens_are_a_runs_own_too() -> None:
     together, alone = passes()
-    together.narrowed = True
+    together.narrows = together.narrowed = True
     masks = split(together.drop(torch.ones(1, 12, 5))[0], 4, 4, 4)
-    weights = split(together.keep_weights((12, 2, 1, 12), 0, CPU), 4, 4, 4)
+    weights = split(together.keep_weights(), 4, 4, 4)
     for run, (own, longest) in enumerate(zip(alone, (9, 12, 6), strict=True)):
-        own.narrowed = True
+        own.narrows = own.narrowed = True
         assert torch.equal(masks[run], own.drop(torch.ones(1, 4, 5))[0])
-        expected = own.keep_weights((4, 2, 1, longest), 0, CPU)
+        expected = own.keep_weights()
         assert torch.equal(weights[run][..., :longest], expected)
 
 

@@ -1,0 +1,338 @@
+"""`bench`: how fast this machine trains, and how far from its floor each table is."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from repro.cli import options as o
+from repro.cli.doctor import BUSY, load
+from repro.cli.rehearse import rehearsed
+from repro.cli.requests import as_if_here
+from repro.engine.cost import (
+    Rehearsed,
+    Speed,
+    calibrated,
+    estimate,
+    floor,
+    kind_of,
+    modelled,
+    store_speed,
+    stored_speed,
+    typical_tokens,
+    work,
+)
+from repro.engine.jobs import Execution, Job, make_job
+from repro.engine.made_up import computes_bf16
+from repro.engine.plan import make_plan
+from repro.engine.rehearsal import Asked, Found, matrix_peak
+from repro.errors import RUN_FAILED, ReproError
+from repro.methods.lora import LoRA
+from repro.papers.registry import ARTEFACTS
+from repro.papers.request import Request
+from repro.papers.resadapters.tables import ONE, run_one
+from repro.papers.three_shared.runs import run_of
+from repro.report.layout import markdown_table, text_table
+from repro.report.render import GAP, json_text
+from repro.spec import Task
+from repro.spec.backbones import BERT_BASE, KNOWN, MINILM
+from repro.store.atomic import remove_tree, write_text
+from repro.store.store import Store
+from repro.store.temporary import unfinished_name
+from repro.words import duration, size
+
+SHAPES = (MINILM, BERT_BASE)
+METHODS = ("full-fine-tuning", "pfeiffer", "houlsby")
+ROWS = {"cpu": {MINILM: 16, BERT_BASE: 4}, "cuda": {MINILM: 32, BERT_BASE: 32}}
+"""Of a step: a CPU takes half a minute for 32 of BERT-base."""
+STEPS = {"cpu": 3, "cuda": 128}
+PAGE = Path("docs") / "performance.md"
+BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A job, what its rehearsal found, and that of the same job on one short row, in which next to
+    nothing is computed. `kernels`: launched in a step.
+    """
+
+    name: str
+    job: Job
+    found: Found
+    short: Found
+    kernels: float | None
+
+
+@o.grouped
+def command(
+    json: o.JsonOption = False,
+    write: Annotated[
+        bool, typer.Option("--write", help=f"Put the figures into {PAGE}, between its marks.")
+    ] = False,
+    store: o.StoreOption = None,
+    device: o.DeviceOption = "auto",
+    threads: o.ThreadsOption = None,
+) -> None:
+    """Measures how fast this machine trains; takes about two minutes. Needs no data and no hub.
+
+    Steps of the usual methods, on random weights of the shapes of MiniLM and BERT-base and on rows
+    like MRPC's: tokens a second, share of what a matrix product reaches, kernels, memory, and the
+    milliseconds of a step in which next to nothing is computed. Then, of every table at paper
+    scale, its estimate over its floor: the arithmetic on tokens that are no padding, at the speed
+    of a matrix product. `plan` uses the speed found.
+
+    Example: python -m repro bench
+    """
+    results, kind = o.open_store(store), o.trains_on(device)
+    if write and BEGIN not in (PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""):
+        raise ReproError(f"{PAGE} is not here or has no line {BEGIN}: run from a checkout.")
+    busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
+    execution = Execution(device=device, threads=threads)
+    peaks = matrix_peaks(execution)
+    precision = "bf16" if "bf16" in peaks else "fp32"
+    folder = results.root / unfinished_name(".tmp")
+    try:
+        timed = _timed(jobs_on(kind, precision), Asked(execution, STEPS[kind]), folder)
+    finally:
+        remove_tree(folder)
+    speed = speed_of(timed, stored_speed(results.root, kind), peaks)
+    if busy:
+        print("Plans will not use these figures: the machine was busy before.", file=sys.stderr)
+    elif any(one.found.figures for one in timed):
+        store_speed(results.root, kind, speed)
+    document = _document(timed, speed, peaks, precision)
+    document["busy"] = busy
+    if write:
+        _write(document)
+    sys.stdout.write(json_text(document) if json else as_text(document))
+    if any(one["failure"] for one in document["steps"]):
+        raise typer.Exit(RUN_FAILED)
+
+
+def matrix_peaks(execution: Execution) -> dict[str, float]:
+    """FLOP a second of a large matrix product on the device, by precision; bf16 where it has it."""
+    from repro.training.environment import prepare_process, prepare_torch
+
+    prepare_process(deterministic=False)
+    where = prepare_torch(
+        execution.device, threads=execution.threads, deterministic=False, tf32=execution.tf32
+    )
+    names = ["fp32", *(["bf16"] if computes_bf16(where.type) else [])]
+    return {name: matrix_peak(where, name) for name in names}
+
+
+def jobs_on(device: str, precision: str) -> dict[str, Job]:
+    """Name -> a job of each method on each shape."""
+    found = {}
+    for id in SHAPES:
+        request = Request("3-shared-2", "paper", 1, backbone=KNOWN[id])
+        specs = {name: run_of(name, "mrpc", request, 0) for name in METHODS}
+        specs["lora"] = specs["pfeiffer"].model_copy(update={"method": LoRA()})
+        cells = run_one("attention-resnext", Request(ONE.id, "paper", 1, backbone=KNOWN[id]), 0)
+        specs["resadapters"] = cells
+        for name, spec in specs.items():
+            rows = min(ROWS[device][id], spec.recipe.batch_size)
+            changed = {"precision": precision, "batch_size": rows}
+            recipe = spec.recipe.model_copy(update=changed)
+            job = make_job([spec.model_copy(update={"recipe": recipe})])
+            found[f"{name}, {KNOWN[id].name}"] = job
+    return found
+
+
+def _short(job: Job) -> Job:
+    """The same job on single rows like CoLA's, the shortest of GLUE."""
+    request = Request("3-shared-2", "paper", 1)
+    task: Task = run_of("pfeiffer", "cola", request, 0).task
+    if job.lead.method.reads_states:
+        task = job.lead.task
+    recipe = job.lead.recipe.model_copy(update={"batch_size": 1})
+    return make_job([job.lead.model_copy(update={"task": task, "recipe": recipe})])
+
+
+def _timed(jobs: Mapping[str, Job], asked: Asked, folder: Path) -> list[Timed]:
+    """Rehearses the jobs, then the short ones, then these again with their kernels counted."""
+    asked = replace(asked, longest=False)
+    short = {name: _short(job) for name, job in jobs.items()}
+    passes = [
+        rehearsed(list(which.values()), folder / str(number), how).found
+        for number, (which, how) in enumerate(
+            [(jobs, asked), (short, asked), (short, replace(asked, kernels=True))]
+        )
+    ]
+    return [
+        Timed(
+            name,
+            job,
+            passes[0][kind_of(job)],
+            passes[1][kind_of(short[name])],
+            passes[2][kind_of(short[name])].kernels,
+        )
+        for name, job in jobs.items()
+    ]
+
+
+def speed_of(timed: Sequence[Timed], known: Speed, peaks: Mapping[str, float]) -> Speed:
+    """The speed at which the model meets what was measured: what a layer takes at least is that of
+    the short rows, the rest is arithmetic and traffic.
+    """
+    pairs = [(one, one.found.figures) for one in timed if one.found.figures is not None]
+    short = [
+        one.short.figures.step / one.job.lead.backbone.layers
+        for one in timed
+        if one.short.figures is not None and not one.job.lead.method.trains_encoder
+    ]
+    if not pairs or not short:
+        return known
+    ratio = peaks["bf16"] / peaks["fp32"] if "bf16" in peaks else 1.0
+    speed = replace(known, layer=min(short), fp32=ratio)
+    taken = [(one.job, _seconds(one.job, figures, speed)) for one, figures in pairs]
+    return calibrated(taken, speed, pairs[0][1].device)
+
+
+def _seconds(job: Job, figures: Rehearsed, speed: Speed) -> float:
+    """Of a whole run at the pace of its rehearsal."""
+    fit = {kind_of(job): replace(figures, fit=True)}
+    return estimate(job, replace(speed, rehearsed=fit, job=0.0)).seconds
+
+
+def floors(speed: Speed, peaks: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Of every table and figure that trains at paper scale: estimate, floor and their ratio."""
+    every = {"fp32": peaks["fp32"], "bf16": peaks.get("bf16", peaks["fp32"])}
+    found = []
+    for artefact in ARTEFACTS.values():
+        plan = make_plan([as_if_here(artefact, "paper", {})], Store(Path(os.devnull)), speed)
+        least = math.fsum(floor(job, every) for job in plan.jobs)
+        seconds = math.fsum(modelled(job, speed) for job in plan.jobs)
+        if least:
+            line = {"id": artefact.id, "seconds": seconds, "floor": least}
+            found.append(line | {"ratio": seconds / least})
+    return found
+
+
+def _document(
+    timed: Sequence[Timed], speed: Speed, peaks: Mapping[str, float], precision: str
+) -> dict[str, Any]:
+    """The object of `bench --json`; docs/json.md describes it."""
+    return {
+        "device": speed.device,
+        "precision": precision,
+        "matrix_flops": dict(peaks),
+        "steps": [_line(one, peaks[precision]) for one in timed],
+        "floors": floors(speed, peaks),
+    }
+
+
+def _line(one: Timed, peak: float) -> dict[str, Any]:
+    figures, short = one.found.figures, one.short.figures
+    line: dict[str, Any] = {
+        "name": one.name,
+        "failure": one.found.failure or one.short.failure or None,
+        "batch": one.job.lead.recipe.batch_size,
+        "memory_bytes": one.found.memory,
+        "kernels": one.kernels,
+        "seconds_a_step": None,
+        "spread": None,
+        "tokens_a_second": None,
+        "share_of_peak": None,
+        "overhead_seconds": short.step if short is not None else None,
+    }
+    if figures is not None:
+        tokens = figures.batch * typical_tokens(one.job.lead.task)
+        line |= {
+            "seconds_a_step": figures.step,
+            "spread": figures.spread,
+            "tokens_a_second": tokens / figures.step,
+            "share_of_peak": work(one.job, tokens, 0.0)[0] / figures.step / peak,
+        }
+    return line
+
+
+OVERHEAD = (
+    "Overhead: a step on one row of 16 tokens; of ResAdapters' cells, on one window. Floor: the "
+    "arithmetic on tokens that are no padding, at the speed of a matrix product."
+)
+STEP_NAMES = [
+    "method, shape", "rows", "ms a step", "tokens/s", "of peak", "memory", "kernels", "overhead",
+]  # fmt: skip
+FLOOR_NAMES = ["table or figure", "estimate", "floor", "ratio"]
+
+
+def step_rows(document: Mapping[str, Any]) -> list[list[str]]:
+    """The lines of the steps."""
+    return [
+        [
+            one["name"],
+            str(one["batch"]),
+            *(
+                [f"{1000 * one['seconds_a_step']:,.0f} ± {1000 * one['spread']:,.0f}"]
+                if one["seconds_a_step"]
+                else ["FAILED"]
+            ),
+            f"{one['tokens_a_second']:,.0f}" if one["tokens_a_second"] else GAP,
+            f"{one['share_of_peak']:.0%}" if one["share_of_peak"] else GAP,
+            size(one["memory_bytes"]),
+            f"{one['kernels']:,.0f}" if one["kernels"] else GAP,
+            f"{1000 * one['overhead_seconds']:,.0f} ms" if one["overhead_seconds"] else GAP,
+        ]
+        for one in document["steps"]
+    ]
+
+
+def floor_rows(document: Mapping[str, Any]) -> list[list[str]]:
+    """The lines of the tables and figures."""
+    return [
+        [one["id"], duration(one["seconds"]), duration(one["floor"]), f"{one['ratio']:.1f}"]
+        for one in document["floors"]
+    ]
+
+
+def summary(document: Mapping[str, Any]) -> str:
+    """The machine, in a sentence."""
+    peaks = document["matrix_flops"].items()
+    reached = " and ".join(f"{peak / 1e9:,.0f} GFLOP/s in {name}" for name, peak in peaks)
+    busy = " The machine was busy with other work." if document["busy"] else ""
+    return (
+        f"{document['device']}: a matrix product reaches {reached}; steps in "
+        f"{document['precision']}.{busy}"
+    )
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """Both tables."""
+    lines = [
+        summary(document),
+        "",
+        text_table(STEP_NAMES, step_rows(document)),
+        "",
+        text_table(FLOOR_NAMES, floor_rows(document)),
+        "",
+        *(
+            f"FAILED: {one['name']}: {one['failure']}"
+            for one in document["steps"]
+            if one["failure"]
+        ),
+        OVERHEAD,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _write(document: Mapping[str, Any]) -> None:
+    """Replaces what stands between the marks of the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    tables = [
+        "\n".join(markdown_table(names, rows, left=1))
+        for names, rows in (
+            (STEP_NAMES, step_rows(document)),
+            (FLOOR_NAMES, floor_rows(document)),
+        )
+    ]
+    made = "\n\n".join([BEGIN, summary(document), *tables, OVERHEAD, END])
+    write_text(PAGE, before + made + after)
