@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# On one GPU, in ten minutes: what BERT-base and BERT-large reach, and ResAdapters at reduced scale.
+# On one GPU, in ten minutes: what BERT-base and BERT-large reach, eager and compiled, and
+# ResAdapters at reduced scale.
 #
 #     benchmarks/gpu_paper.sh OUT [options of `repro run`, such as --train-rows 64]
 #
@@ -11,7 +12,7 @@
 set -uo pipefail
 out=$1
 shift
-device=${DEVICE:-cuda} limit=${LIMIT:-180}
+device=${DEVICE:-cuda} limit=${LIMIT:-170}
 export REPRO_STORE=$out/store PYTHONUNBUFFERED=1
 mkdir -p "$out"
 batch=(${BATCH:+--batch-size "$BATCH"})
@@ -22,16 +23,18 @@ step() {  # name, seconds at most, command
   echo "$name: exit code $?, $((SECONDS - began)) s"
 }
 # Share of the matrix peak, kernels and overhead of a step, and the floor ratio of every table.
-step bench 200 python3 -m repro bench --device "$device" --shapes "${SHAPES:-BERT-base,BERT-large}"
+step bench 150 python3 -m repro bench --device "$device" --shapes "${SHAPES:-BERT-base,BERT-large}"
+step bench-compiled 100 python3 -m repro bench --device "$device" --shapes "${SHAPES:-BERT-base}" \
+  --compile
 # BERT-large: full fine-tuning and adapters at whole batches, with peak memory.
 read -ra large <<< "${LARGE:-Houlsby-1 --scale paper}"
-step rehearse 120 python3 -m repro rehearse "${large[@]}" --device "$device" --tasks rte \
+step rehearse 90 python3 -m repro rehearse "${large[@]}" --device "$device" --tasks rte \
   --steps "${STEPS:-64}" "${batch[@]}"
 # Real runs, uncapped unless options say otherwise.
 step resadapters "$limit" python3 -m repro run ResAdapters-1 ResAdapters-2 \
   --scale "${SCALE:-reduced}" --device "$device" "$@"
 for id in ResAdapters-1 ResAdapters-2; do
-  step "$id" 20 python3 -m repro table "$id" --scale "${SCALE:-reduced}" --no-run --out "$out" "$@"
+  step "$id" 15 python3 -m repro table "$id" --scale "${SCALE:-reduced}" --no-run --out "$out" "$@"
 done
-step plan 20 python3 -m repro plan ResAdapters-1 Houlsby-1 --scale paper
-step pack 20 python3 -m repro store pack "$out/reference.jsonl.xz"
+step plan 15 python3 -m repro plan ResAdapters-1 Houlsby-1 --scale paper
+step pack 15 python3 -m repro store pack "$out/reference.jsonl.xz"

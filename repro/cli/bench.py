@@ -80,6 +80,7 @@ def command(
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
     threads: o.ThreadsOption = None,
+    compiled: o.CompiledOption = False,
 ) -> None:
     """Measures how fast this machine trains; takes about two minutes. Needs no data and no hub.
 
@@ -95,7 +96,7 @@ def command(
     if write and BEGIN not in (PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""):
         raise ReproError(f"{PAGE} is not here or has no line {BEGIN}: run from a checkout.")
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
-    execution = Execution(device=device, threads=threads)
+    execution = Execution(device=device, threads=threads, compiled=compiled)
     peaks = matrix_peaks(execution)
     precision = "bf16" if "bf16" in peaks else "fp32"
     folder = results.root / unfinished_name(".tmp")
@@ -106,10 +107,10 @@ def command(
     speed = speed_of(timed, stored_speed(results.root, kind), peaks)
     if busy:
         print("Plans will not use these figures: the machine was busy before.", file=sys.stderr)
-    elif any(one.found.figures for one in timed):
+    elif not compiled and any(one.found.figures for one in timed):
         store_speed(results.root, kind, speed)
     document = _document(timed, speed, peaks, precision)
-    document["busy"] = busy
+    document |= {"compiled": compiled, "busy": busy}
     if write:
         _write(document)
     sys.stdout.write(json_text(document) if json else as_text(document))
@@ -155,13 +156,16 @@ def _short(job: Job) -> Job:
 
 
 def _timed(jobs: Mapping[str, Job], asked: Asked, folder: Path) -> list[Timed]:
-    """Rehearses the jobs, then the short ones, then these again with their kernels counted."""
+    """Rehearses the jobs, then the short ones, then these again with their kernels counted: in
+    eager mode, as what is compiled is one graph.
+    """
     asked = replace(asked, longest=False)
+    eager = asked.execution.model_copy(update={"compiled": False})
     short = {name: _short(job) for name, job in jobs.items()}
     passes = [
         rehearsed(list(which.values()), folder / str(number), how).found
         for number, (which, how) in enumerate(
-            [(jobs, asked), (short, asked), (short, replace(asked, kernels=True))]
+            [(jobs, asked), (short, asked), (short, replace(asked, kernels=True, execution=eager))]
         )
     ]
     return [
@@ -298,7 +302,7 @@ def summary(document: Mapping[str, Any]) -> str:
     busy = " The machine was busy with other work." if document["busy"] else ""
     return (
         f"{document['device']}: a matrix product reaches {reached}; steps in "
-        f"{document['precision']}.{busy}"
+        f"{document['precision']}{', compiled' if document['compiled'] else ''}.{busy}"
     )
 
 
