@@ -32,6 +32,7 @@ from repro.store.store import Store
 from repro.tasks import hub as data_hub
 from repro.tasks import rows
 from repro.tasks.catalogue import unavailable
+from repro.training.environment import cpu_bf16
 from repro.words import counted, duration, run_name, size
 
 BYTES_A_SECOND = 12.5e6
@@ -118,6 +119,9 @@ def command(
         return
     listed = as_list(columns[0].plan) if runs else ""
     sys.stdout.write(listed + as_text(columns, requests, bare, every_sweep=runs))
+    in_fp32 = any(job.lead.recipe.precision == "fp32" for job in columns[0].plan.jobs)
+    if in_fp32 and kind == "cpu" and (found := cpu_bf16()):
+        sys.stdout.write(f"This CPU has {found}: {o.BF16_HINT}.\n")
 
 
 def _cards(given: str | None) -> list[str]:
