@@ -25,6 +25,7 @@ from repro.methods.always_null import AlwaysNull
 from repro.papers.request import Request
 from repro.spec import Backbone, Recipe, RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render
+from repro.store.entry import FileEntry, Manifest, digest_of, manifest_bytes, spec_bytes
 
 ASKED = 100
 """Runs that are read, looked for or stored in each measurement of a single run."""
@@ -48,20 +49,36 @@ def spec_of(seed: int) -> RunSpec:
     )  # fmt: skip
 
 
+def files_of(key: str) -> dict[str, bytes | Path]:
+    """What is stored of a run, with one score."""
+    score = Score(
+        task="squad2", split="dev", protocol="official", epoch=1, metric="f1", group="all",
+        value=50.0, n=10,
+    )  # fmt: skip
+    result = Result(key=key, parameters_trained=1, parameters_total=101, scores=[score])
+    return {"result.json": render(result), "environment.json": b"{}"}
+
+
 def put(store: Store, seeds: range) -> list[str]:
-    """Stores the runs of these seeds, each with one score."""
-    keys = []
-    for seed in seeds:
-        spec = spec_of(seed)
+    """Stores the runs of these seeds."""
+    specs = {run_key(spec): spec for spec in map(spec_of, seeds)}
+    for key, spec in specs.items():
+        store.write(key, spec, files_of(key))
+    return [*specs]
+
+
+def fill(root: Path, seeds: range) -> None:
+    """Writes entries as the store would, but where they lie and without a look at anything."""
+    for spec in map(spec_of, seeds):
         key = run_key(spec)
-        score = Score(
-            task="squad2", split="dev", protocol="official", epoch=1, metric="f1", group="all",
-            value=50.0, n=10,
-        )  # fmt: skip
-        result = Result(key=key, parameters_trained=1, parameters_total=101, scores=[score])
-        store.write(key, spec, {"result.json": render(result), "environment.json": b"{}"})
-        keys.append(key)
-    return keys
+        files = {**files_of(key), "spec.json": spec_bytes(spec)}
+        written = {name: data for name, data in files.items() if isinstance(data, bytes)}
+        listed = {n: FileEntry(sha256=digest_of(d), size=len(d)) for n, d in written.items()}
+        manifest = Manifest(key=key, partial=False, files=listed)
+        folder = root / key[:2] / key
+        folder.mkdir(parents=True)
+        for name, data in (written | {"MANIFEST.json": manifest_bytes(manifest)}).items():
+            (folder / name).write_bytes(data)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -74,8 +91,8 @@ def seconds(work: Callable[[], object]) -> float:
 def measured(root: Path, entries: int) -> dict[str, float]:
     """Operation -> microseconds for a run, in a store of so many entries."""
     store = Store(root)
-    begin = len(store.keys())
-    keys = put(store, range(begin, entries - ASKED))
+    fill(root, range(len(store.keys()), entries - ASKED))
+    keys: list[str] = []
     found = {
         "store a run": seconds(lambda: keys.extend(put(store, range(entries - ASKED, entries))))
     }

@@ -85,6 +85,8 @@ MicroBatchOption = Annotated[
     int | None,
     typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
 ]
+BF16_HINT = "--precision bf16 trains 1.3 to 1.6 times faster here, as runs of their own"
+"""For a CPU that multiplies bf16; measured with AMX."""
 CompiledOption = Annotated[
     bool,
     typer.Option(

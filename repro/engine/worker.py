@@ -25,7 +25,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
@@ -252,12 +252,13 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
     execution, lead = file.execution, file.specs[0]
     telling = Telling(folder, report)
 
-    def tell(event: dict[str, Any]) -> None:
+    def told(event: dict[str, Any]) -> None:
         store.check_claims()
         telling(event)
         if stopping() and event["event"] in INTERRUPTS:
             raise Stopped
 
+    tell: Callable[[dict[str, Any]], None] = told
     device = prepare_torch(
         execution.device,
         threads=execution.threads,

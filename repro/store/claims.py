@@ -60,7 +60,7 @@ class ClaimLost(StoreError):
 class Lease(BaseModel):
     """What a lease file holds. `token` is its own; the file's number where there is no content."""
 
-    token: str = Field(pattern=r"^[0-9a-f]+$")
+    token: str = Field(pattern=r"^[0-9a-f]{1,32}$")
     machine: str = ""
     pid: int = Field(0, ge=0, lt=1 << 31)
     started: str = UNKNOWN
@@ -205,7 +205,8 @@ def _make(path: Path) -> str | None:
             # With two names, NFS did it, lost the answer and tried again.
             return lease.token if whole.stat().st_nlink == 2 else None
         finally:
-            whole.unlink(missing_ok=True)
+            with suppress(OSError):
+                whole.unlink()
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:

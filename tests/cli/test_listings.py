@@ -94,6 +94,20 @@ def test_show_says_what_auto_is(cli: Call) -> None:
     assert (answer.out, paper.err) == (paper.out, "")
 
 
+def test_plan_and_doctor_name_bf16_where_the_cpu_has_it(
+    cli: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("plan", "ResAdapters-1", "--scale", "smoke", "--device", "cpu")
+    for verb in ("plan", "doctor"):
+        monkeypatch.setattr(f"repro.cli.{verb}.cpu_bf16", lambda: "AMX")
+    assert "This CPU has AMX: --precision bf16 trains" in cli(*asked).out
+    assert "bf16" not in cli(*asked, "--precision", "bf16").out.split("Estimate")[1]
+    assert "AMX: --precision bf16" in cli("doctor", "ResAdapters-1", "--scale", "smoke").out
+    for verb in ("plan", "doctor"):
+        monkeypatch.setattr(f"repro.cli.{verb}.cpu_bf16", lambda: None)
+    assert "bf16" not in cli(*asked).out
+
+
 def test_plan_shows_states_jobs_and_what_is_shared(cli: Call, store: Store) -> None:
     store_all(store, smoke())
     answer = cli("plan", "ResAdapters-1", "ResAdapters-2", "--scale", "smoke", "--runs")

@@ -108,6 +108,7 @@ WORDS: dict[str, tuple[list[str], int]] = {
     "doctor": (["3-shared-2", *SET], 0),
     "new": (["method", "my-scales"], 0),
     "rehearse": (["ResAdapters-1", "--scale", "smoke", "--row", "Adapter", "--threads", "1"], 0),
+    "bench": (["--threads", "1"], 0),
     "worker": (["0123456789abcdef"], 1),
     "store ls": ([], 0),
     "store du": ([], 0),
@@ -118,6 +119,8 @@ WORDS: dict[str, tuple[list[str], int]] = {
     "store verify": ([], 0),
 }
 """Verb -> what follows it, and its exit code: 2 where the verb has nothing to do here."""
+MEASURING = ("rehearse", "bench")
+"""Verbs that take minutes."""
 
 
 def test_no_verb_is_left_out() -> None:
@@ -129,7 +132,7 @@ def test_no_verb_is_left_out() -> None:
 @pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize(
     "verb",
-    [pytest.param(verb, marks=[pytest.mark.slow] * (verb == "rehearse")) for verb in WORDS],
+    [pytest.param(verb, marks=[pytest.mark.slow] * (verb in MEASURING)) for verb in WORDS],
 )
 def test_a_verb_works_without_network(verb: str, offline: Call, world: Path) -> None:
     words, code = WORDS[verb]

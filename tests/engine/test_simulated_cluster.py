@@ -33,6 +33,7 @@ class Cluster:
     """Workers that take a claim, train for a while of the made-up clock and end in some way."""
 
     slots = WORKERS
+    at_ctrl_c = ""
 
     def __init__(self, store: Store) -> None:
         self.store = store
