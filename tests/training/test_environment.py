@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
