@@ -110,6 +110,7 @@ class Held(set[str]):
         path, look = lock_path(self.folder, key), _Look(self.folder)
         with store_errors(self.folder):
             make_directory(self.folder)
+        with store_errors(path):
             for _ in range(2):
                 token = _make(path)
                 if token is not None:
