@@ -5,7 +5,8 @@
 #     benchmarks/gpu_paper.sh OUT [options of `repro run`, such as --train-rows 64]
 #
 # OUT gets the logs, the artefacts, the store and a bundle. Only the real runs need data and a model.
-# DEVICE, SHAPES, SCALE, STEPS, BATCH and LIMIT make it smaller, for a try without a GPU:
+# DEVICE, SHAPES, SCALE, STEPS, BATCH and LIMIT make it smaller, for a try without a GPU, and
+# PATIENCE=5 allows every step five times as long:
 #
 #     DEVICE=cpu SHAPES=MiniLM-L6 SCALE=smoke STEPS=2 BATCH=1 LARGE="3-shared-2 --scale smoke" \
 #       benchmarks/gpu_paper.sh OUT --train-rows 16 --evaluation-rows 8 --epochs 1
@@ -19,7 +20,7 @@ batch=(${BATCH:+--batch-size "$BATCH"})
 step() {  # name, seconds at most, command
   local name=$1 most=$2 began=$SECONDS
   shift 2
-  timeout "$most" "$@" > "$out/$name.txt" 2> "$out/$name.log"
+  timeout "$((most * ${PATIENCE:-1}))" "$@" > "$out/$name.txt" 2> "$out/$name.log"
   echo "$name: exit code $?, $((SECONDS - began)) s"
 }
 # Share of the matrix peak, kernels and overhead of a step, and the floor ratio of every table.
