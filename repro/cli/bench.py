@@ -30,10 +30,9 @@ from repro.engine.cost import (
     work,
 )
 from repro.engine.jobs import Execution, Job, make_job
-from repro.engine.made_up import computes_bf16
 from repro.engine.plan import make_plan
-from repro.engine.rehearsal import Asked, Found, matrix_peak
-from repro.errors import RUN_FAILED, ReproError
+from repro.engine.rehearsal import Asked, Found, matrix_peaks
+from repro.errors import RUN_FAILED, ReproError, UnknownName
 from repro.methods.lora import LoRA
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
@@ -41,17 +40,18 @@ from repro.papers.resadapters.tables import ONE, run_one
 from repro.papers.three_shared.runs import run_of
 from repro.report.layout import markdown_table, text_table
 from repro.report.render import GAP, json_text
-from repro.spec import Task
-from repro.spec.backbones import BERT_BASE, KNOWN, MINILM
+from repro.spec import Backbone, Task
+from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
 from repro.store.atomic import remove_tree, write_text
 from repro.store.store import Store
 from repro.store.temporary import unfinished_name
 from repro.words import duration, size
 
-SHAPES = (MINILM, BERT_BASE)
+SHAPES = {KNOWN[id].name: KNOWN[id] for id in (MINILM, BERT_BASE, BERT_LARGE)}
+USUAL = "MiniLM-L6,BERT-base"
 METHODS = ("full-fine-tuning", "pfeiffer", "houlsby")
-ROWS = {"cpu": {MINILM: 16, BERT_BASE: 4}, "cuda": {MINILM: 32, BERT_BASE: 32}}
-"""Of a step: a CPU takes half a minute for 32 of BERT-base."""
+ROWS = {"cpu": {6: 16, 12: 4, 24: 2}, "cuda": {6: 32, 12: 32, 24: 32}}
+"""Of a step, by the number of layers: a CPU takes half a minute for 32 of BERT-base."""
 STEPS = {"cpu": 3, "cuda": 128}
 PAGE = Path("docs") / "performance.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
@@ -72,6 +72,7 @@ class Timed:
 
 @o.grouped
 def command(
+    shapes: Annotated[str, typer.Option(help=f"Which shapes: {', '.join(SHAPES)}.")] = USUAL,
     json: o.JsonOption = False,
     write: Annotated[
         bool, typer.Option("--write", help=f"Put the figures into {PAGE}, between its marks.")
@@ -79,6 +80,7 @@ def command(
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",
     threads: o.ThreadsOption = None,
+    compiled: o.CompiledOption = False,
 ) -> None:
     """Measures how fast this machine trains; takes about two minutes. Needs no data and no hub.
 
@@ -90,25 +92,25 @@ def command(
 
     Example: python -m repro bench
     """
-    results, kind = o.open_store(store), o.trains_on(device)
+    results, kind, chosen = o.open_store(store), o.trains_on(device), _shapes(shapes)
     if write and BEGIN not in (PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""):
         raise ReproError(f"{PAGE} is not here or has no line {BEGIN}: run from a checkout.")
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
-    execution = Execution(device=device, threads=threads)
+    execution = Execution(device=device, threads=threads, compiled=compiled)
     peaks = matrix_peaks(execution)
     precision = "bf16" if "bf16" in peaks else "fp32"
     folder = results.root / unfinished_name(".tmp")
     try:
-        timed = _timed(jobs_on(kind, precision), Asked(execution, STEPS[kind]), folder)
+        timed = _timed(jobs_on(kind, precision, chosen), Asked(execution, STEPS[kind]), folder)
     finally:
         remove_tree(folder)
     speed = speed_of(timed, stored_speed(results.root, kind), peaks)
     if busy:
         print("Plans will not use these figures: the machine was busy before.", file=sys.stderr)
-    elif any(one.found.figures for one in timed):
+    elif not compiled and any(one.found.figures for one in timed):
         store_speed(results.root, kind, speed)
     document = _document(timed, speed, peaks, precision)
-    document["busy"] = busy
+    document |= {"compiled": compiled, "busy": busy}
     if write:
         _write(document)
     sys.stdout.write(json_text(document) if json else as_text(document))
@@ -116,33 +118,30 @@ def command(
         raise typer.Exit(RUN_FAILED)
 
 
-def matrix_peaks(execution: Execution) -> dict[str, float]:
-    """FLOP a second of a large matrix product on the device, by precision; bf16 where it has it."""
-    from repro.training.environment import prepare_process, prepare_torch
-
-    prepare_process(deterministic=False)
-    where = prepare_torch(
-        execution.device, threads=execution.threads, deterministic=False, tf32=execution.tf32
-    )
-    names = ["fp32", *(["bf16"] if computes_bf16(where.type) else [])]
-    return {name: matrix_peak(where, name) for name in names}
+def _shapes(given: str) -> list[Backbone]:
+    """The shapes of `--shapes bert-base,bert-large`. Raises UnknownName."""
+    known = {name.lower(): shape for name, shape in SHAPES.items()}
+    for name in given.lower().split(","):
+        if name.strip() not in known:
+            raise UnknownName("shape", name.strip(), list(SHAPES))
+    return [known[name.strip()] for name in given.lower().split(",")]
 
 
-def jobs_on(device: str, precision: str) -> dict[str, Job]:
+def jobs_on(device: str, precision: str, shapes: Sequence[Backbone]) -> dict[str, Job]:
     """Name -> a job of each method on each shape."""
     found = {}
-    for id in SHAPES:
-        request = Request("3-shared-2", "paper", 1, backbone=KNOWN[id])
+    for shape in shapes:
+        request = Request("3-shared-2", "paper", 1, backbone=shape)
         specs = {name: run_of(name, "mrpc", request, 0) for name in METHODS}
         specs["lora"] = specs["pfeiffer"].model_copy(update={"method": LoRA()})
-        cells = run_one("attention-resnext", Request(ONE.id, "paper", 1, backbone=KNOWN[id]), 0)
+        cells = run_one("attention-resnext", Request(ONE.id, "paper", 1, backbone=shape), 0)
         specs["resadapters"] = cells
         for name, spec in specs.items():
-            rows = min(ROWS[device][id], spec.recipe.batch_size)
+            rows = min(ROWS[device][shape.layers], spec.recipe.batch_size)
             changed = {"precision": precision, "batch_size": rows}
             recipe = spec.recipe.model_copy(update=changed)
             job = make_job([spec.model_copy(update={"recipe": recipe})])
-            found[f"{name}, {KNOWN[id].name}"] = job
+            found[f"{name}, {shape.name}"] = job
     return found
 
 
@@ -157,13 +156,16 @@ def _short(job: Job) -> Job:
 
 
 def _timed(jobs: Mapping[str, Job], asked: Asked, folder: Path) -> list[Timed]:
-    """Rehearses the jobs, then the short ones, then these again with their kernels counted."""
+    """Rehearses the jobs, then the short ones, then these again with their kernels counted: in
+    eager mode, as what is compiled is one graph.
+    """
     asked = replace(asked, longest=False)
+    eager = asked.execution.model_copy(update={"compiled": False})
     short = {name: _short(job) for name, job in jobs.items()}
     passes = [
         rehearsed(list(which.values()), folder / str(number), how).found
         for number, (which, how) in enumerate(
-            [(jobs, asked), (short, asked), (short, replace(asked, kernels=True))]
+            [(jobs, asked), (short, asked), (short, replace(asked, kernels=True, execution=eager))]
         )
     ]
     return [
@@ -204,7 +206,7 @@ def _seconds(job: Job, figures: Rehearsed, speed: Speed) -> float:
 
 def floors(speed: Speed, peaks: Mapping[str, float]) -> list[dict[str, Any]]:
     """Of every table and figure that trains at paper scale: estimate, floor and their ratio."""
-    every = {"fp32": peaks["fp32"], "bf16": peaks.get("bf16", peaks["fp32"])}
+    every = {"bf16": peaks["fp32"]} | dict(peaks)
     found = []
     for artefact in ARTEFACTS.values():
         plan = make_plan([as_if_here(artefact, "paper", {})], Store(Path(os.devnull)), speed)
@@ -300,7 +302,7 @@ def summary(document: Mapping[str, Any]) -> str:
     busy = " The machine was busy with other work." if document["busy"] else ""
     return (
         f"{document['device']}: a matrix product reaches {reached}; steps in "
-        f"{document['precision']}.{busy}"
+        f"{document['precision']}{', compiled' if document['compiled'] else ''}.{busy}"
     )
 
 

@@ -31,6 +31,7 @@ from repro.spec.glue import GLUE
 from repro.spec.texts import TEXTS
 from repro.store.store import Store
 from repro.tasks.catalogue import SQUAD2, data_revision, unavailable
+from repro.training.environment import cpu_bf16
 from repro.words import counted, size
 
 PACKAGES = (
@@ -72,6 +73,7 @@ def command(
         check("python", platform.python_version),
         *(check(name, partial(importlib.metadata.version, name)) for name in PACKAGES),
         check("GPU", _gpu),
+        check("bf16 on the CPU", _bf16),
         check("store", lambda: _store(results)),
     ]
     if ids:
@@ -160,6 +162,11 @@ def _gpu() -> str:
         devices = os.environ.get("CUDA_VISIBLE_DEVICES")
         return f"hidden by CUDA_VISIBLE_DEVICES={devices}: runs are trained on the CPU"
     return "an NVIDIA card, and torch is built with CUDA"
+
+
+def _bf16() -> str:
+    found = cpu_bf16()
+    return f"{found}: {o.BF16_HINT}" if found else "this CPU has no instructions for it"
 
 
 def _store(store: Store) -> str:

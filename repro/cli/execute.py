@@ -208,7 +208,8 @@ class JobProgress:
         self.shares: dict[str, float] = {}
         """Job -> the seconds of its estimate that it has done."""
         self.ended, self.stopping = 0, False
-        self.began = self.bars.get_time()
+        self.first: tuple[float, float] | None = None
+        """When the first step was told, and the estimated seconds that had been done."""
         self.diverged: set[str] = set()
         self.said = -PLAIN_SECONDS
         self.count = len(plan.jobs)
@@ -288,10 +289,18 @@ class JobProgress:
         now = self.bars.get_time()
         if now - self.said >= PLAIN_SECONDS:
             self.said = now
-            done = math.fsum(self.shares.values())
-            left = (now - self.began) * max(0.0, self.seconds / done - 1) if done else 0.0
-            whole = f"{self.ended} of {self.count} jobs ended, about {duration(left)} left"
+            whole = f"{self.ended} of {self.count} jobs ended{self._left(now)}"
             self._say(f"{whole}; job {job.id}: {state}")
+
+    def _left(self, now: float) -> str:
+        """About how long it takes yet, at the pace since the first step; "" before one is known."""
+        done = math.fsum(self.shares.values())
+        self.first = self.first or (now, done)
+        since, before = self.first
+        if done <= before or now - since < PLAIN_SECONDS / 2:
+            return ""
+        left = (now - since) * max(0.0, self.seconds - done) / (done - before)
+        return f", about {duration(left)} left"
 
     def _say(self, line: str) -> None:
         """One line, whole: a log has no width, and a name may look like markup."""

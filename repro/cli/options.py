@@ -85,6 +85,8 @@ MicroBatchOption = Annotated[
     int | None,
     typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
 ]
+BF16_HINT = "--precision bf16 trains 1.3 to 1.6 times faster here, as runs of their own"
+"""For a CPU that multiplies bf16; measured with AMX."""
 CompiledOption = Annotated[
     bool,
     typer.Option(
@@ -201,7 +203,13 @@ class How:
     compiled: CompiledOption = False
 
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
-        """For the engine; the backbone that was asked for, a folder perhaps, is of `found`."""
+        """For the engine; the backbone that was asked for, a folder perhaps, is of `found`. Raises
+        ReproError for a profile that cannot be read, also where nothing will be trained.
+        """
+        if self.profile is not None:
+            from repro.engine.clusters import read_profiles
+
+            read_profiles(self.profile)
         values = asdict(self) | {"device": check_device(self.device)}
         for name in ("workers", "executor", "profile"):
             del values[name]
@@ -327,7 +335,8 @@ def executor_for(
 
     if trains_on(device) == "cuda":
         return LocalExecutor(workers, devices(), needs)
-    return LocalExecutor(workers or best_workers(plan.jobs, plan.speed, threads))
+    most = max(1, len(plan.jobs))  # more would only take threads from these
+    return LocalExecutor(min(workers or best_workers(plan.jobs, plan.speed, threads), most))
 
 
 def has_gpu() -> bool:

@@ -16,7 +16,7 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines
 from repro.cli.scales import choose
-from repro.engine.cost import CARDS, ERROR, Estimate, Speed, basis, combined, estimate
+from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimate
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
 from repro.errors import MissingData, ReproError, UnknownName
@@ -32,6 +32,7 @@ from repro.store.store import Store
 from repro.tasks import hub as data_hub
 from repro.tasks import rows
 from repro.tasks.catalogue import unavailable
+from repro.training.environment import cpu_bf16
 from repro.words import counted, duration, run_name, size
 
 BYTES_A_SECOND = 12.5e6
@@ -118,6 +119,9 @@ def command(
         return
     listed = as_list(columns[0].plan) if runs else ""
     sys.stdout.write(listed + as_text(columns, requests, bare, every_sweep=runs))
+    in_fp32 = any(job.lead.recipe.precision == "fp32" for job in columns[0].plan.jobs)
+    if in_fp32 and kind == "cpu" and (found := cpu_bf16()):
+        sys.stdout.write(f"This CPU has {found}: {o.BF16_HINT}.\n")
 
 
 def _cards(given: str | None) -> list[str]:
@@ -303,7 +307,11 @@ def _reasons(column: Column) -> list[str]:
     plan = column.plan
     if not plan.jobs:
         return []
-    names = {"rehearsed": "a rehearsal", "stored": "stored runs of their kind", "model": "a model"}
+    names: dict[Basis, str] = {
+        "rehearsed": "a rehearsal",
+        "stored": "stored runs of their kind",
+        "model": "a model",
+    }
     count = Counter(basis(job, plan.speed) for job in plan.jobs)
     how = ", ".join(f"{count[one]} by {name}" for one, name in names.items() if count[one])
     error = ERROR["measured" if plan.speed.measured else "assumed"]

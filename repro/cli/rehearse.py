@@ -29,10 +29,9 @@ from repro.engine.cost import (
     work,
 )
 from repro.engine.jobs import Execution, Job
-from repro.engine.made_up import computes_bf16
 from repro.engine.plan import Plan, make_plan
 from repro.engine.rehearsal import Asked as How
-from repro.engine.rehearsal import Found, Rehearsals, matrix_peak, rehearse
+from repro.engine.rehearsal import Found, Rehearsals, matrix_peaks, rehearse
 from repro.errors import RUN_FAILED
 from repro.papers.registry import find_artefact
 from repro.report.layout import text_table
@@ -153,26 +152,12 @@ def _keep_start(results: Store, kind: str, rehearsals: Rehearsals, how: How) -> 
         store_speed(results.root, kind, changed)
 
 
-def _peaks(precisions: set[str], how: How) -> dict[str, float]:
-    """FLOP a second of a large matrix product on this device, by precision."""
-    from repro.training.environment import prepare_process, prepare_torch
-
-    prepare_process(deterministic=False)
-    given = how.execution
-    where = prepare_torch(given.device, threads=given.threads, deterministic=False, tf32=False)
-    peaks = {"fp32": matrix_peak(where)}
-    if "bf16" in precisions:
-        has_bf16 = computes_bf16(where.type)
-        peaks["bf16"] = matrix_peak(where, "bf16") if has_bf16 else peaks["fp32"]
-    return peaks
-
-
 def _document(plan: Plan, found: Mapping[str, Found], start: float, how: How) -> dict[str, Any]:
     """The object of `rehearse --json`; docs/json.md describes it."""
     of_kind: dict[str, list[Job]] = {}
     for job in plan.jobs:
         of_kind.setdefault(how.kind(job), []).append(job)
-    peaks = _peaks({job.lead.recipe.precision for job in plan.jobs}, how)
+    peaks = matrix_peaks(how.execution)
     lines = [_line(jobs, found[kind], peaks, plan, how) for kind, jobs in of_kind.items()]
     return {
         "kinds": lines,
@@ -211,7 +196,7 @@ def _line(
             "seconds_a_step": figures.step,
             "spread": figures.spread,
             "tokens_a_second": figures.batch * length * len(made.specs) / figures.step,
-            "share_of_peak": flops / figures.step / peaks[lead.recipe.precision],
+            "share_of_peak": flops / figures.step / peaks.get(lead.recipe.precision, peaks["fp32"]),
         }
     return line
 

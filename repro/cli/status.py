@@ -156,11 +156,13 @@ def as_text(found: Sequence[Standing], store: Store) -> str:
         lines.append(f"  {failure['message']}\n  log: {failure['log']}")
     for reason, count in Counter(run["reason"] for run in document["blocked"]).items():
         lines.append(f"\n{counted(count, 'run')} blocked: {reason}")
+    running = {run["key"] for run in document["running"]}
     for job in document["unfinished_jobs"]:
-        lines.append(
-            f"\njob {job['id']} ({counted(len(job['runs']), 'run')}) has not ended; if it is not "
-            "running, the same command continues it."
-        )
+        if running.isdisjoint(job["runs"]):
+            lines.append(
+                f"\njob {job['id']} ({counted(len(job['runs']), 'run')}) waits or was cut short; "
+                "the command that planned it continues it."
+            )
     return "\n".join(lines) + "\n"
 
 

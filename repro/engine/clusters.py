@@ -42,7 +42,19 @@ def read_profiles(path: Path) -> Profiles:
     except OSError as error:
         problem = error.strerror or str(error)
     except ValidationError as error:
-        problem = first_problem(error)
+        problem = _problem(error)
     except ValueError as error:  # no TOML, or no text
         problem = str(error)
     raise ReproError(f"--profile {path}: {problem}. docs/scheduling.md has an example.")
+
+
+def _problem(error: ValidationError) -> str:
+    """What is wrong first. An unknown name is answered with those that there are."""
+    first = error.errors(include_url=False)[0]
+    *tables, name = map(str, first["loc"])
+    if first["type"] == "extra_forbidden":
+        fields = Profiles.model_fields[tables[0]].annotation if tables else Profiles
+        known = ", ".join(fields.model_fields)  # type: ignore[union-attr]
+        where = f"setting in [{tables[0]}]" if tables else "table"
+        return f"there is no {where} called '{name}'; known: {known}"
+    return first_problem(error)

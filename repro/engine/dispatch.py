@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from repro.engine.jobs import Execution, Job, is_stored, needed_weights, split_job, write_job
-from repro.engine.progress import FAILURE, JobFailure, read_failure
+from repro.engine.progress import FAILURE, PROGRESS, JobFailure, read_failure
 from repro.engine.worker import LOG, Exit, code_digest
 from repro.errors import ChangedProgram, StoreError
 from repro.spec import RunSpec, run_key
@@ -219,7 +219,8 @@ class Dispatcher:
             store.clear_failure(key)
         if not followed:  # else the folder is the worker's, which may remove it at any time
             folder = write_job(store, attempt.job, attempt.execution, code_digest())
-            (folder / FAILURE).unlink(missing_ok=True)  # a worker may end without writing one
+            for name in (FAILURE, PROGRESS):  # of the attempt before, which may have been killed
+                (folder / name).unlink(missing_ok=True)
         self._running[attempt.job.id] = attempt
         self.executor.start(attempt.job, store)
 
@@ -232,6 +233,9 @@ class Dispatcher:
             return
         if code == Exit.CLAIMED_ELSEWHERE:
             self._settle(job, "running", ELSEWHERE)
+            return
+        if code == Exit.WAITS:  # somebody removed a parent's result since it was started
+            self._settle(job, "running", "a run that they are made from is not stored yet")
             return
         if is_stored(store, job, attempt.execution):
             self._settle(job, None)  # by another command, which then removed the work folder

@@ -97,7 +97,12 @@ class Job:
 def make_job(specs: list[RunSpec]) -> Job:
     """The job of these members in this order."""
     keys = tuple(map(run_key, specs))
-    return Job(hashlib.sha256(canonical_json(keys).encode()).hexdigest()[:16], tuple(specs), keys)
+    return Job(name_of_job(keys), tuple(specs), keys)
+
+
+def name_of_job(keys: Sequence[str]) -> str:
+    """What a job is called that has these runs in this order."""
+    return hashlib.sha256(canonical_json(keys).encode()).hexdigest()[:16]
 
 
 def group_runs(specs: list[RunSpec]) -> list[Job]:

@@ -242,7 +242,7 @@ def compute_in_fp32() -> Any:
                 return func(*(given.float() for given in args), **(kwargs or {})).bfloat16()
             return func(*args, **(kwargs or {}))
 
-    modes = {type(mode).__name__: mode for mode in active()}  # type: ignore[no-untyped-call]
+    modes = {type(mode).__name__: mode for mode in active()}
     return modes.get("Rounded") or Rounded().__enter__()  # type: ignore[no-untyped-call]
 
 

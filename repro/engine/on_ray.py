@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import socket
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +25,7 @@ from repro.engine.jobs import Job
 from repro.engine.local import worker_command
 from repro.engine.progress import JobFailure, progress_event
 from repro.engine.worker import LOG, Exit
-from repro.errors import ReproError
+from repro.errors import ReproError, first_line
 from repro.store.claims import EXPIRY_SECONDS
 from repro.store.store import Store
 
@@ -33,6 +34,8 @@ LOOK_SECONDS = 2.0
 ALREADY_DONE, CLAIMED_ELSEWHERE = int(Exit.ALREADY_DONE), int(Exit.CLAIMED_ELSEWHERE)
 LONGEST_CLAIM = EXPIRY_SECONDS + 15
 """For how long a task finds its runs claimed by a worker whose node was lost."""
+STOP_SECONDS = 60.0
+"""How long Ctrl-C waits for the checkpoints of running jobs."""
 QUEUED = 2
 """Tasks given to Ray for each that it can run at once, so that a free node finds one."""
 
@@ -68,7 +71,7 @@ class RayExecutor:
 
     def __enter__(self) -> Self:
         """Raises ReproError where Ray is not installed or the cluster cannot be reached."""
-        address = self.profile.address
+        address = self.profile.address or "local"
         try:
             import ray
         except ModuleNotFoundError as error:
@@ -77,17 +80,19 @@ class RayExecutor:
             ) from error
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self.root, self._ray = self.root.absolute(), ray
-        local = {} if address else {"include_dashboard": False}
+        local = {"include_dashboard": False} if address == "local" else {}
         try:
-            if address and (found := re.fullmatch(r"(.+):(\d+)", address)):
+            if (found := re.fullmatch(r"(.+):(\d+)", address)) is not None:
                 # Ray itself would try for minutes.
                 socket.create_connection((found[1], int(found[2])), timeout=10).close()
             before = signal.getsignal(signal.SIGTERM)
             ray.init(address, log_to_driver=False, logging_level="error", **local)
             signal.signal(signal.SIGTERM, before)  # Ray took it
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # of any class, where a node of Ray does not start
+            if address == "local":
+                raise ReproError(f"Ray does not start here: {first_line(error)}") from error
             raise ReproError(
-                f"Ray cannot be reached at {address}: {error}. Mend `address` in the "
+                f"Ray cannot be reached at {address}: {first_line(error)}. Mend `address` in the "
                 "table [ray] of the file that --profile names."
             ) from error
         return self
@@ -127,6 +132,9 @@ class RayExecutor:
     def wait(self, hear: Listener, seconds: float | None) -> list[Ended]:
         """See `Executor`."""
         left = LOOK_SECONDS if seconds is None else min(LOOK_SECONDS, seconds)
+        if not self._tasks:
+            time.sleep(left)
+            return []
         ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=left)
         for job in self._tasks.values():
             event = progress_event(self.root / "work" / job.id)
@@ -149,9 +157,11 @@ class RayExecutor:
 
     def stop(self) -> None:
         """Asks the workers to checkpoint and waits for their ends."""
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             self._ray.cancel(task)
-        self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=EXPIRY_SECONDS)
+        if tasks:
+            self._ray.wait(tasks, num_returns=len(tasks), timeout=STOP_SECONDS)
 
 
 def _task() -> Any:

@@ -305,6 +305,20 @@ def matrix_peak(device: Any, precision: str = "fp32") -> float:
     return 2 * width**3 / timed(lambda: matrix @ matrix, device)
 
 
+def matrix_peaks(execution: Execution) -> dict[str, float]:
+    """FLOP a second of a large matrix product on the device, by precision; of bf16 only where there
+    is hardware for it.
+    """
+    from repro.training.environment import prepare_process, prepare_torch
+
+    prepare_process(deterministic=False)
+    where = prepare_torch(
+        execution.device, threads=execution.threads, deterministic=False, tf32=execution.tf32
+    )
+    names = ["fp32", *(["bf16"] if computes_bf16(where.type) else [])]
+    return {name: matrix_peak(where, name) for name in names}
+
+
 SECONDS = 2.0
 """How long something is timed."""
 

@@ -25,13 +25,13 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from repro.engine.jobs import FILE, JobFile, holds, make_job, read_job
+from repro.engine.jobs import FILE, JobFile, holds, make_job, name_of_job, read_job
 from repro.engine.loaded import Loaded
 from repro.engine.parents import (
     built,
@@ -48,6 +48,7 @@ from repro.spec import run_key
 from repro.spec.method import place_in_file, remember
 from repro.spec.types import PRETRAINED
 from repro.store.atomic import move_aside, store_errors, write_text
+from repro.store.blocked import lacking
 from repro.store.claims import ClaimLost
 from repro.store.store import Store
 from repro.store.temporary import is_unfinished
@@ -83,12 +84,14 @@ class Exit(IntEnum):
     ERROR = 1
     ALREADY_DONE = 10
     CLAIMED_ELSEWHERE = 11
+    WAITS = 12
+    """A run that it is made from is not stored yet."""
     OUT_OF_MEMORY = 20
     MISSING = 22
     PREEMPTED = 30
 
 
-GOES_ON = (Exit.DONE, Exit.ALREADY_DONE, Exit.CLAIMED_ELSEWHERE)
+GOES_ON = (Exit.DONE, Exit.ALREADY_DONE, Exit.CLAIMED_ELSEWHERE, Exit.WAITS)
 """After these ends the process is as good as new, and takes the next job."""
 
 
@@ -140,7 +143,7 @@ def serve(store: Store, jobs: Iterable[str]) -> int:
 
 def _names(jobs: Iterable[str]) -> Iterator[str]:
     for given in jobs:
-        yield from map(str.strip, sys.stdin) if given == "-" else [given]
+        yield from filter(None, map(str.strip, sys.stdin)) if given == "-" else [given]
 
 
 def serve_one(store: Store, name: str, loaded: Loaded, stopping: Stopping) -> Exit:
@@ -167,8 +170,7 @@ def execute(store: Store, folder: Path, loaded: Loaded, stopping: Stopping | Non
     """Trains the job in a work folder, which is removed once all its results are stored."""
     file = read_job(folder)
     if file is None or make_job(file.specs).id != folder.name:
-        report({"event": "failed", "kind": "error", "message": f"{folder} holds no job."})
-        return Exit.ERROR
+        return without_job(store, folder)
     if file.code not in ("", code_digest()):
         tell_failure(folder, JobFailure(kind="code", message=CHANGED))
         return Exit.ERROR
@@ -180,6 +182,10 @@ def execute(store: Store, folder: Path, loaded: Loaded, stopping: Stopping | Non
             (folder / FAILURE).unlink(missing_ok=True)
             if all(holds(store, spec, file.execution) for spec in file.specs):
                 code = Exit.ALREADY_DONE  # another process has just stored them
+            elif absent := lacking(file.specs[0], store):  # its members have the same parents
+                why = f"The run {absent[0][:12]}, which these are made from, is not stored yet."
+                report({"event": "waits", "message": why})
+                code = Exit.WAITS
             else:
                 code = guarded(store, folder, file, loaded, stopping or Stopping())
             (folder / PROGRESS).unlink(missing_ok=True)
@@ -192,6 +198,21 @@ def execute(store: Store, folder: Path, loaded: Loaded, stopping: Stopping | Non
     except StoreError as problem:
         tell_failure(folder, JobFailure(kind="store", message=str(problem)))
         return Exit.ERROR
+
+
+def without_job(store: Store, folder: Path) -> Exit:
+    """What a name says whose folder holds no job: it was trained, and the folder went with its end,
+    or there never was such a job.
+    """
+    found = filter(None, map(store.read, sorted(store.keys())))
+    if any(name_of_job(run.environment().get("members", ())) == folder.name for run in found):
+        return Exit.ALREADY_DONE
+    message = (
+        f"There is no job {folder.name} in {folder.parent}. `run ... --write-jobs` writes jobs and "
+        "prints their names."
+    )
+    report({"event": "failed", "kind": "error", "message": message})
+    return Exit.ERROR
 
 
 def send_errors_to(log: Path) -> None:
@@ -252,12 +273,13 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
     execution, lead = file.execution, file.specs[0]
     telling = Telling(folder, report)
 
-    def tell(event: dict[str, Any]) -> None:
+    def told(event: dict[str, Any]) -> None:
         store.check_claims()
         telling(event)
         if stopping() and event["event"] in INTERRUPTS:
             raise Stopped
 
+    tell: Callable[[dict[str, Any]], None] = told
     device = prepare_torch(
         execution.device,
         threads=execution.threads,

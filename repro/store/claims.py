@@ -60,7 +60,7 @@ class ClaimLost(StoreError):
 class Lease(BaseModel):
     """What a lease file holds. `token` is its own; the file's number where there is no content."""
 
-    token: str = Field(pattern=r"^[0-9a-f]+$")
+    token: str = Field(pattern=r"^[0-9a-f]{1,32}$")
     machine: str = ""
     pid: int = Field(0, ge=0, lt=1 << 31)
     started: str = UNKNOWN
@@ -110,6 +110,7 @@ class Held(set[str]):
         path, look = lock_path(self.folder, key), _Look(self.folder)
         with store_errors(self.folder):
             make_directory(self.folder)
+        with store_errors(path):
             for _ in range(2):
                 token = _make(path)
                 if token is not None:
@@ -205,7 +206,8 @@ def _make(path: Path) -> str | None:
             # With two names, NFS did it, lost the answer and tried again.
             return lease.token if whole.stat().st_nlink == 2 else None
         finally:
-            whole.unlink(missing_ok=True)
+            with suppress(OSError):
+                whole.unlink()
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:

@@ -39,6 +39,8 @@ FILE = "remote.json"
 """In a folder that is the copy of a remote store: {"url": URL}."""
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 """A URL, also as a path makes one slash of two."""
+NO_PLACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/*")
+"""A URL without a place, also as a path makes one of it."""
 ENTRY = re.compile(rf"([0-9a-f]{{2}})/(\1[0-9a-f]{{62}})/{re.escape(MANIFEST)}")
 EXTRAS = {"s3": "repro[s3]", "s3a": "repro[s3]"}
 """Protocol -> what to install for it, where this project names it."""
@@ -53,9 +55,13 @@ class Unreachable(Exception):
 
 
 def url_of(given: str | Path) -> str | None:
-    """The URL of a remote store, None for a folder."""
+    """The URL of a remote store, None for a folder. Raises ReproError for a bare protocol."""
     found = URL.fullmatch(str(given))
-    if found is None:
+    if found is None or not found[2].strip("/"):
+        if NO_PLACE.fullmatch(str(given)):
+            raise ReproError(
+                f"--store {given} names a protocol and no place: {given}//BUCKET/PATH."
+            )
         return None
     root = "/" if found[1].lower() in ("file", "local") else ""
     return f"{found[1].lower()}://{root}{found[2].rstrip('/')}"
@@ -96,8 +102,8 @@ def opened(url: str) -> tuple[AbstractFileSystem, str]:
     try:
         system, path = url_to_fs(url, **({"auto_mkdir": True} if protocol == "file" else {}))
     except ImportError as error:
-        mend = f"pip install '{EXTRAS[protocol]}'" if protocol in EXTRAS else "install that"
-        raise ReproError(f"The store {url} cannot be opened: {error} ({mend}).") from error
+        mend = f" (pip install '{EXTRAS[protocol]}')" if protocol in EXTRAS else ""
+        raise ReproError(f"The store {url} cannot be opened: {error}{mend}.") from error
     except ValueError as error:
         raise ReproError(f"The store {url} cannot be opened: {told(error)}.") from error
     return system, str(path).rstrip("/")

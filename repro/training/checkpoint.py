@@ -93,7 +93,7 @@ def _place(named: tuple[str, Tensor]) -> tuple[int, str]:
 def _bytes(tensor: Tensor) -> memoryview:
     """The content of a tensor on the CPU."""
     flat = tensor.detach().contiguous().flatten()
-    return memoryview(flat.view(torch.uint8).numpy())
+    return flat.view(torch.uint8).numpy().data
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -16,6 +16,8 @@ from typing import Any
 
 from repro.errors import ReproError
 
+CPU_INFO = "/proc/cpuinfo"
+BF16_FLAGS = {"amx_bf16": "AMX", "avx512_bf16": "AVX512_BF16"}
 CUBLAS = ":4096:8"
 
 
@@ -145,12 +147,23 @@ def peak_memory(device: Any) -> int:
 
 def cpu_name() -> str:
     """As /proc/cpuinfo names it, else the platform's word."""
+    return _cpu_field("model name") or platform.processor() or platform.machine()
+
+
+def cpu_bf16() -> str | None:
+    """What this CPU multiplies matrices of bf16 with; None where it has nothing for it."""
+    flags = _cpu_field("flags").split()
+    return next((name for flag, name in BF16_FLAGS.items() if flag in flags), None)
+
+
+def _cpu_field(name: str) -> str:
+    """A field of the first core in /proc/cpuinfo, "" where there is none."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as stream:
-            names = [line.split(":", 1)[1].strip() for line in stream if "model name" in line]
+        with open(CPU_INFO, encoding="utf-8", errors="replace") as stream:
+            lines = (line.partition(":") for line in stream)
+            return next((value.strip() for key, _, value in lines if key.strip() == name), "")
     except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
+        return ""
 
 
 def driver_version() -> str | None:

@@ -131,7 +131,7 @@ class Group:
         """Takes the largest batch of training and the largest of scoring once, and forgets them:
         where memory does not suffice for them, it runs out now and not after hours.
         """
-        states = [cohort.state() for cohort in self.cohorts]
+        states = [{n: t.clone() for n, t in cohort.state().items()} for cohort in self.cohorts]
         every = (
             {seed: order[number] for seed, order in orders.items()}
             for orders in map(self._orders, range(self.evaluated + 1, self.lead.recipe.epochs + 1))

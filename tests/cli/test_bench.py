@@ -11,7 +11,7 @@ import pytest
 from repro.cli import bench
 from repro.engine.cost import Rehearsed, kind_of, stored_speed, work
 from repro.engine.rehearsal import Found, Rehearsals
-from repro.spec.backbones import MINILM
+from repro.spec.backbones import KNOWN, MINILM
 
 PEAK = 2e11
 DOCUMENT = Path(__file__).parents[2] / "docs" / "json.md"
@@ -39,7 +39,7 @@ def test_a_step_is_told_by_its_tokens_its_share_of_the_peak_and_what_is_overhead
     assert len(steps) == 10
     one = steps["pfeiffer, MiniLM-L6"]
     assert one["tokens_a_second"] == 16 * 64 / 0.5  # MRPC's 53 tokens to the next 16
-    job = bench.jobs_on("cpu", "fp32")["pfeiffer, MiniLM-L6"]
+    job = bench.jobs_on("cpu", "fp32", [KNOWN[MINILM]])["pfeiffer, MiniLM-L6"]
     assert one["share_of_peak"] == pytest.approx(work(job, 16 * 64, 0)[0] / 0.5 / PEAK)
     assert (one["kernels"], one["overhead_seconds"]) == (300.0, 0.06)
     text = DOCUMENT.read_text(encoding="utf-8").partition("## bench\n")[2]
@@ -64,6 +64,7 @@ def test_a_floor_is_arithmetic_and_plans_use_the_speed_found(cli: Any, store: An
 
 @pytest.mark.usefixtures("measured")
 def test_the_page_is_written_between_its_marks_only(cli: Any, tmp_path: Path) -> None:
+    assert "BERT-large" in cli("bench", "--shapes", "bert-huge").err
     refused = cli("bench", "--write")
     assert refused.code == 2
     assert "docs/performance.md is not here" in refused.err
@@ -80,9 +81,8 @@ def test_the_page_is_written_between_its_marks_only(cli: Any, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_real_bench_measures_every_method(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "SHAPES", (MINILM,))
     monkeypatch.setattr(bench, "floors", lambda *_: [])
-    document = json.loads(cli("bench", "--json").out)
+    document = json.loads(cli("bench", "--shapes", "minilm-l6", "--json").out)
     for one in document["steps"]:
         assert one["failure"] is None
         assert 0 < one["overhead_seconds"] < one["seconds_a_step"]

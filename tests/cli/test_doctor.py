@@ -50,7 +50,7 @@ def test_a_sound_machine(cli: Call, tmp_path: Path) -> None:
     assert found["store"]["found"] == "runs, 0 runs"
     assert found["reduced data"]["found"] == "not local: from the hub"
     assert found["text sets"]["found"] == "0 of 19 local: none; see prepare"
-    assert found["speed"]["found"] == "this machine: encoder 250 GFLOP/s, cells 12.5 GB/s"
+    assert found["speed"]["found"] == ("this machine: encoder 250 GFLOP/s in fp32, cells 12.5 GB/s")
     assert stored_speed(tmp_path / "runs", "cpu") == SPEED
     assert "this machine" in cli("plan", "ResAdapters-1", "--scale", "smoke").out
 

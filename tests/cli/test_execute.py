@@ -80,9 +80,11 @@ def test_the_time_left_counts_what_all_workers_have_done(
         round(job.lead.recipe.learning_rate), 1.0, 0.0, 0.0))  # fmt: skip
     shown = JobProgress(plan_of(*jobs))
     now = [0.0]
-    shown.seconds, shown.began = 40.0, 0.0
+    shown.seconds = 40.0
     monkeypatch.setattr(shown.bars, "get_time", lambda: now[0])
     step: dict[str, Any] = {"event": "step", "epoch": 1, "step": 1, "steps": 2, "losses": {}}
+    shown.hear(jobs[2], step | {"step": 0})
+    assert "left" not in screen.getvalue()  # no pace is known yet
     now[0] = 100.0
     shown.hear(jobs[0], {"event": "outcome", "kind": None})
     shown.hear(jobs[2], step)

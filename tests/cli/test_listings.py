@@ -94,6 +94,20 @@ def test_show_says_what_auto_is(cli: Call) -> None:
     assert (answer.out, paper.err) == (paper.out, "")
 
 
+def test_plan_and_doctor_name_bf16_where_the_cpu_has_it(
+    cli: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("plan", "ResAdapters-1", "--scale", "smoke", "--device", "cpu")
+    for verb in ("plan", "doctor"):
+        monkeypatch.setattr(f"repro.cli.{verb}.cpu_bf16", lambda: "AMX")
+    assert "This CPU has AMX: --precision bf16 trains" in cli(*asked).out
+    assert "bf16" not in cli(*asked, "--precision", "bf16").out.split("Estimate")[1]
+    assert "AMX: --precision bf16" in cli("doctor", "ResAdapters-1", "--scale", "smoke").out
+    for verb in ("plan", "doctor"):
+        monkeypatch.setattr(f"repro.cli.{verb}.cpu_bf16", lambda: None)
+    assert "bf16" not in cli(*asked).out
+
+
 def test_plan_shows_states_jobs_and_what_is_shared(cli: Call, store: Store) -> None:
     store_all(store, smoke())
     answer = cli("plan", "ResAdapters-1", "ResAdapters-2", "--scale", "smoke", "--runs")
@@ -165,7 +179,7 @@ def test_status_counts_runs_and_names_failures_with_their_logs(cli: Call, store:
     assert row.split()[1:] == ["6", "0", "5", "1", "0"]  # done, running, missing, failed, blocked
     assert f"{failed[:12]} adapter b100 on MiniLM-L6, seed 1: error" in out
     assert f"it broke\n  log: runs/failures/{failed}.log" in out
-    assert "(2 runs) has not ended; if it is not running, the same command continues it." in out
+    assert "(2 runs) waits or was cut short; the command that planned it continues it." in out
 
 
 def test_a_finished_jobs_leftover_folder_is_no_unfinished_job(cli: Call, store: Store) -> None:
@@ -174,7 +188,7 @@ def test_a_finished_jobs_leftover_folder_is_no_unfinished_job(cli: Call, store: 
     store_all(store, asked)
     folder = write_job(store, make_job(runs_of(asked)), Execution())
     save_request(store, asked)
-    assert "has not ended" not in cli("status").out
+    assert "was cut short" not in cli("status").out
     assert cli("table", "ResAdapters-1", "--scale", "smoke", "--epochs", "1").code == 0
     assert not folder.exists()
 

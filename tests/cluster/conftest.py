@@ -59,10 +59,15 @@ def ray_cluster() -> Iterator[Any]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+        cluster = Cluster()
         try:
-            for _ in range(2):
-                cluster.add_node(num_cpus=1)
+            try:
+                for cpus in (0, 1, 1):
+                    cluster.add_node(num_cpus=cpus)
+            except Exception as error:
+                if "timed out during startup" not in str(error):
+                    raise
+                pytest.skip("this machine is too busy: no node of Ray starts within half a minute")
             yield cluster
         finally:
             cluster.shutdown()

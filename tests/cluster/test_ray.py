@@ -94,6 +94,23 @@ def test_workers_end_with_the_command_that_started_them(
     wait_until(lambda: not any(Path(f"/proc/{one['process']}").exists() for one in attempts(store)))
 
 
+def test_a_pause_before_a_further_try_is_waited_for(
+    store: Store, scenario: Scenario, profile: Profile
+) -> None:
+    with RayExecutor(store.root, profile) as executor:
+        assert executor.wait(lambda job, event: None, 0.0) == []
+
+
+@pytest.mark.slow
+def test_without_an_address_a_ray_of_this_machine_is_started(
+    store: Store, scenario: Scenario
+) -> None:
+    pytest.importorskip("ray")
+    scenario()
+    (job,) = jobs_of(1)
+    assert run(store, Profile(), job) == [Outcome(job, None)]
+
+
 def test_where_ray_is_absent_or_not_reached_one_sentence_says_so(
     store: Store, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,7 +199,8 @@ def test_a_killed_worker_beside_another_is_continued_to_the_bytes_of_one_alone(
     for event in driver.events():
         if event["event"] == "loading":
             processes[event["job"]] = event["process"]
-        if len(processes) == 2 and is_at("step", job=frozen)(event):
+        begun = is_at("step", job=frozen)(event) and event["step"] > 1  # a checkpoint is written
+        if begun and len(processes) == 2:
             os.kill(processes[frozen], signal.SIGKILL)
             break
     assert driver.wait_for(is_at("resumed", job=frozen))["step"] >= 1

@@ -144,8 +144,8 @@ def test_stored_runs_of_its_kind_tell_what_a_job_takes(
     """
     asked = request(seeds=3)
     jobs = plan(store, asked).jobs
-    for job, times in zip(jobs[:2], (1.5, 2.5), strict=True):
-        seconds = times * modelled(job, SPEED)
+    for job, factor in zip(jobs[:2], (1.5, 2.5), strict=True):
+        seconds = factor * modelled(job, SPEED)
         for spec in job.specs:
             store_result(store, spec, seconds=seconds, members=job.keys)
     (left,) = plan(store, asked).jobs

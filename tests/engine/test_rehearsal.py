@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -117,7 +118,7 @@ def test_what_a_job_takes_is_read_from_the_times_of_its_events(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Loading at 1 s, steps at 5, 7 and 10, scored from there to 12 and 13, stored at 15."""
-    events = [
+    events: list[tuple[float, dict[str, Any]]] = [
         (1.0, {"event": "loading", "device": "a CPU, 2 threads"}),
         (4.0, {"event": "rows", "scored_tokens": 30}),
         *((at, {"event": "step", "step": n}) for n, at in enumerate((5.0, 7.0, 10.0), 1)),
@@ -164,7 +165,7 @@ def test_a_plan_uses_what_a_rehearsal_took(tmp_path: Path) -> None:
     found = estimate(job, speed)
     seconds = 312 + 37.672 + speed.job
     assert found.seconds == pytest.approx(seconds)
-    assert (found.low, found.high) == (pytest.approx(0.75 * seconds), pytest.approx(1.25 * seconds))
+    assert [found.low, found.high] == pytest.approx([0.75 * seconds, 1.25 * seconds])
     assert found.memory_bytes == 7e9
     assert estimate(job, stored_speed(tmp_path, "cuda")).memory_bytes != 7e9
     store_rehearsed(tmp_path, "cpu", {kind_of(job): rehearsed(fit=False)})  # on a busy machine

@@ -397,7 +397,7 @@ def test_a_work_folder_that_holds_another_job_is_refused(
     folder = write_job(store, make_job(specs[1:2]), Execution())
     other = folder.rename(folder.with_name("0123"))
     assert worker.execute(store, other, Loaded(store.cache)) == Exit.ERROR
-    assert "0123 holds no job" in last_failure(heard)[1]
+    assert "There is no job 0123 in" in last_failure(heard)[1]
 
 
 @pytest.mark.parametrize(
@@ -672,12 +672,34 @@ def test_runs_that_another_process_stored_are_not_trained_again(
     assert heard == []
 
 
+def test_a_worker_given_a_finished_job_again_says_that_it_is_stored(
+    store: Store, specs: list[RunSpec], heard: list[Event]
+) -> None:
+    """Its folder went with its end; `members` of the environment names the runs of the job."""
+    job = make_job(specs[:2])
+    for spec in specs[:2]:
+        store_result(store, spec, members=job.keys)
+    assert worker.main([str(store.root), job.id]) == Exit.ALREADY_DONE
+    assert [event["event"] for event in heard] == ["ended"]
+
+
+def test_a_job_whose_parent_is_not_stored_waits_and_has_not_failed(
+    store: Store, specs: list[RunSpec], heard: list[Event]
+) -> None:
+    child = specs[0].model_copy(update={"parents": {"intact": run_key(specs[1])}})
+    folder = write_job(store, make_job([child]), Execution())
+    assert worker.main([str(store.root), folder.name]) == Exit.WAITS
+    assert heard[0]["event"] == "waits"
+    assert run_key(specs[1])[:12] in heard[0]["message"]
+    assert not (folder / "failure.json").exists()
+
+
 def test_a_worker_without_a_job_says_so(
     store: Store, heard: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", ["0123\n", "4567\n"])
     assert worker.main([str(store.root), "-"]) == Exit.ERROR
-    assert "0123 holds no job" in last_failure(heard[:1])[1]
+    assert "There is no job 0123 in" in last_failure(heard[:1])[1]
     assert heard[1:] == [{"event": "ended", "job": "0123", "code": Exit.ERROR}]
 
 

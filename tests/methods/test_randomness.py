@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -41,7 +42,7 @@ def test_gradients_pass_where_values_do() -> None:
 
 
 def test_masks_drawn_together_are_those_drawn_one_by_one() -> None:
-    wanted = [[(5, 7), (3, 7)], [(2, 2, 3, 3), (1, 2, 3, 3)], [(1, 9), (1, 9)]]
+    wanted: list[Any] = [[(5, 7), (3, 7)], [(2, 2, 3, 3), (1, 2, 3, 3)], [(1, 9), (1, 9)]]
     together, alone = dropout(4, 5), dropout(4, 5)
     found = together.keep(wanted, 0.3, torch.device("cpu"))
     for shapes, masks in zip(wanted, found, strict=True):

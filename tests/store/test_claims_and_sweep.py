@@ -161,7 +161,8 @@ def test_lease_of_a_living_process_holds_however_old(tmp_path: Path, start: Star
 
 
 @pytest.mark.parametrize(
-    "content", ["", "4711\nanother-host\n", "[" * 5000, '{"token": "../../x"}', '{"pid": -1}']
+    "content",
+    ["", "4711\nanother-host\n", "[" * 5000, '{"token": "../../x"}', f'{{"token": "{"a" * 999}"}}'],
 )
 def test_lease_that_cannot_be_read_is_judged_by_its_age(tmp_path: Path, content: str) -> None:
     store = Store(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -58,6 +59,24 @@ def test_the_cublas_workspace_is_set_before_torch_where_asked(
     assert os.environ.get("CUBLAS_WORKSPACE_CONFIG") == (":4096:8" if deterministic else None)
     assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
     assert os.environ["HF_HUB_DISABLE_TELEMETRY"] == "0"  # the user's own word stands
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("fpu avx512_bf16 amx_bf16 amx_tile", "AMX"),
+        ("fpu avx512f avx512_bf16", "AVX512_BF16"),
+        ("fpu avx2 avx512f avx512bw", None),
+    ],
+)
+def test_a_cpu_has_bf16_if_its_flags_say_so(
+    flags: str, expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "processor\t: 0", "model name\t: A: B", f"flags\t\t: {flags}", ""
+    (tmp_path / "cpuinfo").write_text("\n".join(lines))
+    monkeypatch.setattr(environment, "CPU_INFO", str(tmp_path / "cpuinfo"))
+    assert environment.cpu_bf16() == expected
+    assert environment.cpu_name() == "A: B"
 
 
 def test_a_machine_without_nvidia_smi_has_no_driver_version(

@@ -45,7 +45,7 @@ def test_a_step_of_six_layers_launches_no_more_kernels_than_it_did(
     encoder = Encoder(tiny_bert(6), None, torch.nn.Linear(32, 32).requires_grad_(False))
     made = group_of([spec], tmp_path, data=data_of(), encoder=encoder)
     [cohort] = made.cohorts
-    rows = {0: made.data.training[:8]}
+    rows = {0: list(made.data.training[:8])}
     [(_, inputs, targets)] = made.feed.inputs(rows, training=True)
     cohort.accumulate(inputs, targets, 1.0)
     cohort.optimizer.step(1)

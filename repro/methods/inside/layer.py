@@ -144,13 +144,13 @@ class _Attended(torch.autograd.Function):
         q, k, v, weights, keep, dropped = ctx.saved_tensors
         shape = weights.shape[:2]
         gradient = gradients[0].flatten(0, 1)
-        of_v = torch.bmm(dropped.transpose(1, 2), gradient).unflatten(0, shape)
+        of_v = torch.bmm(dropped.transpose(1, 2), gradient).view(*shape, *v.shape[1:])
         of_weights = torch.bmm(gradient, v.transpose(1, 2)).view(weights.shape).to(weights.dtype)
         of_weights = scaled(of_weights, keep, ctx.scaling * ctx.scale)
         of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
         of_scores = of_scores.to(q.dtype).flatten(0, 1)
-        of_q = torch.bmm(of_scores, k).unflatten(0, shape)
-        of_k = torch.bmm(of_scores.transpose(1, 2), q).unflatten(0, shape)
+        of_q = torch.bmm(of_scores, k).view(*shape, *q.shape[1:])
+        of_k = torch.bmm(of_scores.transpose(1, 2), q).view(*shape, *k.shape[1:])
         return of_q, of_k, of_v, None, None, None, None
 
 
@@ -187,8 +187,8 @@ def _frozen_maps(maps: Sequence[nn.Module]) -> tuple[Tensor, Tensor] | None:
     """
     if not all(map(_is_plain, maps)):
         return None
-    weight, bias = _side_by_side([m.weight for m in maps]), _side_by_side([m.bias for m in maps])
-    return weight, bias
+    linear: list[Any] = list(maps)
+    return _side_by_side([m.weight for m in linear]), _side_by_side([m.bias for m in linear])
 
 
 def _is_plain(module: nn.Module) -> bool:

@@ -109,6 +109,8 @@ class Inside(Learner):
         hidden = int(config.hidden_size)
         self.norms = nn.ModuleList(self._unfreeze_norms(model))  # before hooks go on norms
         self._add(method, Place(model, self.family, self._layers, hidden, runs, self.now))
+        # what a method draws in a pass, and the targets of tags, differ from batch to batch
+        self.replayable = self.foreseen and not trains.tags
         use_packed_tokens(model, self._layers, self.family, self.now)
         self._add_head(encoder.pooler, hidden, name)
 
@@ -184,11 +186,6 @@ class Inside(Learner):
     def foreseen(self) -> bool:
         """The masks of a pass are known before it."""
         return self.added is None or self.added.foreseen
-
-    @property
-    def replayable(self) -> bool:
-        """What a method draws in a pass, and the targets of tags, differ from batch to batch."""
-        return self.foreseen and not self.trains.tags
 
     def read(self) -> list[Tensor]:
         """All that `outputs` will read of the batch that was begun, dropout's masks included."""

@@ -77,7 +77,7 @@ class Heads:
         rows, heads, queries, longest = self.shape
         flat = self.parted(x.view(-1, x.shape[-1] // (3 * heads)))
         sizes = [rows * heads * n for n in (queries, longest, longest)]
-        q, k, v = (part.view(rows, heads, -1, flat.shape[1]) for part in flat.split(sizes))
+        q, k, v = (part.view(rows, heads, -1, flat.shape[1]) for part in torch.split(flat, sizes))
         return q, k, v
 
     def join(self, x: Tensor) -> Tensor:
@@ -210,7 +210,8 @@ class Packing:
     def _on_device(self, arrays: dict[str, NDArray[np.int64]]) -> dict[str, Tensor]:
         """Flat tensors of the same names, in one copy."""
         flat = torch.from_numpy(np.concatenate([array.ravel() for array in arrays.values()]))
-        parts = flat.to(self.device, non_blocking=True).split([a.size for a in arrays.values()])
+        sizes = [array.size for array in arrays.values()]
+        parts = torch.split(flat.to(self.device, non_blocking=True), sizes)
         return dict(zip(arrays, parts, strict=True))
 
     def unpack(self, x: Tensor, fill: float = 0.0) -> Tensor:

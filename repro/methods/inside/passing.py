@@ -121,11 +121,11 @@ class Pass:
         """
         packing, heads = self.packing, self.heads
         batch = packing.rows // len(packing.lengths)
-        shapes, extended = (
+        found: list[list[tuple[int, ...]]] = [
             [(batch, heads, 1 if narrows else n, before + n) for n in lengths]
             for lengths in (packing.lengths, [packing.longest] * len(packing.lengths))
-        )
-        return Mask(shapes, extended)
+        ]
+        return Mask(*found)
 
     def keep_weights(self, before: int = 0) -> Tensor:
         """Which attention weights of this layer dropout leaves."""

@@ -96,7 +96,7 @@ def _above(
     draws = [(math.prod(shape) + 3) // 4 for shape in shapes]
     words = torch.empty(sum(draws), dtype=torch.int64, device=device)
     words.random_(-(2**63), None, generator=stream)
-    above = (words.view(torch.int16) >= least).split([4 * n for n in draws])
+    above = torch.split(words.view(torch.int16) >= least, [4 * n for n in draws])
     return [
         mask[: math.prod(shape)].view(*shape) for mask, shape in zip(above, shapes, strict=True)
     ]

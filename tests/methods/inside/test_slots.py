@@ -231,7 +231,7 @@ def test_a_bottleneck_has_the_gradients_of_its_formula(nonlinearity: Any, based:
         return found
 
     assert torch.autograd.gradcheck(whole, (x, base, *adapter.parameters()))
-    activation = {
+    activation: Any = {
         "gelu": F.gelu, "gelu-tanh": partial(F.gelu, approximate="tanh"), "relu": F.relu,
     }[nonlinearity]  # fmt: skip
     for run, rows in enumerate((slice(0, 2), slice(2, 5))):
