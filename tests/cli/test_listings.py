@@ -272,5 +272,9 @@ def test_help_names_every_verb_and_the_defaults(cli: Call) -> None:
     assert "Example: python -m repro table" in out
     for known in KNOWN:
         assert known in out.replace("- ", "-")  # wrapped at a hyphen, perhaps
-    for default in ("(default: the table's)", "(default: all cores)", "(default: $REPRO_STORE"):
+    for default in (
+        "(default: the table's)",
+        "(default: all cores, divided)",
+        "(default: $REPRO_STORE",
+    ):
         assert default in out
