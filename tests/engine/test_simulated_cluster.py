@@ -98,7 +98,7 @@ class Cluster:
 def cluster(store: Store, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster(store)
     monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=lambda: made.now))
-    monkeypatch.setattr(dispatch, "write_job", lambda *_: None)
+    monkeypatch.setattr(dispatch, "write_job", lambda *_: store.root)
     monkeypatch.setattr(dispatch, "read_failure", lambda folder: None)
     monkeypatch.setattr(
         dispatch, "is_stored", lambda store, job, *_: all(made.trained[key] for key in job.keys)
