@@ -204,11 +204,14 @@ class How:
 
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
         """For the engine; the backbone that was asked for, a folder perhaps, is of `found`. Raises
-        ReproError for a profile that cannot be read, also where nothing will be trained.
+        ReproError for a profile without use or that cannot be read, also where nothing will be
+        trained.
         """
         if self.profile is not None:
             from repro.engine.clusters import read_profiles
 
+            if self.executor == LOCAL:
+                raise ReproError("--profile is for --executor slurm or ray: give one of them.")
             read_profiles(self.profile)
         values = asdict(self) | {"device": check_device(self.device)}
         for name in ("workers", "executor", "profile"):
@@ -218,8 +221,6 @@ class How:
     def trainer(self, plan: Plan, store: Store) -> Executor:
         """What trains the jobs of a plan. Raises ReproError for options that do not go together."""
         if self.executor == LOCAL:
-            if self.profile is not None:
-                raise ReproError("--profile is for --executor slurm or ray: give one of them.")
             return executor_for(plan, self.device, self.workers, self.threads)
         from repro.engine.clusters import CLUSTERS, cluster
 

@@ -39,7 +39,10 @@ def test_options_that_do_not_go_together_are_one_sentence(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[slurm]\npartitoin = 'gpu'", "slurm.partitoin"),
+        (
+            "[slurm]\npartitoin = 'gpu'",
+            "no setting in [slurm] called 'partitoin'; known: partition",
+        ),
         ("[slurm]\ngpus = -1", "slurm.gpus"),
         ("[pbs]\n", "pbs"),
         ("partition", "Expected '='"),
