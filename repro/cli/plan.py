@@ -262,6 +262,10 @@ def as_text(
     lines += [
         f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(plan.missing)} stored, "
         f"{len(plan.missing)} missing, {shared} shared between tables.",
+        *(
+            f"{counted(count, 'run')} {reason}"
+            for reason, count in Counter(why(r) for r in plan.runs if r.reason).items()
+        ),
         f"Estimate: {_time(total)}, {size(total.memory_bytes)}, with "
         f"{counted(columns[0].workers, 'worker')} ({_where(plan.speed)}).",
         *_reasons(columns[0]),

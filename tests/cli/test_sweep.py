@@ -266,7 +266,9 @@ def test_the_file_of_a_swept_method_is_remembered_for_the_command_that_is_printe
     assert (found["row"], found["complete"], found["chosen"]) == ("my-scales (yours)", "2/2", 2)
     assert list(store.method_files()) == ["my-scales"]
     words = shlex.split(found["settings"][1]["command"])[3:]
-    answer = run(*words, "--no-run", "--json", at=tmp_path, torch=False)  # a process of its own
+    # A process of its own. The user's cache, not the store, knows which file to run.
+    cache = {"REPRO_CACHE": os.environ["REPRO_CACHE"]}
+    answer = run(*words, "--no-run", "--json", at=tmp_path, torch=False, **cache)
     (own,) = [c for c in json.loads(answer.out)["rows"][0]["cells"] if c["reproduced"]]
     assert own["reproduced"]["mean"] == 51.0
 

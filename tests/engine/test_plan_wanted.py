@@ -80,7 +80,7 @@ class Case:
     def plan(self, *, retry: bool) -> Plan:
         wanted, runs = ({run_key(spec): spec for spec in of} for of in (self.wanted, self.specs))
         artefact: Any = SimpleNamespace(
-            matrix=lambda request: SimpleNamespace(wanted=wanted, runs=runs)
+            matrix=lambda request: SimpleNamespace(request=request, wanted=wanted, runs=runs)
         )
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(ARTEFACTS, "made up", artefact)

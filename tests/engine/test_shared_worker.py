@@ -24,7 +24,6 @@ from repro.engine.dispatch import Dispatcher, Ended
 from repro.engine.jobs import Execution, Job, make_job, write_job
 from repro.engine.loaded import TASKS_KEPT, Loaded
 from repro.engine.local import LocalExecutor
-from repro.engine.progress import JobFailure
 from repro.engine.worker import LOG, Exit
 from repro.errors import ChangedProgram, StoreError
 from repro.methods.adaptable_adapters import AdaptableAdapters
@@ -174,8 +173,9 @@ def test_a_process_runs_its_own_code_whatever_lies_in_the_current_folder(
     monkeypatch.chdir(foreign_folder(tmp_path / "current"))
     with LocalExecutor() as executor:
         ended = end_of(executor, job, store)
-    failure = JobFailure(kind="error", message=f"{folder} holds no job.")
-    assert ended == Ended(job, Exit.ERROR, failure)
+    assert (ended.job, ended.code) == (job, Exit.ERROR)
+    assert ended.failure is not None
+    assert f"There is no job {job.id} in {folder.parent}" in ended.failure.message
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> None:

@@ -48,12 +48,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
 
 
-@pytest.fixture(autouse=True)
-def _own_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the tests' process stay what they are."""
-    monkeypatch.setattr(worker.Stopping, "listen", lambda self: None)
-
-
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
     """The worker's events, in place of its standard output."""
