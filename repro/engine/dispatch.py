@@ -29,6 +29,8 @@ from repro.store.store import Store
 
 Listener = Callable[[Job, dict[str, Any]], None]
 ELSEWHERE = "another process is training these runs"
+CHECKPOINTING = "stopping: running jobs write a checkpoint; Ctrl-C again ends them now"
+"""`at_ctrl_c` of executors whose workers end with the command."""
 BACKOFF: tuple[float, ...] = (0.0, 5.0, 20.0)
 """Seconds before each further try of a job whose worker was killed, or whose GPU or server failed;
 after the last one the job has failed.
@@ -64,7 +66,7 @@ class Executor(Protocol):
 
     @property
     def at_ctrl_c(self) -> str:
-        """What a person is told when the command is stopped: what becomes of running jobs."""
+        """The line that is printed at Ctrl-C: what happens to the jobs that run."""
         ...
 
     def follows(self, job: Job) -> bool:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from repro.engine.cost import Speed, estimate
 from repro.engine.devices import Device, devices, lease
-from repro.engine.dispatch import Ended, Listener
+from repro.engine.dispatch import CHECKPOINTING, Ended, Listener
 from repro.engine.jobs import Job
 from repro.engine.progress import Event, JobFailure
 from repro.engine.worker import GOES_ON, LOG, PACKAGE
@@ -215,7 +215,7 @@ class LocalExecutor:
     @property
     def at_ctrl_c(self) -> str:
         """See `Executor`."""
-        return "stopping: running jobs write a checkpoint; Ctrl-C again ends them now"
+        return CHECKPOINTING
 
     def follows(self, job: Job) -> bool:
         """Workers here end with the command that started them."""

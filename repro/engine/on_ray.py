@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from repro.engine.dispatch import Ended, Listener
+from repro.engine.dispatch import CHECKPOINTING, Ended, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
 from repro.engine.progress import JobFailure, progress_event
@@ -109,7 +109,7 @@ class RayExecutor:
     @property
     def at_ctrl_c(self) -> str:
         """See `Executor`."""
-        return "stopping: running jobs write a checkpoint; Ctrl-C again ends them now"
+        return CHECKPOINTING
 
     def follows(self, job: Job) -> bool:
         """Workers end with the command that started them."""

@@ -1,10 +1,15 @@
-"""A store for the engine's tests."""
+"""A store for the engine's tests, and workers whose ends a test chooses."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import fake_worker
 import pytest
 
 from repro.engine import dispatch
@@ -29,3 +34,15 @@ def _no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def scenario(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Says how jobs end from now on; see `fake_worker.py`."""
+    folder = store.root.parent
+    monkeypatch.setattr(sys, "executable", str(fake_worker.starter(folder)))
+
+    def say(**rules: Any) -> None:
+        (folder / "scenario.json").write_text(json.dumps(rules))
+
+    return say

@@ -6,11 +6,9 @@ The worker is a stand-in (`fake_worker.py`) whose end each test chooses.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
-import fake_worker
 import pytest
 from fake_results import store_result
 from run_samples import cells, run_spec
@@ -25,18 +23,6 @@ from repro.spec.method import Method
 from repro.store import Store
 
 Scenario = Callable[..., None]
-
-
-@pytest.fixture
-def scenario(store: Store, monkeypatch: pytest.MonkeyPatch) -> Scenario:
-    """Says how workers end from now on; see `fake_worker.py`."""
-    folder = store.root.parent
-    monkeypatch.setattr(sys, "executable", str(fake_worker.starter(folder)))
-
-    def say(**rules: Any) -> None:
-        (folder / "scenario.json").write_text(json.dumps(rules))
-
-    return say
 
 
 def attempts(store: Store) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fake_worker
 import pytest
 from glue_samples import rows, write_split
 from run_samples import run_spec
@@ -224,18 +223,6 @@ def test_code_that_changed_since_the_plan_trains_nothing(
 # -- with a stand-in, whose end each test chooses -------------------------------------------------
 
 Scenario = Callable[..., None]
-
-
-@pytest.fixture
-def scenario(store: Store, monkeypatch: pytest.MonkeyPatch) -> Scenario:
-    """Says how jobs end from now on; see `fake_worker.py`."""
-    folder = store.root.parent
-    monkeypatch.setattr(sys, "executable", str(fake_worker.starter(folder)))
-
-    def say(**rules: Any) -> None:
-        (folder / "scenario.json").write_text(json.dumps(rules))
-
-    return say
 
 
 def runs(count: int) -> list[RunSpec]:

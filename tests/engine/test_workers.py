@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +15,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import fake_worker
 import pytest
 from run_samples import run_spec
 
@@ -31,18 +29,6 @@ from repro.errors import ReproError
 from repro.store import Store
 
 Scenario = Callable[..., None]
-
-
-@pytest.fixture
-def scenario(store: Store, monkeypatch: pytest.MonkeyPatch) -> Scenario:
-    """Says how workers end from now on; see `fake_worker.py`."""
-    folder = store.root.parent
-    monkeypatch.setattr(sys, "executable", str(fake_worker.starter(folder)))
-
-    def say(**rules: Any) -> None:
-        (folder / "scenario.json").write_text(json.dumps(rules))
-
-    return say
 
 
 def attempts(store: Store) -> list[dict[str, Any]]:

@@ -45,7 +45,7 @@ class Adapter(nn.Module):
         self.up = Linear(runs, 1, spec.size, hidden)
 
     def forward(self, x: Tensor, shares: Shares, beside: Tensor | None = None) -> Tensor:
-        """beside + f(x), all (1, items, hidden); x + f(x) where nothing else stands beside."""
+        """beside + f(x), or x + f(x) without `beside`; all of shape (1, items, hidden)."""
         given = shares.stack(x)  # (runs, longest, hidden)
         base = None if beside is None else shares.stack(beside)
         maps = (p.flatten(0, 1) for linear in (self.down, self.up) for p in linear.parameters())
