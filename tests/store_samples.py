@@ -11,6 +11,7 @@ from repro.methods.ablated_spans import AblatedSpans
 from repro.methods.always_null import AlwaysNull
 from repro.spec import Backbone, Recipe, RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render
+from repro.store.entry import FileEntry, Manifest, digest_of, manifest_bytes
 
 Child = subprocess.Popen[bytes]
 
@@ -124,3 +125,18 @@ def tree(root: Path) -> Mapping[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.suffix != ".lock"
     }
+
+
+def forge(root: Path, key: str, **files: bytes) -> None:
+    """Puts other content into an entry, under a manifest that says it is right."""
+    path = root / key[:2] / key
+    path.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (path / f"{name}.json").write_bytes(data)
+    entries = {
+        item.name: FileEntry(sha256=digest_of(item.read_bytes()), size=item.stat().st_size)
+        for item in path.iterdir()
+        if item.name != "MANIFEST.json"
+    }
+    manifest = Manifest(key=key, partial=False, files=entries)
+    (path / "MANIFEST.json").write_bytes(manifest_bytes(manifest))

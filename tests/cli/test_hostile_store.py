@@ -11,31 +11,16 @@ from typing import Any
 
 import pytest
 from fake_results import request, runs_of, store_all, store_result
-from store_samples import result_of, tree
+from store_samples import forge, result_of, tree
 
 from repro.report.files import request_file, save_request
 from repro.spec import canonical_json, run_key
 from repro.store import Store, render
-from repro.store.entry import FileEntry, Manifest, digest_of, manifest_bytes
+from repro.store.entry import digest_of
 
 Call = Callable[..., Any]
 DEEP = b"[" * 100_000
 STEERING = "\x1b[2J\x1b]0;owned\x07\r<script>alert(1)</script>"
-
-
-def forge(root: Path, key: str, **files: bytes) -> None:
-    """Puts other content into an entry, under a manifest that says it is right."""
-    path = root / key[:2] / key
-    path.mkdir(parents=True, exist_ok=True)
-    for name, data in files.items():
-        (path / f"{name}.json").write_bytes(data)
-    entries = {
-        item.name: FileEntry(sha256=digest_of(item.read_bytes()), size=item.stat().st_size)
-        for item in path.iterdir()
-        if item.name != "MANIFEST.json"
-    }
-    manifest = Manifest(key=key, partial=False, files=entries)
-    (path / "MANIFEST.json").write_bytes(manifest_bytes(manifest))
 
 
 def nested(depth: int) -> Any:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_samples import FULL, listening, result_of, spec_of, tree, write_run
+from store_samples import FULL, forge, listening, result_of, spec_of, tree, write_run
 
 from repro.errors import StoreError
 from repro.spec import canonical_json, identity, run_key
-from repro.store import Store, render
-from repro.store.entry import FileEntry, Manifest, digest_of, manifest_bytes, with_checksum
+from repro.store import render
+from repro.store.entry import digest_of, with_checksum
 
 Damage = Callable[[Path], object]
 
@@ -100,22 +100,6 @@ def test_other_size_of_a_large_file_is_found_without_verify(tmp_path: Path, name
     assert name in lines[0]
 
 
-def forge(store: Store, key: str, **files: bytes) -> Path:
-    """Puts other content into an entry, under a manifest that says it is right."""
-    path = store.root / key[:2] / key
-    path.mkdir(parents=True, exist_ok=True)
-    for name, data in files.items():
-        (path / f"{name}.json").write_bytes(data)
-    entries = {
-        item.name: FileEntry(sha256=digest_of(item.read_bytes()), size=item.stat().st_size)
-        for item in path.iterdir()
-        if item.name != "MANIFEST.json"
-    }
-    manifest = Manifest(key=key, partial=False, files=entries)
-    (path / "MANIFEST.json").write_bytes(manifest_bytes(manifest))
-    return path
-
-
 def spec_file(document: Any, spec: Any) -> bytes:
     return json.dumps({"identity": document, "spec": spec}).encode()
 
@@ -124,7 +108,7 @@ def test_spec_that_does_not_hash_to_its_key_is_quarantined(tmp_path: Path) -> No
     store, lines = listening(tmp_path)
     key, other = write_run(store, 0), spec_of(1)
     plain = other.model_dump(mode="json")
-    forge(store, key, spec=spec_file(identity.identity_document(other), plain))
+    forge(store.root, key, spec=spec_file(identity.identity_document(other), plain))
     assert store.read(key) is None
     assert "spec.json does not hash to the key" in lines[0]
 
@@ -133,7 +117,7 @@ def test_spec_beside_another_ones_identity_is_quarantined(tmp_path: Path) -> Non
     store, lines = listening(tmp_path)
     key = write_run(store, 0)
     plain = spec_of(1).model_dump(mode="json")
-    forge(store, key, spec=spec_file(identity.identity_document(spec_of(0)), plain))
+    forge(store.root, key, spec=spec_file(identity.identity_document(spec_of(0)), plain))
     assert store.read(key) is None
     assert "another spec than the one that was hashed" in lines[0]
 
@@ -148,7 +132,7 @@ def test_unparsable_content_with_right_checksums_is_quarantined(
 ) -> None:
     store, lines = listening(tmp_path)
     key = write_run(store, 0)
-    forge(store, key, **{name: content})
+    forge(store.root, key, **{name: content})
     assert store.read(key) is None
     assert len(lines) == 1
     assert f"{name}.json" in lines[0]
@@ -157,7 +141,7 @@ def test_unparsable_content_with_right_checksums_is_quarantined(
 def test_result_of_another_run_is_quarantined(tmp_path: Path) -> None:
     store, lines = listening(tmp_path)
     key = write_run(store, 0)
-    forge(store, key, result=render(result_of("ab" * 32)))
+    forge(store.root, key, result=render(result_of("ab" * 32)))
     assert store.read(key) is None
     assert "is of the run abab" in lines[0]
 
@@ -220,7 +204,7 @@ def test_entry_whose_spec_a_later_version_wrote_is_left_alone(tmp_path: Path) ->
     document["spec"]["later_field"] = 1
     key = digest_of(canonical_json(document).encode())
     spec = spec_of(0).model_dump(mode="json") | {"later_field": 1}
-    forge(store, key, spec=spec_file(document, spec), result=render(result_of(key)))
+    forge(store.root, key, spec=spec_file(document, spec), result=render(result_of(key)))
     before = tree(tmp_path)
     assert [store.read(key), store.read(key)] == [None, None]
     assert len(lines) == 1
@@ -255,7 +239,7 @@ def test_result_of_a_newer_version_is_left_alone_with_one_line(
     key = write_run(store, 0)
     document = json.loads(render(result_of(key)))
     change(document)
-    forge(store, key, result=json.dumps(document).encode())
+    forge(store.root, key, result=json.dumps(document).encode())
     before = tree(tmp_path)
     assert [store.read(key), store.read(key, verify=True)] == [None, None]
     assert lines == [
@@ -270,7 +254,7 @@ def test_result_of_a_newer_version_is_left_alone_with_one_line(
 def test_environment_of_a_newer_version_is_read(tmp_path: Path) -> None:
     store, lines = listening(tmp_path)
     key = write_run(store, 0)
-    forge(store, key, environment=b'{"host": "one", "later": {"field": [1]}}')
+    forge(store.root, key, environment=b'{"host": "one", "later": {"field": [1]}}')
     run = store.read(key)
     assert run is not None
     assert run.environment()["later"] == {"field": [1]}
