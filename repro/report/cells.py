@@ -113,10 +113,6 @@ class Place:
         """The rows that the column is scored on."""
         return self.table.split(column, self.request.scale)
 
-    def protocol(self, column: Score) -> str:
-        """What the column's scores are called in a result."""
-        return column.protocol or self.table.protocol
-
     def gap(self, column: Column, reason: str, **more: Any) -> Cell:
         published = self.table.published_cell(self.row, column)
         return Cell(column, published, verdict="GAP", reason=reason, **more)
@@ -159,7 +155,7 @@ def value_of(at: Place, column: Score, run: StoredRun, split: str = "") -> float
         return None if run.result.layers is None else float(len(run.result.layers))
     epoch = at.row.epoch or kept_epoch(run)
     rows = split or at.split(column)
-    where = rows, at.protocol(column), column.metric, column.group, epoch
+    where = rows, column.protocol or at.table.protocol, column.metric, column.group, epoch
     score = run.score(*where, task=column.task if len(run.tasks) > 1 else None)
     return None if score is None else score.value
 

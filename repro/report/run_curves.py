@@ -48,19 +48,6 @@ class Course:
     kept: int
     history: pandas.DataFrame
 
-    @property
-    def steps(self) -> pandas.DataFrame:
-        return self.history.loc[self.history["loss"].notna(), ["epoch", "step", "loss"]]
-
-    @property
-    def scores(self) -> list[str]:
-        return [str(n).removeprefix(SCORE) for n in self.history if str(n).startswith(SCORE)]
-
-    def score(self, name: str) -> pandas.DataFrame:
-        column = f"{SCORE}{name}"
-        found = self.history.loc[self.history[column].notna(), ["epoch", "step", column]]
-        return found.rename(columns={column: "value"})
-
 
 def courses(runs: Sequence[StoredRun]) -> list[Course]:
     """The training of each run. Raises ReproError for a run without its history."""
@@ -140,10 +127,6 @@ def as_text(found: Sequence[Course]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def score_names(found: Sequence[Course]) -> list[str]:
-    return list(dict.fromkeys(name for course in found for name in course.scores))
-
-
 # Files.
 
 
@@ -153,12 +136,10 @@ def long_frame(found: Sequence[Course]) -> pandas.DataFrame:
 
     frames = []
     for course in found:
-        named = {"loss": course.steps.rename(columns={"loss": "value"})}
-        named |= {name: course.score(name) for name in course.scores}
-        frames += [
-            frame.assign(key=course.key, run=course.label, name=name)
-            for name, frame in named.items()
-        ]
+        names = ["loss", *(n for n in course.history if str(n).startswith(SCORE))]
+        own = course.history.melt(["epoch", "step"], names, "name").dropna(subset="value")
+        name = own["name"].str.removeprefix(SCORE)
+        frames.append(own.assign(key=course.key, run=course.label, name=name))
     order = ["key", "run", "epoch", "step", "name", "value"]
     return pandas.concat(frames, ignore_index=True)[order]
 
@@ -228,7 +209,9 @@ def draw(found: Sequence[Course]) -> Drawing:
 
     from repro.report.figures.style import QUIET, headed, ruled
 
-    names = score_names(found)[:MOST_PANELS]
+    frame = long_frame(found).astype({"epoch": float, "step": float})
+    frame["kept"] = frame["epoch"] == frame["key"].map({one.key: one.kept for one in found})
+    names = [name for name in frame["name"].unique() if name != "loss"][:MOST_PANELS]
     palette = "colorblind" if len(found) <= 10 else "viridis"
     colours = seaborn.color_palette(palette, len(found))
     hues = {course.key: colour for course, colour in zip(found, colours, strict=True)}
@@ -236,8 +219,6 @@ def draw(found: Sequence[Course]) -> Drawing:
     down = math.ceil((1 + len(names)) / across)
     title = found[0].label if len(found) == 1 else _shared(found)
     drawing = headed(10.0 if across > 1 else 6.0, 3.4 * down, title)
-    frame = long_frame(found).astype({"epoch": float, "step": float})
-    frame["kept"] = frame["epoch"] == frame["key"].map({one.key: one.kept for one in found})
     ring: dict[str, Any] = {"linestyle": "", "marker": "o", "markerfacecolor": "none"}
     for place, name in enumerate(["loss", *names]):
         axes = drawing.add_subplot(down, across, place + 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -180,59 +180,54 @@ def _score(run: StoredRun, task: str, scored: Scored) -> float | None:
 
 def panels_of(
     figure: Curves, request: Request, tasks: Sequence[str], cells: Cells
-) -> Iterable[CurvePanel]:
+) -> tuple[CurvePanel, ...]:
     """The one over tasks, if the figure has one, then one a task."""
-    every, many = tuple(cells.values()), counted(len(tasks), "task")
+    points, many = figure.points(request), counted(len(tasks), "task")
     counts = {task: len(figure.scored(task, request).metrics) for task in tasks}
-    reference = next((p for p in figure.points(request) if p.series == figure.reference), None)
-
-    def make(
-        name: str,
-        title: str,
-        unit: str,
-        spread: str,
-        dot: Callable[[Point], Dot | None],
-        behind: Iterable[Measured],
-    ) -> CurvePanel:
-        lines = []
-        for series, points in figure.leads(request).items():
-            kept = tuple(found for point in points if (found := dot(point)) is not None)
-            lines += [Line(series, "reproduced", kept)] * bool(kept)
-        if name == MEDIAN and all(line.shape == "level" for line in lines):
-            lines = []  # the reference alone, 0 by definition
-        why = next((one.reason for one in behind if one.reason), "nothing is drawn")
-        absent = "" if lines else why
-        return CurvePanel(
-            name, title, unit, X_LABELS[figure.axis], spread, absent,
-            (*lines, *_published(figure.marks(), name)),
-        )  # fmt: skip
-
+    reference = next((p for p in points if p.series == figure.reference), None)
+    made: list[tuple[str, str, str, str, dict[Point, Dot | None]]] = []
     if figure.across == MEDIAN:
         assert reference is not None
         unit = f"score minus that of {figure.reference.lower()}, points"
-        yield make(
-            MEDIAN, f"Median over {many}", unit, f"{LOW}th to {HIGH}th percentile",
-            lambda point: _over_tasks(figure, point, reference, tasks, cells), every,
-        )  # fmt: skip
+        dots = {p: _over_tasks(figure, p, reference, tasks, cells) for p in points}
+        spread = f"{LOW}th to {HIGH}th percentile"
+        made.append((MEDIAN, f"Median over {many}", unit, spread, dots))
     elif figure.across == MEAN:
         number = sum(counts.values())
         unit = f"mean of {number} numbers, %" if number > 1 else "score, %"
-        yield make(
-            MEAN, f"Mean over {many}", unit, SPREADS[figure.spread],
-            lambda point: _over_metrics(figure, point, counts, cells), every,
-        )  # fmt: skip
+        dots = {p: _over_metrics(figure, p, counts, cells) for p in points}
+        made.append((MEAN, f"Mean over {many}", unit, SPREADS[figure.spread], dots))
     for task in shown_tasks(figure, tasks, request):
         name = figure.scored(task, request).name
-        yield make(
-            task,
-            TITLES[task],
-            name + (" x 100" if "correlation" in name else ", %"),
-            SPREADS[figure.spread],
-            lambda point, task=task: _of_seeds(  # type: ignore[misc]
-                figure, cells[point, task], level=point.series == figure.reference
-            ),
-            [cells[point, task] for point in figure.points(request)],
-        )
+        unit = name + (" x 100" if "correlation" in name else ", %")
+        dots = {
+            p: _of_seeds(figure, cells[p, task], level=p.series == figure.reference) for p in points
+        }
+        made.append((task, TITLES[task], unit, SPREADS[figure.spread], dots))
+    return tuple(_panel(figure, request, cells, *one) for one in made)
+
+
+def _panel(
+    figure: Curves,
+    request: Request,
+    cells: Cells,
+    name: str,
+    title: str,
+    unit: str,
+    spread: str,
+    dots: Mapping[Point, Dot | None],
+) -> CurvePanel:
+    """The panel of a task or over all of them, with the published points."""
+    lines = []
+    for series, points in figure.leads(request).items():
+        kept = tuple(dot for point in points if (dot := dots[point]) is not None)
+        lines += [Line(series, "reproduced", kept)] * bool(kept)
+    if name == MEDIAN and all(line.shape == "level" for line in lines):
+        lines = []  # the reference alone, 0 by definition
+    behind = (one for (_, task), one in cells.items() if name in (task, MEDIAN, MEAN))
+    why = next((one.reason for one in behind if one.reason), "nothing is drawn")
+    shown = (*lines, *_published(figure.marks(), name))
+    return CurvePanel(name, title, unit, X_LABELS[figure.axis], spread, "" if lines else why, shown)
 
 
 def shown_tasks(figure: Curves, tasks: Sequence[str], request: Request) -> tuple[str, ...]:

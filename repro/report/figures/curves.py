@@ -263,7 +263,7 @@ def view_of(figure: Curves, request: Request, store: Store) -> CurvesView:
         runs=tuple(dict.fromkeys(key for one in cells.values() for key in one.runs)),
         tasks=tasks,
         measured=tuple(cells.values()),
-        panels=tuple(panels_of(figure, request, tasks, cells)),
+        panels=panels_of(figure, request, tasks, cells),
         gaps=grouped((one.reason, one) for one in cells.values() if one.reason),
         statements=tuple(_stated(figure, said, cells) for said in figure.said()),
     )
