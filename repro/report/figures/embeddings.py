@@ -6,7 +6,6 @@ colour and a shape, and each point a name beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
@@ -300,31 +299,24 @@ def view_of(figure: Embeddings, request: Request, store: Store) -> EmbeddingsVie
         runs=() if absent else (found.key,),
         width=spec.method.task_embedding,
         tasks=tasks,
-        maps=(
-            _map("pca", tasks, vectors, absent, principal_components),
-            _map("tsne", tasks, vectors, absent, lambda known: (neighbour_map(known), np.empty(0))),
-        ),
+        maps=(_map("pca", tasks, vectors, absent), _map("tsne", tasks, vectors, absent)),
         distances={} if absent else _distances(tasks, vectors),
         absent=absent,
         constant=found.run is not None and bool(found.run.result.collapsed),
     )
 
 
-def _map(
-    name: PanelName,
-    tasks: tuple[WrittenName, ...],
-    vectors: Matrix,
-    absent: str,
-    mapped: Callable[[Matrix], tuple[Matrix, Matrix]],
-) -> Map:
+def _map(name: PanelName, tasks: tuple[WrittenName, ...], vectors: Matrix, absent: str) -> Map:
     if not absent and len(tasks) < FEWEST:
         absent = f"{len(tasks)} of at least {FEWEST} tasks"
     if absent:
         return Map(name, {}, absent=absent)
     try:
-        places, shares = mapped(vectors)
+        places, shares = principal_components(vectors)
     except ValueError as problem:
         return Map(name, {}, absent=str(problem))
+    if name == "tsne":
+        places, shares = neighbour_map(vectors), np.empty(0)
     rounded = ([round(float(value), DIGITS) + 0.0 for value in place] for place in places)
     points = {task: (x, y) for task, (x, y) in zip(tasks, rounded, strict=True)}
     return Map(name, points, tuple(round(float(share), DIGITS) for share in shares))
