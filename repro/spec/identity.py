@@ -121,10 +121,7 @@ def run_key(spec: RunSpec) -> str:
     known = _KEYS.get(id(spec))
     if known is not None and known[0]() is spec and known[1] is code:
         return known[2]
-    fields = ",".join(
-        f'"{name}":{identity_json(held) if isinstance(held, BaseModel) else canonical_json(held)}'
-        for name, held in _identity(spec)
-    )
+    fields = ",".join([f'"{name}":{_json(held)}' for name, held in _identity(spec)])
     key = hashlib.sha256(f'{code},"spec":{{{fields}}}}}'.encode()).hexdigest()
     place = id(spec)
     _KEYS[place] = weakref.ref(spec, lambda _: _KEYS.pop(place, None)), code, key
@@ -132,6 +129,13 @@ def run_key(spec: RunSpec) -> str:
 
 
 _KEYS: dict[int, tuple[weakref.ref[RunSpec], str, str]] = {}
+
+
+def _json(held: Any) -> str:
+    """The canonical JSON of a field of a run."""
+    if isinstance(held, BaseModel):
+        return identity_json(held)
+    return str(held) if type(held) is int else canonical_json(held)
 
 
 @cache
