@@ -217,7 +217,7 @@ class Store:
         """Derived from what lies on disk, so that a process that dies has nothing to write."""
         if self.read(key) is not None:
             return "done"
-        if lies(f"{self._folder}/failures/{key}.json") and self.failure(key) is not None:
+        if self.failure(key) is not None:
             return "failed"
         held = lies(f"{self._folder}/claims/{key}.lock") and self.holder(key) is not None
         return "running" if held else "missing"
@@ -565,6 +565,8 @@ class Store:
 
     def failure(self, key: str) -> Failure | None:
         """Why the run failed; None where it did not, or where the record is damaged."""
+        if not lies(f"{self._folder}/failures/{plain(key)}.json"):  # as of most runs
+            return None
         return records.read_failure(self.root, plain(key), self._say)
 
     def failed(self) -> set[str]:
