@@ -20,6 +20,7 @@ from repro.engine.jobs import Job, make_job
 from repro.store import Store
 
 Scenario = Callable[..., None]
+LARGEST_ARRAY = 5
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
 CONFIGURATION = """
 ClusterName=test
@@ -42,6 +43,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerParameters=sched_min_interval=100000,bf_interval=1
 SlurmdTimeout=10
+MaxArraySize={largest_array}
 KillWait=5
 ReturnToService=2
 AccountingStorageType=accounting_storage/none
@@ -74,6 +76,12 @@ class Slurm:
             self.daemons[name] = subprocess.Popen(
                 commands[name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
+
+    def shut_down(self, name: str) -> None:
+        """Ends a daemon, which saves its state."""
+        daemon = self.daemons.pop(name)
+        daemon.terminate()
+        daemon.wait()
 
     def lose(self, node: str) -> None:
         """Kills a node and all that runs there, as a power cut does."""

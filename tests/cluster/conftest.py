@@ -14,7 +14,16 @@ from typing import Any
 
 import fake_worker
 import pytest
-from clusters import CONFIGURATION, PROGRAMS, Scenario, Slurm, command, free_ports, wait_until
+from clusters import (
+    CONFIGURATION,
+    LARGEST_ARRAY,
+    PROGRAMS,
+    Scenario,
+    Slurm,
+    command,
+    free_ports,
+    wait_until,
+)
 from tiny_folder import write_tiny_bert
 
 from repro.engine import dispatch, slurm
@@ -36,7 +45,7 @@ def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
         (folder / "munge" / "key").chmod(0o400)
         text = CONFIGURATION.format(
             folder=folder, host=platform.node(), user=pwd.getpwuid(os.getuid()).pw_name,
-            ports=free_ports(3),
+            ports=free_ports(3), largest_array=LARGEST_ARRAY,
         )  # fmt: skip
         (folder / "slurm.conf").write_text(text)
         patch.setenv("SLURM_CONF", str(folder / "slurm.conf"))

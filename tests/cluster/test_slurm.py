@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from clusters import Scenario, Slurm, attempts, command, jobs_of, wait_until
+from clusters import LARGEST_ARRAY, Scenario, Slurm, attempts, command, jobs_of, wait_until
 
 from repro.engine.dispatch import BACKOFF, Dispatcher, Ended, Outcome
 from repro.engine.jobs import Execution, Job, write_job
@@ -107,6 +108,109 @@ def test_a_command_given_again_follows_the_jobs_of_one_that_was_killed(
     (store.root.parent / "released").touch()
     assert kinds(run(store, *jobs)) == {job.id: None for job in jobs}
     assert len(attempts(store)) == 4
+
+
+def test_jobs_are_found_whatever_this_user_has_squeue_leave_out(
+    store: Store, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that were not found were submitted a second time."""
+    scenario(until="released")
+    (job,) = jobs_of(1)
+    executor = started(store, job)
+    monkeypatch.setenv("SQUEUE_PARTITION", "other")
+    with SlurmExecutor(store.root, Profile()) as again:
+        assert again.follows(job)
+    (store.root.parent / "released").touch()
+    assert [ended.code for ended in ends(executor, 1)] == [Exit.DONE]
+
+
+def test_more_jobs_than_an_array_may_have_are_submitted_as_others_end(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario()
+    jobs = jobs_of(LARGEST_ARRAY + 1)
+    assert kinds(run(store, *jobs)) == {job.id: None for job in jobs}
+    assert len(attempts(store)) == len(jobs)
+
+
+def test_no_more_jobs_are_in_slurm_than_the_profile_says(store: Store, scenario: Scenario) -> None:
+    scenario()
+    jobs = jobs_of(3)
+    assert kinds(run(store, *jobs, profile=Profile(jobs=1))) == {job.id: None for job in jobs}
+    assert len(list((store.root / "slurm").iterdir())) == 3
+
+
+def test_a_line_says_why_slurm_does_not_start_a_job(store: Store, scenario: Scenario) -> None:
+    """The command waited for ever, and nobody knew for what."""
+    scenario()
+    (job,) = jobs_of(1)
+    executor = SlurmExecutor(store.root, Profile(extra=["--hold"])).__enter__()
+    write_job(store, job, Execution())
+    executor.start(job, store)
+    heard: list[dict[str, Any]] = []
+    assert executor.wait(lambda job, event: heard.append(event), 2.0) == []
+    (task,) = tasks()
+    text = f"Slurm holds jobs back, {task} for one: JobHeldUser."
+    assert heard == [{"event": "notice", "message": text}]
+    command("scontrol", "release", task)
+    assert [ended.code for ended in ends(executor, 1)] == [Exit.DONE]
+
+
+def test_an_array_that_slurm_took_though_sbatch_timed_out_is_followed(
+    store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tasks lost the list of their jobs, and ended as if they had trained them."""
+    scenario()
+    program = tmp_path / "bin" / "sbatch"
+    program.parent.mkdir()
+    error = "Batch job submission failed: Socket timed out on send/recv operation"
+    program.write_text(
+        f'#!/bin/sh\n{shutil.which("sbatch")} "$@" || exit\n'
+        f"echo 'sbatch: error: {error}' >&2\nexit 1\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    jobs = jobs_of(3)
+    assert kinds(run(store, *jobs)) == {job.id: None for job in jobs}
+    assert len(attempts(store)) == 3
+
+
+@pytest.mark.slow
+def test_jobs_wait_for_a_controller_that_is_down_and_are_submitted_when_it_is_back(
+    store: Store, scenario: Scenario, slurm_cluster: Slurm
+) -> None:
+    scenario(until="released")
+    running, new = jobs_of(2)
+    executor = started(store, running)
+    wait_until(lambda: len(attempts(store)) == 1)
+    slurm_cluster.shut_down("slurmctld")
+    write_job(store, new, Execution())
+    executor.start(new, store)
+    heard: list[dict[str, Any]] = []
+    assert executor.wait(lambda job, event: heard.append(event), 1.0) == []
+    assert [event["message"] for event in heard if event["event"] == "notice"] == [
+        "Slurm does not answer: its controller is asked until it does."
+    ]
+    slurm_cluster.start("slurmctld")
+    (store.root.parent / "released").touch()
+    assert {ended.job: ended.code for ended in ends(executor, 2)} == {running: 0, new: 0}
+    assert len(attempts(store)) == 2
+
+
+def test_a_task_whose_machine_lacks_the_store_ends_the_command_with_one_sentence(
+    store: Store, scenario: Scenario
+) -> None:
+    """It was taken for a failure of its runs."""
+    scenario()
+    (job,) = jobs_of(1)
+    executor = SlurmExecutor(store.root, Profile(extra=["--hold"])).__enter__()
+    write_job(store, job, Execution())
+    executor.start(job, store)
+    assert executor.wait(lambda job, event: None, 0.0) == []
+    (store.root / "work").rename(store.root / "elsewhere")
+    command("scontrol", "release", *tasks())
+    (ended,) = ends(executor, 1)
+    assert ended.code == Exit.STORE
 
 
 def test_jobs_of_another_store_are_not_followed(
