@@ -193,7 +193,7 @@ def test_jobs_wait_for_a_controller_that_is_down_and_are_submitted_when_it_is_ba
     ]
     slurm_cluster.start("slurmctld")
     (store.root.parent / "released").touch()
-    assert {ended.job: ended.code for ended in ends(executor, 2)} == {running: 0, new: 0}
+    assert [ended.code for ended in ends(executor, 2)] == [Exit.DONE] * 2
     assert len(attempts(store)) == 2
 
 
@@ -240,6 +240,21 @@ def test_a_job_near_its_time_limit_checkpoints_and_queues_itself_again(
     (ended,) = ends(executor, 1)
     assert (ended.job, ended.code) == (job, Exit.DONE)
     assert len(attempts(store)) == 2
+
+
+@pytest.mark.slow
+def test_a_job_that_does_not_end_before_its_time_limit_is_tried_again(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario(stop=False)  # asked to checkpoint, it does not
+    (job,) = jobs_of(1)
+    executor = SlurmExecutor(store.root, Profile(time="1")).__enter__()
+    write_job(store, job, Execution())
+    executor.start(job, store)
+    (ended,) = ends(executor, 1)
+    assert executor._known[job.id].state == "TIMEOUT"
+    assert ended.code == -9
+    assert (store.root.parent / "asked").exists()
 
 
 def release(task: str) -> None:
@@ -308,7 +323,14 @@ def test_status_that_squeue_prints_is_an_exit_code(printed: str, code: int) -> N
 
 @pytest.mark.parametrize(
     ("accounting", "folder", "code"),
-    [("FAILED|22:0", True, 22), ("CANCELLED by 0|0:15", True, 1), ("", True, -9), ("", False, 0)],
+    [
+        ("FAILED|22:0", True, 22),
+        ("CANCELLED by 0|0:15", True, 1),
+        ("TIMEOUT|0:0", True, -9),
+        ("OUT_OF_MEMORY|0:125", True, 20),
+        ("", True, -9),
+        ("", False, 0),
+    ],
 )
 def test_task_that_squeue_forgot_is_judged_by_accounting_or_by_what_the_worker_left(
     store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
