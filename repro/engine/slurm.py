@@ -213,8 +213,8 @@ class SlurmExecutor:
 
     def _tell_silent(self, hear: Listener) -> None:
         """Says once that Slurm does not answer, whichever job hears it."""
-        if not self._silent:
-            job = next(iter(self._followed.values()), None) or self._new[0]
+        waiting = [] if self._silent else [*self._followed.values(), *self._new]
+        for job in waiting[:1]:
             text = "Slurm does not answer: its controller is asked until it does."
             hear(job, {"event": "notice", "message": text})
         self._silent = True

@@ -140,6 +140,26 @@ def test_no_more_jobs_are_in_slurm_than_the_profile_says(store: Store, scenario:
     assert len(list((store.root / "slurm").iterdir())) == 3
 
 
+def program(folder: Path, name: str, lines: str) -> str:
+    """Writes a program that stands in for one of Slurm's; returns its folder."""
+    path = folder / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{lines}\n")
+    path.chmod(0o755)
+    return str(path.parent)
+
+
+def test_a_pause_before_a_further_try_outlasts_a_controller_that_is_down(
+    store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario()
+    (job,) = jobs_of(1)
+    with SlurmExecutor(store.root, Profile()) as executor, monkeypatch.context() as patch:
+        patch.setenv("PATH", program(tmp_path, "squeue", "exit 1"), prepend=os.pathsep)
+        assert executor.wait(lambda job, event: None, 0.3) == []
+    assert kinds(run(store, job)) == {job.id: None}
+
+
 def test_a_line_says_why_slurm_does_not_start_a_job(store: Store, scenario: Scenario) -> None:
     """The command waited for ever, and nobody knew for what."""
     scenario()
@@ -161,15 +181,9 @@ def test_an_array_that_slurm_took_though_sbatch_timed_out_is_followed(
 ) -> None:
     """Its tasks lost the list of their jobs, and ended as if they had trained them."""
     scenario()
-    program = tmp_path / "bin" / "sbatch"
-    program.parent.mkdir()
-    error = "Batch job submission failed: Socket timed out on send/recv operation"
-    program.write_text(
-        f'#!/bin/sh\n{shutil.which("sbatch")} "$@" || exit\n'
-        f"echo 'sbatch: error: {error}' >&2\nexit 1\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    error = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+    lines = f"{shutil.which('sbatch')} \"$@\" || exit\necho '{error}' >&2\nexit 1"
+    monkeypatch.setenv("PATH", program(tmp_path, "sbatch", lines), prepend=os.pathsep)
     jobs = jobs_of(3)
     assert kinds(run(store, *jobs)) == {job.id: None for job in jobs}
     assert len(attempts(store)) == 3
@@ -341,14 +355,11 @@ def test_task_that_squeue_forgot_is_judged_by_accounting_or_by_what_the_worker_l
     executor = started(store, job)
     wait_until(lambda: len(attempts(store)) == 1)
     for name, text in (("squeue", ""), ("sacct", accounting)):
-        program = tmp_path / "bin" / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!/bin/sh\necho '{text}'\n")
-        program.chmod(0o755)
+        programs = program(tmp_path, name, f"echo '{text}'")
     if not folder:
         shutil.rmtree(store.work_dir(job.id))
     with monkeypatch.context() as patch:
-        patch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+        patch.setenv("PATH", programs, prepend=os.pathsep)
         (ended,) = ends(executor, 1)
     assert ended.code == code
     command("scancel", "--me")
