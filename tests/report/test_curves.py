@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +31,6 @@ from repro.report.figures.curves import (
     stamp,
     view_of,
 )
-from repro.report.figures.files import write_figure
 from repro.report.figures.kinds import shown, view_figure
 from repro.spec import SquadTask, run_key
 from repro.spec.backbones import BERT_LARGE, KNOWN, bert
@@ -365,28 +359,3 @@ def test_the_csv_holds_every_point_with_what_it_is_of(view: CurvesView) -> None:
     assert float(row["y"]) == -2
     assert {r["kind"] for r in rows} == {"reproduced", "digitised"}
     assert all(r["source"] for r in rows if r["kind"] != "reproduced")
-
-
-def test_the_same_data_gives_the_same_bytes(store: Store, tmp_path: Path) -> None:
-    """In this process and in another, whose hashes are seeded otherwise."""
-    asked = request(SQUAD)
-    store_curves(store, SQUAD, asked, score, collapsed=[("Adapters, size 2", "squad1")])
-    paths = write_figure(view_figure(SQUAD, asked, store), tmp_path / "one")
-    program = (
-        "import sys; from pathlib import Path; from fake_curves import *;"
-        "from repro.report.figures.files import write_figure;"
-        "from repro.report.figures.kinds import view_figure;"
-        "root = Path(sys.argv[1]);"
-        "write_figure(view_figure(SQUAD, request(SQUAD), Store(root / 'store')), root / 'two')"
-    )
-    here = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
-    subprocess.run(
-        [sys.executable, "-c", program, tmp_path],
-        env=environment | {"PYTHONHASHSEED": "7", "MPLBACKEND": "svg"},
-        check=True,
-    )
-    for path in paths:
-        other = tmp_path / "two" / path.relative_to(tmp_path / "one")
-        assert path.read_bytes() == other.read_bytes(), path.suffix
-    assert json.loads(paths[4].read_text())["complete"] == "3/3"
