@@ -76,7 +76,7 @@ class Profile(BaseModel):
     time: str | None = None
     gpus: int = Field(0, ge=0)
     gpu_type: str | None = None
-    throttle: int | None = Field(None, ge=1, description="tasks of one array that run at once")
+    throttle: int | None = Field(None, ge=1, description="tasks of each array that run at once")
     extra: list[str] = Field([], description="further options of sbatch")
     setup: str = Field("", description="shell lines before the worker, as `module load`")
 
