@@ -25,7 +25,7 @@ from repro.errors import ReproError, StoreError, told
 from repro.folders import cache_folder
 from repro.store.atomic import make_directory, store_errors, write_json
 from repro.store.bundle import LARGEST as LARGEST_BUNDLE
-from repro.store.bundle import RECORD, SUFFIX, PackedFiles
+from repro.store.bundle import LARGEST_RECORD, RECORD, SUFFIX, PackedFiles
 from repro.store.entry import MANIFEST, RESULT, FolderFiles, Manifest, StoredRun, read_file
 from repro.store.reading import Corrupt, Foreign, checked_manifest, read_entry
 from repro.store.staging import Staged, discard
@@ -63,8 +63,7 @@ ACCESS = {
 DENIED = re.compile("credential|token|unauthori|forbidden|access ?denied|permission|40[13]", re.I)
 """What errors say that want to know who asks, or that know and refuse."""
 LARGEST_MANIFEST = 1 << 20
-LARGEST_RECORD = 1 << 26
-"""Bytes of such a file that are fetched."""
+"""Bytes of one that is fetched."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 

@@ -327,13 +327,13 @@ def test_records_there_are_the_truth_but_for_those_that_wait_to_be_sent(
     here, _ = one.open()
     key = write_run(here, 1)
     here.save_request("T-1", {"seeds": 1})
-    here.save_served(ServedRun(key=key, result="ab" * 32, protocol="glue", scores=[]))
+    here.save(ServedRun(key=key, result="ab" * 32, protocol="glue", scores=[]))
     other, _ = two.open()
     assert other.requests() == {"T-1": {"seeds": 1}}
     assert other.served(key) is not None
     here.save_request("T-1", {"seeds": 3})
     assert two.open()[0].requests() == {"T-1": {"seeds": 3}}
-    here.remove_request("T-1")
+    here.remove_record("requests/T-1.json")
     assert one.open()[0].requests() == {}
 
 
