@@ -14,12 +14,12 @@ from repro.backbones import contents
 from repro.backbones.describe import mirror_of
 from repro.cli import completion
 from repro.cli import options as o
-from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines
+from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines, names_in
 from repro.cli.scales import choose
 from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimates
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
-from repro.errors import MissingData, ReproError, UnknownName
+from repro.errors import MissingData, ReproError
 from repro.papers.matrix import Artefact, Matrix, tasks_of
 from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
 from repro.papers.request import Request
@@ -96,7 +96,7 @@ def command(
     Example: python -m repro plan AA-2 Houlsby-2 --scale paper --card h100,l4
     """
     results = o.open_store(store)
-    cards = _cards(card)
+    cards = names_in(card, "--card", "card", CARDS) if card is not None else []
     if tf32 and not cards:
         raise ReproError("--tf32 is for --card: name a card, or leave it out.")
     artefacts = [find_artefact(id) for id in ids or list(ARTEFACTS)]
@@ -122,15 +122,6 @@ def command(
     in_fp32 = any(job.lead.recipe.precision == "fp32" for job in columns[0].plan.jobs)
     if in_fp32 and kind == "cpu" and (found := cpu_bf16()):
         sys.stdout.write(f"This CPU has {found}: {o.BF16_HINT}.\n")
-
-
-def _cards(given: str | None) -> list[str]:
-    """The cards of `--card h100,l4`. Raises UnknownName."""
-    found = [name.strip().lower() for name in given.split(",")] if given else []
-    for name in found:
-        if name not in CARDS:
-            raise UnknownName("card", name, list(CARDS))
-    return found
 
 
 def _requests(
