@@ -306,17 +306,3 @@ def test_the_same_model_gives_the_same_bytes_with_alternative_text(tmp_path: Pat
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
     assert picture(found).startswith("![Drawings of ResAdapters on MiniLM-L6")
     assert "residual paths also reach C4; the scorer reads C6 + T4" in found.alternative
-
-
-def test_the_view_needs_no_torch() -> None:
-    import subprocess
-    import sys
-
-    program = (
-        "import sys; import repro.report.figures.kinds as k; from repro.papers.registry import *;"
-        "from repro.papers.tables import Request; from repro.store import Store;"
-        "f = find_figure('architecture-resadapters');"
-        "k.view_figure(f, Request(f.id, 'smoke', 1), Store('nowhere'));"
-        "sys.exit('torch' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -12,14 +12,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import fake_curves
+import fake_embeddings
 import numpy as np
 import pytest
+from fake_curves import SQUAD
 from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
+from repro.papers.registry import find_figure
 from repro.report.figures.ablation import AblationView, Panel, view_of
 from repro.report.figures.ablation_drawing import farthest, fill, in_rows
 from repro.report.figures.architecture_drawing import text_ems
+from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import (
     GAIN,
     INK,
@@ -34,7 +39,7 @@ from repro.report.figures.style import (
     styled,
 )
 from repro.report.figures.view import write_figure
-from repro.report.files import table_name
+from repro.report.files import request_document, table_name
 from repro.report.render import json_text
 from repro.report.reproduce import picture
 from repro.spec.spans import Span
@@ -69,27 +74,52 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[str
     return texts_of(view_of(FIGURE, request(layers=6), store))
 
 
-def test_the_same_data_gives_the_same_bytes(small: AblationView, tmp_path: Path) -> None:
-    """In this process and in another, whose hashes are seeded otherwise."""
-    paths = write_figure(small, tmp_path / "one")
-    program = (
-        "import sys; from pathlib import Path; from fake_spans import *;"
-        "from repro.report.figures import ablation;"
-        "from repro.report.figures.view import write_figure;"
-        "root = Path(sys.argv[1]);"
-        "view = ablation.view_of(FIGURE, request(3, 'mnli'), Store(root / 'store'));"
-        "write_figure(view, root / 'two')"
-    )
-    here = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
+AGAIN = """
+import json, sys
+from pathlib import Path
+from repro.papers.registry import FIGURES, find_figure
+from repro.papers.request import Request
+from repro.report.figures.view import write_figure
+from repro.report.figures.kinds import view_figure
+from repro.report.files import REQUEST
+from repro.store import Store
+
+for store, document in json.loads(sys.argv[1]):
+    asked = REQUEST.validate_python(document)
+    write_figure(view_figure(find_figure(asked.id), asked, Store(store)), Path("two"))
+for id, figure in FIGURES.items():
+    view_figure(figure, Request(id, "smoke", 1), Store("nowhere"))
+assert "torch" not in sys.modules
+"""
+
+
+def test_the_same_data_gives_the_same_bytes_in_another_process_without_torch(
+    tmp_path: Path,
+) -> None:
+    """Its hashes are seeded otherwise; a heat map, curves, and maps with drawn starts."""
+    stores = [Store(tmp_path / name) for name in ("spans", "curves", "embeddings")]
+    asked = (request(3, "mnli"), fake_curves.request(SQUAD), fake_embeddings.request("smoke"))
+    store_chain(stores[0], asked[0])
+    fake_curves.store_curves(stores[1], SQUAD, asked[1], lambda point, task, seed: 80.0 + seed)
+    fake_embeddings.store_figure(stores[2], asked[2])
+    paths = [
+        path
+        for one, store in zip(asked, stores, strict=True)
+        for path in write_figure(view_figure(find_figure(one.id), one, store), tmp_path / "one")
+    ]
+    documents = [
+        (str(store.root), request_document(one)) for one, store in zip(asked, stores, strict=True)
+    ]
     subprocess.run(
-        [sys.executable, "-c", program, tmp_path],
-        env=environment | {"PYTHONHASHSEED": "7", "MPLBACKEND": "svg"},
+        [sys.executable, "-c", AGAIN, json.dumps(documents)],
+        env=os.environ | {"PYTHONPATH": str(PROJECT), "PYTHONHASHSEED": "7", "MPLBACKEND": "svg"},
+        cwd=tmp_path,
         check=True,
     )
+    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json"}
     for path in paths:
         other = tmp_path / "two" / path.relative_to(tmp_path / "one")
-        assert path.read_bytes() == other.read_bytes(), path.suffix
+        assert path.read_bytes() == other.read_bytes(), path.name
 
 
 DRAWN = """
