@@ -16,7 +16,7 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines, names_in
 from repro.cli.scales import choose
-from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimate
+from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimates
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
 from repro.errors import MissingData, ReproError
@@ -51,7 +51,7 @@ class Column:
     def __init__(self, plan: Plan, fetched: float, workers: int, card: str | None = None) -> None:
         self.plan, self.fetched, self.workers, self.card = plan, fetched, workers, card
         self.name = CARDS[card].name if card else "time"
-        self.each = {job.id: estimate(job, plan.speed) for job in plan.jobs}
+        self.each = estimates(plan.jobs, plan.speed)
 
     def estimate(self, jobs: Sequence[Job], fetched: float = 0.0) -> Estimate:
         """Of these jobs, with the start of a worker, and with the download of so many bytes."""
@@ -216,8 +216,9 @@ def as_list(plan: Plan) -> str:
         for run in plan.runs
     ]
     lines = [text_table(["run", "what", "state", "tables", "job"], rows), ""]
+    costs = estimates(plan.jobs, plan.speed)
     for number, job in enumerate(plan.jobs, 1):
-        cost = estimate(job, plan.speed)
+        cost = costs[job.id]
         lines.append(
             f"job {number} ({job.id}): {counted(len(job.specs), 'run')} on one pass of "
             f"{job.lead.backbone.name}, about {duration(cost.seconds)}, {size(cost.memory_bytes)}"

@@ -94,6 +94,8 @@ class Bundle(Entries):
 
     def peek(self, key: str, *, verify: bool = False) -> StoredRun | None:
         """The entry of `key`, read and checked once: what is unpacked does not change."""
+        if key not in self._keys:
+            return None
         if (key, verify) not in self._entries:
             self._entries[key, verify] = super().peek(key, verify=verify)
         return self._entries[key, verify]
@@ -115,6 +117,10 @@ class Bundle(Entries):
 
     def keys(self) -> set[str]:
         """The keys of its runs, unchecked."""
+        return self._keys
+
+    @cached_property
+    def _keys(self) -> set[str]:
         return {name.split("/")[1] for name in self._contents if name.endswith(f"/{MANIFEST}")}
 
     def content(self, name: str) -> bytes | None:

@@ -23,7 +23,7 @@ from repro.store.atomic import (
     write_text,
 )
 from repro.store.bundle import REQUESTS, SUFFIX, Bundle
-from repro.store.entry import first_problem, plain, read_small, written_later
+from repro.store.entry import first_problem, lies, plain, read_small, written_later
 from repro.store.external import External
 from repro.store.remote import Remote
 from repro.store.result import Failure, Record
@@ -54,7 +54,7 @@ class Records:
     """
 
     def __init__(self, root: Path | str, warn: Say = to_stderr) -> None:
-        self.root = Path(root)
+        self.root, self._folder = Path(root), str(root)
         self._warn, self._warned = warn, set[str]()
         self._shelf = Shelf(self.root, self.say)
         self._sharing = Sharing(self._shelf)
@@ -181,7 +181,10 @@ class Records:
 
     def failure(self, key: str) -> Failure | None:
         """Why the run failed; None where it did not, or where the record is damaged."""
-        for data, path, damaged in self._here(f"{Failure.folder}/{plain(key)}.json"):
+        name = f"{Failure.folder}/{plain(key)}.json"
+        if not lies(f"{self._folder}/{name}"):  # as of most runs
+            return None
+        for data, path, damaged in self._here(name):
             return checked_record(Failure, data, path, self.say, damaged)
         return None
 

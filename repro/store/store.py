@@ -60,7 +60,6 @@ class Store(Records):
 
     def __init__(self, root: Path | str, warn: Say = to_stderr) -> None:
         super().__init__(root, warn)
-        self._folder = str(root)
         self._digests: dict[str, tuple[int, str | None]] = {}
         self._held: dict[str, claims.Held] = {}
 
@@ -159,7 +158,7 @@ class Store(Records):
         """Derived from what lies on disk, so that a process that dies has nothing to write."""
         if self.read(key) is not None:
             return "done"
-        if lies(f"{self._folder}/failures/{key}.json") and self.failure(key) is not None:
+        if self.failure(key) is not None:
             return "failed"
         held = lies(f"{self._folder}/claims/{key}.lock") and self.holder(key) is not None
         return "running" if held else "missing"

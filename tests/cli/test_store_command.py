@@ -94,13 +94,6 @@ def test_runs_are_chosen_by_their_fields_and_by_state(
     assert "FIELD=VALUE" in cli("store", "ls", "--where", "rte").err
 
 
-@pytest.mark.usefixtures("asked")
-def test_listing_and_sizes_need_no_torch(run: Call, store: Store) -> None:
-    for verb in ("ls", "du", "gc"):
-        answer = run("store", verb, at=store.root.parent, torch=False)
-        assert (answer.code, answer.err) == (0, "")
-
-
 @pytest.mark.parametrize("width", [30, 60, 200])
 def test_a_narrow_terminal_cuts_names_and_no_line_is_wider(
     cli: Call, asked: list[str], width: int, monkeypatch: pytest.MonkeyPatch
