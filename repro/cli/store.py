@@ -187,7 +187,7 @@ def age_of(given: object) -> float:
 def gc(
     older_than: Annotated[
         float, typer.Option(parser=age_of, metavar="<age>", help="As 30d, 12h or 10min.")
-    ] = f"{DAYS}d",  # type: ignore[assignment] - parsed, too
+    ] = f"{DAYS}d",  # type: ignore[assignment]  # parsed as what is given is
     outdated: Annotated[
         bool,
         typer.Option("--outdated", help="Also runs that another revision of the code made."),

@@ -72,14 +72,14 @@ class Interrupted:
         for job in jobs:
             if not execution.rehearsal.longest and job is jobs[1]:
                 raise KeyboardInterrupt
-            step = {"event": "step", "step": 0}
-            for event in (
+            events: list[dict[str, Any]] = [
                 {"event": "loading", "device": "2 CPU threads"},
                 {"event": "rows", "scored_tokens": 80},
-                *(step | {"step": n} for n in (1, 2, 3)),
+                *({"event": "step", "step": number} for number in (1, 2, 3)),
                 {"event": "evaluation", "batches": 1},
                 {"event": "stored"},
-            ):
+            ]
+            for event in events:
                 self.listen(job, event)
         return [Outcome(job, None) for job in jobs]
 
