@@ -8,7 +8,7 @@ import inspect
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
@@ -28,7 +28,7 @@ from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
 from repro.spec.method import remember
 from repro.store.remote import copy_of, url_of
-from repro.store.store import Store
+from repro.store.store import Store, holds_store
 
 if TYPE_CHECKING:
     from repro.engine.dispatch import Executor
@@ -39,6 +39,21 @@ LOCAL = "local"
 BUDGET = 1.0
 """Hours that --scale auto may spend unless asked."""
 
+UNITS = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+def choice(kind: str, known: Collection[str], help: str, metavar: str | None = None) -> Any:
+    """An option that takes one of a few words; another one is refused with the closest."""
+
+    def parsed(given: str) -> str:
+        if given not in known:
+            raise UnknownName(kind, given, known)
+        return given
+
+    complete = completion.one_of([*known])
+    return typer.Option(parser=parsed, metavar=metavar, help=help, autocompletion=complete)
+
+
 StoreOption = Annotated[
     Path | None,
     typer.Option(
@@ -46,12 +61,7 @@ StoreOption = Annotated[
         "$REPRO_STORE, else runs)."
     ),
 ]
-DeviceOption = Annotated[
-    str,
-    typer.Option(
-        help="auto, cpu or cuda.", autocompletion=completion.one_of(["auto", "cpu", "cuda"])
-    ),
-]
+DeviceOption = Annotated[str, choice("device", ("auto", "cpu", "cuda"), "auto, cpu or cuda.")]
 ThreadsOption = Annotated[
     int | None,
     typer.Option(min=1, help="CPU threads of each worker (default: all cores, divided)."),
@@ -65,10 +75,7 @@ WorkersOption = Annotated[
 ]
 ExecutorOption = Annotated[
     str,
-    typer.Option(
-        help="Where jobs are trained: local, slurm or ray.",
-        autocompletion=completion.one_of([LOCAL, "slurm", "ray"]),
-    ),
+    choice("executor", (LOCAL, "slurm", "ray"), "Where jobs are trained: local, slurm or ray."),
 ]
 ProfileOption = Annotated[
     Path | None,
@@ -94,6 +101,9 @@ CompiledOption = Annotated[
         help="Compile training steps, where the method allows it: minutes first, then fewer "
         "kernels a step.",
     ),
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -137,15 +147,20 @@ def _parameter(name: str, option: Option) -> Parameter:
 
 
 def hours(given: object) -> float:
-    """2h, 30min, 90s, or a number of hours. Raises ReproError for what is no time, or is above a
-    million hours.
-    """
-    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|s|)", str(given).strip().lower())
+    """2h, 30min, 90s, or a number of hours. Raises ReproError."""
+    found = seconds(str(given), "h")
+    if found is None:
+        raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")
+    return found / UNITS["h"]
+
+
+def seconds(given: str, unit: str) -> float | None:
+    """Of 2h, 30min, or a number of the unit; None for what is no time, or above a million hours."""
+    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(d|h|min|s|)", given.strip().lower())
     with contextlib.suppress(ValueError):
-        value = float(found[1]) / {"min": 60, "s": 3600}.get(found[2], 1) if found else -1.0
-        if 0 <= value <= 1e6:
-            return value
-    raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")
+        value = float(found[1]) * UNITS[found[2] or unit] if found else -1.0
+        return value if 0 <= value <= 1e6 * UNITS["h"] else None
+    return None
 
 
 ASKED = tuple(_parameter(name, option) for name, option in OPTIONS.items())
@@ -213,7 +228,7 @@ class How:
             if self.executor == LOCAL:
                 raise ReproError("--profile is for --executor slurm or ray: give one of them.")
             read_profiles(self.profile)
-        values = asdict(self) | {"device": check_device(self.device)}
+        values = asdict(self)
         for name in ("workers", "executor", "profile"):
             del values[name]
         return Execution(**values, folders=find_folders(asked.get("backbone"), found))
@@ -222,10 +237,8 @@ class How:
         """What trains the jobs of a plan. Raises ReproError for options that do not go together."""
         if self.executor == LOCAL:
             return executor_for(plan, self.device, self.workers, self.threads)
-        from repro.engine.clusters import CLUSTERS, cluster
+        from repro.engine.clusters import cluster
 
-        if self.executor not in CLUSTERS:
-            raise UnknownName("executor", self.executor, [LOCAL, *CLUSTERS])
         if self.workers is not None:
             raise ReproError(
                 f"--workers is for this machine; how many jobs --executor {self.executor} runs at "
@@ -316,6 +329,18 @@ def store_at(given: Path | None) -> Store:
     return store
 
 
+def existing_store(given: Path | None) -> Store:
+    """The same. Raises ReproError for a folder that is no store: a mistyped one must not pass as
+    sound, nor be cleaned.
+    """
+    store = open_store(given)
+    if not holds_store(store.root):
+        raise ReproError(
+            f"{store.root} is no store: nothing was stored there. Name one with --store."
+        )
+    return store
+
+
 def local(given: Path) -> Path:
     """The folder that a path or the URL of a shared store names, for a URL its copy here. Raises
     ReproError.
@@ -370,21 +395,9 @@ def torch_has_cuda() -> bool:
 
 def trains_on(device: str) -> str:
     """cpu or cuda: what `--device` means here."""
-    if check_device(device) == "auto":
+    if device == "auto":
         return "cuda" if has_gpu() else "cpu"
     return device
-
-
-def device_kind(execution: Execution) -> str:
-    """cpu or cuda, for looking up a measured speed."""
-    return trains_on(execution.device)
-
-
-def check_device(given: str) -> str:
-    """auto, cpu or cuda."""
-    if given not in ("auto", "cpu", "cuda"):
-        raise UnknownName("device", given, ["auto", "cpu", "cuda"])
-    return given
 
 
 def any_speed() -> Speed:

@@ -209,6 +209,13 @@ def unused_settings(request: Request, artefact: Artefact) -> list[str]:
     return [path for path in request.settings if not any(_has(spec, path) for spec in specs)]
 
 
+def without_unused(request: Request, artefact: Artefact) -> Request:
+    """The request without the fields that no run of the artefact has."""
+    unused = unused_settings(request, artefact)
+    used = {path: value for path, value in request.settings.items() if path not in unused}
+    return replace(request, settings=used)
+
+
 def _has(spec: RunSpec, path: str) -> bool:
     paths = WIDTHS if path == BOTTLENECK else (path,)
     parts = (path.split(".") for path in paths)

@@ -221,6 +221,13 @@ def is_plain(name: str) -> bool:
     return name not in (MANIFEST, ".", "..", "") and not set(name) & set("/\\\0")
 
 
+def plain(name: str) -> str:
+    """`name`, if it can be a file's name in a store. Raises ValueError."""
+    if not is_plain(name) or name.startswith("."):
+        raise ValueError(f"'{name}' cannot be the name of a file in a store")
+    return name
+
+
 def spec_bytes(spec: RunSpec) -> bytes:
     """`spec.json`: the whole spec, and the identity document that its key is the hash of."""
     return json_bytes({"identity": identity_document(spec), "spec": spec.model_dump(mode="json")})

@@ -25,15 +25,16 @@ from repro.store.entry import (
     file_stamp,
     lies,
     manifest_bytes,
+    plain,
     spec_bytes,
 )
 from repro.store.reading import Entries
-from repro.store.records import Records, Say, plain, to_stderr
+from repro.store.records import Records, Say, to_stderr
 from repro.store.remote import FILE as REMOTE
-from repro.store.result import Failure, FailureKind, parse
+from repro.store.result import Failure, FailureKind
 from repro.store.shelf import KEY, SHARD, entry_path
-from repro.store.staging import discard, stage
-from repro.store.strict_json import json_bytes, parse_json
+from repro.store.staging import check_files, discard, stage
+from repro.store.strict_json import json_bytes
 from repro.store.temporary import is_leftover, is_unfinished
 from repro.words import counted
 
@@ -436,22 +437,3 @@ def holds_store(root: Path) -> bool:
 
 def _content(run: StoredRun, name: str) -> bytes | Path:
     return run.path / name if isinstance(run.source, FolderFiles) else run.source.read(name)
-
-
-def check_files(key: str, files: Mapping[str, bytes | Path]) -> None:
-    """Raises ValueError where `files` cannot become the entry of `key`."""
-    for name in files:
-        if name == SPEC or plain(name) != name:
-            raise ValueError(f"{name} is written by the store")
-    if RESULT not in files:
-        raise ValueError(f"a run without {RESULT} is not finished")
-    result = parse(content_of(files[RESULT]))
-    if result.key != key:
-        raise ValueError(f"{RESULT} is of the run {result.key}, not of {key}")
-    if ENVIRONMENT in files and not isinstance(parse_json(content_of(files[ENVIRONMENT])), dict):
-        raise ValueError(f"{ENVIRONMENT} is not an object")
-
-
-def content_of(file: bytes | Path) -> bytes:
-    """The bytes given, or those of the file named."""
-    return file if isinstance(file, bytes) else file.read_bytes()
