@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from repro.papers.margins import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
 from repro.papers.tables import SERVER, Score
 from repro.papers.texts import DATA as TEXT_DATA
 from repro.spec import Backbone, RunSpec, Source
@@ -74,15 +74,17 @@ POOLER: Setting = {
 """At reduced and smoke scale: MiniLM's pooler was never trained, other encoders have none."""
 
 
-def sentence_run(
+def on_sentences(
     request: Request,
     task: str,
-    seed: int,
     backbone: tuple[Backbone, Source],
     setting: Setting,
     parents: Mapping[str, RunSpec] | None = None,
-) -> RunSpec:
-    """The run of a paper's setting (method and recipe) on a task of sentences of this request."""
+    why: Source | None = None,
+) -> Template:
+    """The runs of a paper's setting (method and recipe) on a task of sentences of this request;
+    see `template`.
+    """
     found: Setting = {
         "task.name": (task, paper("GLUE" if task in GLUE else SENTENCES[task].title)),
         "task.revision": (request.data_revisions.get(task), assumed("the data found")),
@@ -90,12 +92,12 @@ def sentence_run(
     small = {} if request.scale == "paper" else SMALL_BATCHES
     data = (DATA if task in GLUE else TEXT_DATA)[request.scale]
     whole = data | found | BATCHES | setting | small | asked_for(request)
-    return make_run(request, backbone, whole, seed, parents)
+    return template(request, backbone, whole, parents, why)
 
 
-def word_run(
-    request: Request, task: str, seed: int, backbone: tuple[Backbone, Source], setting: Setting
-) -> RunSpec:
+def on_words(
+    request: Request, task: str, backbone: tuple[Backbone, Source], setting: Setting
+) -> Template:
     """The same on CoNLL-2003, whose rows are chosen as those of the other local sets."""
     data = {k: v for k, v in TEXT_DATA[request.scale].items() if k != "task.split_seed"}
     found: Setting = {
@@ -104,7 +106,7 @@ def word_run(
     }
     small = {} if request.scale == "paper" else SMALL_BATCHES
     whole = data | found | BATCHES | setting | small | asked_for(request)
-    return make_run(request, backbone, whole, seed)
+    return template(request, backbone, whole)
 
 
 def encoder(request: Request, published: str, source: Source) -> tuple[Backbone, Source]:

@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from repro.cli.requests import make_request
+from repro.errors import ReproError
+from repro.papers.registry import TABLES
+
 Call = Callable[..., Any]
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "extend.md").read_text(encoding="utf-8")
 ASKED = ("--row", "Ours (3-shared)", "--train-rows", "32", "--epochs", "1", "--seeds", "1")
@@ -80,3 +84,22 @@ def test_what_is_wrong_with_a_method_is_told_and_the_other_row_goes_on(
     assert re.search(said, heard), heard
     assert cells["Ours (3-shared)"]["reproduced"]
     assert not cells["my scales (yours)"]["reproduced"]
+
+
+@pytest.mark.parametrize(
+    ("table", "method", "said"),
+    [
+        ("3-shared-2", "top-layers", "needs a setting, layers (how many layers are trained"),
+        ("3-shared-2", "top-layers", "Give --set method.layers=1, for example."),
+        ("ResAdapters-1", "linear-probe", "Give --set method.layer=1, for example."),
+        ("3-shared-2", "linear-probe", "spans"),  # which no layer mends
+        ("3-shared-2", "peft", "Give its file: --method peft:FILE."),
+    ],
+)
+def test_a_method_that_needs_a_setting_says_which_with_an_example(
+    table: str, method: str, said: str
+) -> None:
+    request = make_request(TABLES[table], "smoke", method=method)
+    with pytest.raises(ReproError) as refused:
+        TABLES[table].matrix(request)
+    assert said in str(refused.value)

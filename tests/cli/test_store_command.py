@@ -433,10 +433,10 @@ def test_a_shared_store_that_cannot_be_reached_merges_nothing(
         raise ConnectionError("no route to host")
 
     monkeypatch.setenv("REPRO_CACHE", str(tmp_path))
-    monkeypatch.setattr("fsspec.implementations.memory.MemoryFileSystem.find", refused)
-    answer = cli("store", "merge", "memory://group/runs")
+    monkeypatch.setattr("fsspec.implementations.local.LocalFileSystem.find", refused)
+    answer = cli("store", "merge", f"file://{tmp_path}/share")
     assert (answer.code, answer.out) == (2, "")
-    assert "Nothing was merged from memory://group/runs" in answer.err
+    assert f"Nothing was merged from file://{tmp_path}/share" in answer.err
 
 
 def test_runs_from_the_future_have_no_age_and_nothing_of_them_is_taken_for_old(

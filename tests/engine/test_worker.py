@@ -172,7 +172,7 @@ def test_a_full_disk_while_results_are_written_costs_only_the_writing(
 
     with monkeypatch.context() as patch:
         patch.setattr(staging, "write_all", full)
-        assert train(specs[1], specs[3]) == Exit.ERROR
+        assert train(specs[1], specs[3]) == Exit.STORE
     kind, message = last_failure(heard)
     assert kind == "store"
     assert "the disk is full" in message
@@ -195,7 +195,7 @@ def test_a_disk_that_fills_up_in_training_is_continued_once_there_is_room(
                 while True:
                     stream.write(bytes(1000))
 
-    assert train_on(small_store, [specs[1]], fill) == Exit.ERROR
+    assert train_on(small_store, [specs[1]], fill) == Exit.STORE
     kind, message = last_failure(heard)
     assert kind == "store"
     assert "the disk is full" in message

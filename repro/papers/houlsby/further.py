@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 
-from repro.papers.glue import COLLAPSE, POOLER, encoder, sentence_run
+from repro.papers.glue import COLLAPSE, POOLER, encoder, on_sentences
 from repro.papers.houlsby.further_setting import (
     ADAPTED,
     METHODS,
@@ -21,7 +22,7 @@ from repro.papers.houlsby.tables import mean, share, total
 from repro.papers.margins import for_rows
 from repro.papers.matrix import Chain
 from repro.papers.request import Request
-from repro.papers.setting import Setting, assumed, paper, width_of
+from repro.papers.setting import Setting, Template, assumed, paper, width_of
 from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
@@ -68,6 +69,13 @@ def run_of(
     variant: str, task: str, request: Request, seed: int, width: int | None, rate: float
 ) -> RunSpec:
     """One run; `width` is the adapters' size, or how many layers are trained."""
+    return _template(variant, task, request, width, rate).run(seed)
+
+
+@lru_cache(maxsize=1024)
+def _template(
+    variant: str, task: str, request: Request, width: int | None, rate: float
+) -> Template:
     backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
     setting = METHODS[variant]
     if variant == ADAPTED and request.as_released:
@@ -84,7 +92,7 @@ def run_of(
         chosen["recipe.batch_size"] = (16, assumed("smoke scale: few rows"))
     if width is not None:
         chosen["method.size" if variant == ADAPTED else "method.layers"] = (width, source)
-    return sentence_run(request, task, seed, backbone, setting | chosen)
+    return on_sentences(request, task, backbone, setting | chosen)
 
 
 def score(task: str, metric: str = METRIC, name: str = "") -> Score:

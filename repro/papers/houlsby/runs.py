@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 
-from repro.papers.glue import FINE_TUNING, POOLER, encoder, sentence_run
+from repro.papers.glue import FINE_TUNING, POOLER, encoder, on_sentences
 from repro.papers.houlsby.setting import (
     ADAPTER_SWEEPS,
     ADAPTERS,
@@ -18,7 +19,7 @@ from repro.papers.houlsby.setting import (
 )
 from repro.papers.matrix import Chain
 from repro.papers.request import Request
-from repro.papers.setting import Setting, assumed, paper, width_of
+from repro.papers.setting import Setting, Template, assumed, paper, width_of
 from repro.papers.tables import Column, Row, Score
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_LARGE
@@ -71,6 +72,13 @@ def swept_run(
     epochs: int,
 ) -> RunSpec:
     """One run of a sweep on a GLUE task ("cola"); `size` None: no adapters."""
+    return _template(variant, task, request, size, rate, epochs).run(seed)
+
+
+@lru_cache(maxsize=1024)
+def _template(
+    variant: str, task: str, request: Request, size: int | None, rate: float, epochs: int
+) -> Template:
     backbone = encoder(request, BERT_LARGE, paper("section 3.2: BERT-large"))
     setting = FINE_TUNING if size is None else ADAPTERS | RECIPE
     if request.as_released and size is not None:
@@ -88,4 +96,4 @@ def swept_run(
     if size is not None:
         chosen["method.size"] = (size, source)
     setting = setting | SMALL[request.scale] | chosen
-    return sentence_run(request, task, seed, backbone, setting)
+    return on_sentences(request, task, backbone, setting)

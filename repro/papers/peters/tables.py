@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from repro.papers.glue import COLLAPSE, encoder, sentence_run, word_run
+from functools import lru_cache
+
+from repro.papers.glue import COLLAPSE, encoder, on_sentences, on_words
 from repro.papers.margins import for_rows
 from repro.papers.matrix import Chain
 from repro.papers.peters.setting import METHODS, SLOW, SMALL
 from repro.papers.request import Request
-from repro.papers.setting import paper
+from repro.papers.setting import Template, paper
 from repro.papers.tables import Column, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
@@ -34,12 +36,17 @@ def chains(row: Row, column: Column, request: Request) -> list[Chain]:
 
 def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     """The run of "features" or "fine-tuning" on a task of the table."""
+    return _template(variant, task, request).run(seed)
+
+
+@lru_cache(maxsize=64)
+def _template(variant: str, task: str, request: Request) -> Template:
     backbone = encoder(request, BERT_BASE, paper("the rows: BERT-base"))
     setting = METHODS[variant] | SMALL[variant].get(request.scale, {})
     if variant == "fine-tuning" and task == "sick-r":
         setting = setting | SLOW.get(request.scale, {})
-    make = word_run if task == CONLL else sentence_run
-    return make(request, task, seed, backbone, setting)
+    make = on_words if task == CONLL else on_sentences
+    return make(request, task, backbone, setting)
 
 
 def column(name: str, published: str, task: str, metric: str, split: str, protocol: str) -> Score:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.resadapters.setting import (
@@ -11,7 +13,7 @@ from repro.papers.resadapters.setting import (
     PAPER,
     SCALES,
 )
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
 from repro.papers.tables import Column, Row, Score, Table
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
@@ -40,16 +42,17 @@ ALWAYS_NULL = Row("Always null", "always-null", section="Reference", reference=T
 
 def run_one(variant: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of ResAdapters-1."""
-    return _run(variant, request, seed, {})
+    return _template(variant, request, whole=False).run(seed)
 
 
 def run_two(variant: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of ResAdapters-2: at the paper's scale all rows and eight epochs."""
-    return _run(variant, request, seed, ALL_ROWS if request.scale == "paper" else {})
+    return _template(variant, request, whole=request.scale == "paper").run(seed)
 
 
-def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec:
-    setting = SCALES[request.scale] | changes
+@lru_cache(maxsize=64)
+def _template(variant: str, request: Request, *, whole: bool) -> Template:
+    setting = SCALES[request.scale] | (ALL_ROWS if whole else {})
     backbone, source = _backbone(variant, request)
     setting = setting | _method(variant, request, backbone)
     if request.as_released and variant in ROWS_OF_CELLS:
@@ -59,7 +62,7 @@ def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec
     found: Setting = {
         "task.revision": (request.data_revisions.get("squad2"), assumed("the data found"))
     }
-    return make_run(request, (backbone, source), setting | found | asked_for(request), seed)
+    return template(request, (backbone, source), setting | found | asked_for(request))
 
 
 def _backbone(variant: str, request: Request) -> tuple[Backbone, Source]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from repro.papers.glue import POOLER, encoder, sentence_run
+from functools import lru_cache
+
+from repro.papers.glue import POOLER, encoder, on_sentences
 from repro.papers.request import Request
-from repro.papers.setting import Setting, borrowed, code
+from repro.papers.setting import Setting, Template, borrowed, code
 from repro.papers.three_shared.setting import (
     AS_RELEASED,
     FURTHER,
@@ -35,6 +37,11 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     "3-shared", and beside them "2-shared", "4-shared", "6-shared", "12-shared", "houlsby" (the real
     one), "pfeiffer", "top-layers", "layer-norms".
     """
+    return _template(variant, task, request).run(seed)
+
+
+@lru_cache(maxsize=256)
+def _template(variant: str, task: str, request: Request) -> Template:
     backbone = encoder(request, BERT_BASE, code("bert-base-uncased"))
     setting = METHODS[variant] | _recipe(variant, task, request)
     if variant == "pfeiffer":
@@ -44,7 +51,7 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
         setting = setting | AS_RELEASED.get(variant, {})
     if request.scale != "paper":
         setting = setting | POOLER
-    return sentence_run(request, task, seed, backbone, setting)
+    return on_sentences(request, task, backbone, setting)
 
 
 def _recipe(variant: str, task: str, request: Request) -> Setting:
