@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from repro.papers.margins import for_rows
+from repro.papers.published import for_rows
 from repro.papers.request import Request
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.papers.tables import SERVER, Score
-from repro.papers.texts import DATA as TEXT_DATA
 from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import KNOWN, MINILM
 from repro.spec.facts import SENTENCES
@@ -39,6 +38,34 @@ DATA: dict[str, Setting] = {
     },
 }
 """Scale -> which rows."""
+
+TEXT_DATA: dict[str, Setting] = {
+    "paper": {
+        "task.source": ("local", paper("public data sets of their owners")),
+        "task.split_seed": (0, assumed("published sizes; which rows are in a split is not")),
+        "task.train_rows": (None, paper("the training set as it is")),
+        "task.evaluation_rows": (None, paper("the whole validation and test sets")),
+        "task.subset_seed": (0, assumed("draws nothing where all rows are taken")),
+        "task.max_length": (128, code("max_seq_length")),
+    },
+    "reduced": {
+        "task.source": ("local", assumed("reduced scale: real rows")),
+        "task.split_seed": (0, assumed("80/10/10; which rows are in a split is not published")),
+        "task.train_rows": (4_000, assumed("reduced scale: a laptop")),
+        "task.evaluation_rows": (2_000, assumed("reduced scale: a laptop")),
+        "task.subset_seed": (0, assumed("draws the rows that a cap keeps")),
+        "task.max_length": (128, code("max_seq_length")),
+    },
+    "smoke": {
+        "task.source": ("generated", assumed("smoke scale: sentences made from a seed")),
+        "task.split_seed": (0, assumed("generated rows come in splits")),
+        "task.train_rows": (None, assumed("smoke scale: all rows")),
+        "task.evaluation_rows": (None, assumed("smoke scale: all rows")),
+        "task.subset_seed": (0, assumed("draws nothing where all rows are taken")),
+        "task.max_length": (128, code("max_seq_length")),
+    },
+}
+"""Scale -> which rows of a task of `repro.spec.texts`."""
 
 FINE_TUNING: Setting = {
     "method.kind": ("full-fine-tuning", assumed("BERT's own (Devlin et al., section 4.1)")),

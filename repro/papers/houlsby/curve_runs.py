@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from repro.papers.curves import Point
 from repro.papers.glue import BATCHES, FINE_TUNING, POOLER, SMALL_BATCHES, encoder, sentence_run
-from repro.papers.houlsby.runs import SMALL
-from repro.papers.houlsby.setting import ADAPTERS, AS_RELEASED, RECIPE, RELEASED_RECIPE
-from repro.papers.published import load_published
+from repro.papers.houlsby.setting import (
+    ADAPTERS,
+    AS_RELEASED,
+    RECIPE,
+    RELEASED_RECIPE,
+    printed_epochs,
+)
+from repro.papers.houlsby.tables import SMALL
 from repro.papers.request import Request
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
-from repro.spec.facts import SENTENCES
 from repro.spec.glue import GLUE
 
 SIZED, TOP, NORMS, FULL = "Adapters", "Top layers", "Layer norms only", "Full fine-tuning"
@@ -115,14 +119,6 @@ def text_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
     if request.scale == "paper":
         epochs = printed_epochs(task, "Fine-tune" if tuned else "Adapters")
     return _sentence_run(point, task, request, seed, (rate, epochs), "texts")
-
-
-def printed_epochs(task: str, column: str) -> int:
-    """The epochs that the paper chose for one of its 17 tasks (Table 4)."""
-    cells = load_published("houlsby", "H19-T4")
-    value = cells[SENTENCES[task].title, f"Epochs ({column})", "epochs"].value
-    assert value is not None
-    return int(value)
 
 
 def squad_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:

@@ -1,7 +1,10 @@
-"""ResAdapters-1 and ResAdapters-2 as data, and the run behind each row."""
+"""ResAdapters-1, ResAdapters-2 and the drawings of the models as data, and their runs."""
 
 from __future__ import annotations
 
+from functools import partial
+
+from repro.papers.figures import Architecture, Sketch
 from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.resadapters.setting import (
@@ -194,4 +197,49 @@ TWO = Table(
     default_seeds=SEEDS,
     chains=chains_of_two,
     notes=("An epoch's row is that epoch of one run's history.",),
+)
+
+ARCHITECTURE = Architecture(
+    id="architecture-resadapters",
+    paper="resadapters",
+    title="The cells beside the frozen encoder, their wirings and their inside (ResAdapters, "
+    "Figures 1 to 3)",
+    sketches=(
+        Sketch("plain", "The chain without residual paths", "adapter", "Adapter, Attention"),
+        Sketch(
+            "resnet",
+            "The chain with residual paths (Figure 1)",
+            "adapter-resnet",
+            "Adapter ResNet, Attention ResNet",
+        ),
+        Sketch(
+            "resnext",
+            "Sectors side by side (Figure 2)",
+            "attention-resnext",
+            "Attention ResNeXt",
+        ),
+        Sketch(
+            "cell",
+            "Inside a cell without attention (Figure 3)",
+            "adapter",
+            "Adapter, Adapter ResNet",
+            inside=True,
+        ),
+        Sketch(
+            "attention-cell",
+            "Inside a cell with attention (Figure 3)",
+            "attention",
+            "Attention, Attention ResNet, Attention ResNeXt",
+            inside=True,
+        ),
+    ),
+    default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
+    model=partial(run_one, seed=0),
+    notes=(
+        "Lines follow the code that is trained: its wirings are called with names in place of "
+        "tensors. Counts are those of its modules, one stack of two: one stack gives the start "
+        "scores, one the end scores, and they share nothing.",
+        "Figure 2 of the paper is a drawing of sectors; the one notebook that its authors released "
+        "chains its blocks as Figure 1 does, whatever its file is called.",
+    ),
 )
