@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from repro.audit.finding import Finding, Severity
+from repro.audit.numbers import Finding, Severity
 
 RA, RA_CODE = "Hsu & Wu, ResAdapters", "released notebook of ResAdapters"
 H19, SR20 = "Houlsby et al. 2019, arXiv:1902.00751", "Mohebbi & Rajaee, Final Report"

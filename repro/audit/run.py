@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from repro.audit import (
-    adaptable_adapters,
-    houlsby,
-    hyperformer,
-    peters,
-    resadapters,
-    tables,
-    three_shared,
-)
-from repro.audit.copies import copies
-from repro.audit.finding import Finding
+from repro.audit import adaptable_adapters, houlsby, hyperformer, resadapters, tables, three_shared
 from repro.audit.notes import NOTES
-from repro.audit.numbers import Numbers, load
+from repro.audit.numbers import Finding, Found, Numbers, load
 from repro.papers.names import PAPERS
 
-CHECKS: dict[str, Callable[[Numbers], list[Finding]]] = {
+CHECKS: dict[str, Callable[[Numbers], Iterable[Found]]] = {
     "resadapters": resadapters.check,
     "houlsby": houlsby.check,
     "three_shared": three_shared.check,
-    "peters": peters.check,
+    "peters": tables.peters,
     "hyperformer": hyperformer.check,
     "adaptable_adapters": adaptable_adapters.check,
 }
@@ -43,7 +33,11 @@ def findings(paper: str | None = None) -> list[Finding]:
 def computed(numbers: Numbers) -> list[Finding]:
     """What arithmetic alone finds in these numbers."""
     return [
-        *(one for check in CHECKS.values() for one in check(numbers)),
+        *(
+            Finding(one.id, paper, *one[1:])
+            for paper, check in CHECKS.items()
+            for one in check(numbers)
+        ),
         *tables.check(numbers, CHECKS),
-        *copies(numbers),
+        *tables.copies(numbers),
     ]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from repro.audit import hyperformer
-from repro.audit.finding import Finding
+from repro.audit.numbers import Finding
 from repro.audit.run import SEVERITIES, findings
 from repro.errors import UnknownName
 from repro.papers.names import PAPERS, find_paper
