@@ -322,6 +322,20 @@ class Table:
         return Published(row.name, "", "mean", value, text, None, None, source, decimals=2)
 
 
+def one_a_seed(
+    run: Callable[[str, str, Request, int], RunSpec],
+) -> Callable[[Row, Column, Request], list[Chain]]:
+    """The `chains` of a table whose cells have one run a seed: `run(variant, task, request, seed)`,
+    which needs no other.
+    """
+
+    def chains(row: Row, column: Column, request: Request) -> list[Chain]:
+        assert isinstance(column, Score)
+        return [(run(row.variant, column.task, request, seed),) for seed in range(request.seeds)]
+
+    return chains
+
+
 @lru_cache(maxsize=32)
 def _matrix(table: Table, request: Request, method: type[Method] | None) -> Matrix[Table]:
     """`method` is the class of the further row: an edited file gives another one of its name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -241,14 +241,9 @@ def _task(spec: RunSpec) -> GlueName:
     return spec.task.name
 
 
-def training(spec: RunSpec, counted: Mapping[str, int]) -> float:
-    """Rows to train on, where all that can be drawn are divided."""
-    return float(counted["train"])
-
-
-def development(spec: RunSpec, counted: Mapping[str, int]) -> float:
-    """Rows that select the epoch."""
-    return float(counted["development"])
+def counted_rows(part: str) -> Callable[[RunSpec, Mapping[str, int]], float]:
+    """How many rows a part of a task's data has."""
+    return lambda spec, counted: float(counted[part])
 
 
 def scored_rows(spec: RunSpec, counted: Mapping[str, int]) -> float:
@@ -283,8 +278,8 @@ ONE = Table(
     rows=tuple(Row(name, task, name) for name, task in TASKS.items()),
     columns=(
         Fact("Divided", "", "", divided),
-        Fact("Training rows", "", "", training, counted="rows"),
-        Fact("Development rows", "", "", development, counted="rows"),
+        Fact("Training rows", "", "", counted_rows("train"), counted="rows"),
+        Fact("Development rows", "", "", counted_rows("development"), counted="rows"),
         Fact("Test rows", "", "", scored_rows, counted="rows"),
         Fact("Metric shown", "", "", metric_shown),
         Fact("Selects the epoch", "", "", selecting),

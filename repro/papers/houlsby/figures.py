@@ -6,6 +6,7 @@ Figures 1, 3 and 4 (GLUE), 3 (further tasks), 5 (SQuAD 1.1) and 6, right side (i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from repro.errors import ReproError
 from repro.papers.curves import MEDIAN, Curves, Mark, Point, Said, Scored, alone
@@ -168,16 +169,6 @@ def digitised_medians() -> tuple[Mark, ...]:
     )  # fmt: skip
 
 
-def mnli_marks() -> tuple[Mark, ...]:
-    """The three points of MNLI that the text quotes."""
-    return _text_marks(MNLI, "mnli")
-
-
-def squad_marks() -> tuple[Mark, ...]:
-    """The three points of SQuAD 1.1 that the text quotes."""
-    return _text_marks(SQUAD, "squad1", shares=True)
-
-
 def threshold_marks() -> tuple[Mark, ...]:
     """The deviation below which the text calls adapters robust, for each task that is drawn."""
     cell = quoted("robust below std")
@@ -205,7 +196,7 @@ def adapters_behind() -> tuple[Said, ...]:
     return (Said(text, cell.value or 0.0, cell.source, note=note),)
 
 
-def _text_marks(
+def text_marks(
     points: Mapping[str, tuple[str, str]], panel: str, *, shares: bool = False
 ) -> tuple[Mark, ...]:
     """Points of the text; `shares`: they are placed by a share of BERT-base's parameters."""
@@ -230,12 +221,7 @@ def _place(cell: Published) -> float:
 
 def glue_marks() -> tuple[Mark, ...]:
     """Digitised medians, and what the text quotes of MNLI."""
-    return digitised_medians() + mnli_marks()
-
-
-def nothing() -> tuple[Mark, ...]:
-    """No point of this figure is printed."""
-    return ()
+    return digitised_medians() + text_marks(MNLI, "mnli")
 
 
 GLUE_CURVES = Curves(
@@ -280,7 +266,6 @@ TEXT_CURVES = Curves(
     points=trade_off(TEXT_SIZES, TEXT_TOPS),
     chain=alone(text_run),
     scored=text_scored,
-    marks=nothing,
     said=adapters_behind,
     notes=(PERCENTILES, OUTPUT_LAYER, ONE_SETTING, SMALLER),
 )
@@ -298,7 +283,7 @@ SQUAD_CURVES = Curves(
     points=trade_off(SQUAD_SIZES, None),
     chain=alone(squad_run),
     scored=squad_scored,
-    marks=squad_marks,
+    marks=partial(text_marks, SQUAD, "squad1", shares=True),
     notes=(
         "F1 is that of the best span; SQuAD 1.1 has no question without an answer.",
         "The text gives the published points' parameters as shares of BERT-base.",

@@ -58,12 +58,13 @@ RELEASED_RECIPE: Setting = {
 class Sweep:
     """What a row is selected over on validation, restarts (seeds) apart.
 
-    `widths` are sizes of adapters or numbers of top layers (None: neither).
+    `widths` are sizes of adapters or numbers of top layers (None: neither); `epochs` 0: those that
+    the paper chose for a task.
     """
 
     widths: tuple[int | None, ...]
     learning_rates: tuple[float, ...]
-    epochs: tuple[int, ...] = ()
+    epochs: tuple[int, ...] = (0,)
 
 
 ADAPTER_SWEEPS: dict[Scale, Sweep] = {

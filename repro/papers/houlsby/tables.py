@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 from repro.methods.bottleneck_adapters import BottleneckAdapters
@@ -48,6 +49,21 @@ SMALL: dict[Scale, Setting] = {
 ONE_SIZE = "adapters-64"
 
 
+def chains(
+    sweep_of: Callable[[str, Request], Sweep],
+    run: Callable[..., RunSpec],
+    row: Row,
+    column: Column,
+    request: Request,
+) -> list[Chain]:
+    """Every run that a cell is selected from: widths, then rates, then epochs, then restarts."""
+    if not isinstance(column, Score):
+        return []
+    sweep = sweep_of(row.variant, request)
+    points = product(sweep.widths, sweep.learning_rates, sweep.epochs, range(request.seeds))
+    return [(run(row.variant, column.task, request, seed, *point),) for *point, seed in points]
+
+
 def sweep_of(variant: str, request: Request) -> Sweep:
     """What a row is selected over; a value that the user set by hand is the only one."""
     if variant == "full-fine-tuning":
@@ -66,26 +82,8 @@ def sweep_of(variant: str, request: Request) -> Sweep:
     )
 
 
-def chains(row: Row, column: Column, request: Request) -> list[Chain]:
-    """Every run that a cell is selected from: sizes, then rates, then epochs, then restarts."""
-    if not isinstance(column, Score):
-        return []
-    sweep = sweep_of(row.variant, request)
-    points = product(sweep.widths, sweep.learning_rates, sweep.epochs, range(request.seeds))
-    return [
-        (swept_run(row.variant, column.task, request, seed, size, rate, epochs),)
-        for size, rate, epochs, seed in points
-    ]
-
-
 def swept_run(
-    variant: str,
-    task: str,
-    request: Request,
-    seed: int,
-    size: int | None,
-    rate: float,
-    epochs: int,
+    variant: str, task: str, request: Request, seed: int, size: int | None, rate: float, epochs: int
 ) -> RunSpec:
     """One run of a sweep on a GLUE task ("cola"); `size` None: no adapters."""
     backbone = encoder(request, BERT_LARGE, paper("section 3.2: BERT-large"))
@@ -163,7 +161,7 @@ ONE = Table(
     ),
     protocol="glue",
     default_seeds={"paper": 5, "reduced": 1, "smoke": 1},
-    chains=chains,
+    chains=partial(chains, sweep_of, swept_run),
     collapse=COLLAPSE,
     notes=(
         "A cell is the best run of its sweep by the cell's own metric on validation rows. A score "
@@ -185,13 +183,14 @@ OWN_CUT = "test rows of a cut that is not published"
 """Houlsby et al. name the sizes of train, validation and test rows (Table 3), not which rows."""
 
 
-def points_of(variant: str, request: Request, layers: int) -> Sweep:
+def points_of(variant: str, request: Request) -> Sweep:
     """What a row is selected over; a value that the user set by hand is the only one."""
     points = FURTHER_SWEEPS[request.scale][variant]
     width, rate = width_of(request), request.settings.get("recipe.learning_rate")
     if variant == ADAPTED and width is not None:
         points = replace(points, widths=(width,))
     if variant == VARIABLE:
+        layers = encoder(request, BERT_BASE, paper("section 3.3"))[0].layers
         kept = tuple(n for n in points.widths if n is not None and n <= layers)
         points = replace(points, widths=kept or (layers,))
     if rate is not None:
@@ -199,23 +198,12 @@ def points_of(variant: str, request: Request, layers: int) -> Sweep:
     return points
 
 
-def further_chains(row: Row, column: Column, request: Request) -> list[Chain]:
-    """Every run that a cell is selected from: widths, then rates, then seeds."""
-    if not isinstance(column, Score):
-        return []
-    layers = encoder(request, BERT_BASE, paper("section 3.3"))[0].layers
-    points = points_of(row.variant, request, layers)
-    every = product(points.widths, points.learning_rates, range(request.seeds))
-    return [
-        (further_run(row.variant, column.task, request, seed, width, rate),)
-        for width, rate, seed in every
-    ]
-
-
 def further_run(
-    variant: str, task: str, request: Request, seed: int, width: int | None, rate: float
+    variant: str, task: str, request: Request, seed: int, width: int | None, rate: float, *_: int
 ) -> RunSpec:
-    """One run; `width` is the adapters' size, or how many layers are trained."""
+    """One run; `width` is the adapters' size, or how many layers are trained. Its epochs are the
+    task's.
+    """
     backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
     setting = FURTHER_METHODS[variant]
     if variant == ADAPTED and request.as_released:
@@ -270,7 +258,7 @@ TWO = Table(
     ),
     protocol="texts",
     default_seeds={"paper": 3, "reduced": 1, "smoke": 1},
-    chains=further_chains,
+    chains=partial(chains, points_of, further_run),
     collapse=COLLAPSE,
     transposed=True,
     spread="sem",

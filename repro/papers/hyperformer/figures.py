@@ -6,7 +6,7 @@ HyperFormer++ has learned of each task (Figure 3).
 
 from __future__ import annotations
 
-from repro.papers.curves import Curves, Mark, Point, Scored
+from repro.papers.curves import Curves, Point, Scored
 from repro.papers.figures import Embeddings
 from repro.papers.hyperformer.runs import (
     BASE_T5,
@@ -97,11 +97,6 @@ def scored(task: str, request: Request) -> Scored:
     return Scored(name, TEST, TEST, PROTOCOL, metric, also=tuple(more))
 
 
-def nothing() -> tuple[Mark, ...]:
-    """No point of this figure is printed."""
-    return ()
-
-
 LOW_RESOURCE = Curves(
     id="low-resource",
     paper=PAPER,
@@ -116,7 +111,6 @@ LOW_RESOURCE = Curves(
     points=points,
     chain=chain,
     scored=scored,
-    marks=nothing,
     spread="sd",
     notes=(
         "The paper shows its points in a picture only, and no table of them is known to us: "

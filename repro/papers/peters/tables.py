@@ -6,12 +6,11 @@ what the reprint shows, the rest is assumed.
 
 from __future__ import annotations
 
-from repro.papers.glue import COLLAPSE, FINE_TUNING, encoder, sentence_run, word_run
-from repro.papers.matrix import Chain
+from repro.papers.glue import COLLAPSE, CONLL, FINE_TUNING, encoder, sentence_run
 from repro.papers.published import for_rows
 from repro.papers.request import Request
 from repro.papers.setting import Setting, assumed, paper
-from repro.papers.tables import Column, Row, Score, Table
+from repro.papers.tables import Row, Score, Table, one_a_seed
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
 from repro.spec.facts import SENTENCES
@@ -77,7 +76,6 @@ SMALL: dict[str, dict[str, Setting]] = {
 }
 """Variant -> scale -> what is ours."""
 
-CONLL = "conll2003"
 SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
 PRINTED = "test score (metric not stated in the reprint)"
 TEST, WITHHELD = "test", "test rows whose labels are withheld"
@@ -89,20 +87,13 @@ ELMO_TUNED = "ELMo, fine-tuned", "ELMo / fine-tuning"
 NOT_BUILT = "not rebuilt: the published numbers are shown only"
 
 
-def chains(row: Row, column: Column, request: Request) -> list[Chain]:
-    """The runs of a cell, one a seed."""
-    assert isinstance(column, Score)
-    return [(run_of(row.variant, column.task, request, seed),) for seed in range(request.seeds)]
-
-
 def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     """The run of "features" or "fine-tuning" on a task of the table."""
     backbone = encoder(request, BERT_BASE, paper("the rows: BERT-base"))
     setting = METHODS[variant] | SMALL[variant].get(request.scale, {})
     if variant == "fine-tuning" and task == "sick-r":
         setting = setting | SLOW.get(request.scale, {})
-    make = word_run if task == CONLL else sentence_run
-    return make(request, task, seed, backbone, setting)
+    return sentence_run(request, task, seed, backbone, setting)
 
 
 def column(name: str, published: str, task: str, metric: str, split: str, protocol: str) -> Score:
@@ -146,7 +137,7 @@ ONE = Table(
     ),
     protocol="glue",
     default_seeds=SEEDS,
-    chains=chains,
+    chains=one_a_seed(run_of),
     collapse=COLLAPSE,
     notes=(
         "The reprint says 'test score' and names no metric. Assumed: entity F1 for NER, accuracy "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from repro.papers.figures import Architecture, Sketch
-from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.papers.resadapters.setting import (
     ALL_ROWS,
@@ -15,7 +14,7 @@ from repro.papers.resadapters.setting import (
     SCALES,
 )
 from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
-from repro.papers.tables import Column, Row, Score, Table
+from repro.papers.tables import Row, Score, Table, one_a_seed
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
 
@@ -114,16 +113,11 @@ def _fine_tuning(request: Request) -> Setting:
     return FULL_FINE_TUNING | small
 
 
-def chains_of_one(row: Row, column: Column, request: Request) -> list[Chain]:
-    """All columns of ResAdapters-1 show the same runs."""
-    return [(run_one(row.variant, request, seed),) for seed in range(request.seeds)]
-
-
-def chains_of_two(row: Row, column: Column, request: Request) -> list[Chain]:
-    """All columns of ResAdapters-2 show the same runs."""
-    return [(run_two(row.variant, request, seed),) for seed in range(request.seeds)]
-
-
+MODELS = {
+    "Non Linear": ("Adapter", "Adapter ResNet"),
+    "With Attention": ("Attention", "Attention ResNet", "Attention ResNeXt"),
+}
+"""Section of Table 1 -> its rows."""
 SPLITS: dict[Scale, str] = {"smoke": "generated"}
 SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
 
@@ -133,20 +127,10 @@ ONE = Table(
     title="SQuAD 2.0, five adapters trained on 50K questions (ResAdapters, Table 1)",
     published="RA-T1",
     rows=(
-        Row("Adapter", "adapter", "Non Linear / Adapter", "Non Linear"),
-        Row("Adapter ResNet", "adapter-resnet", "Non Linear / Adapter ResNet", "Non Linear"),
-        Row("Attention", "attention", "With Attention / Attention", "With Attention"),
-        Row(
-            "Attention ResNet",
-            "attention-resnet",
-            "With Attention / Attention ResNet",
-            "With Attention",
-        ),
-        Row(
-            "Attention ResNeXt",
-            "attention-resnext",
-            "With Attention / Attention ResNeXt",
-            "With Attention",
+        *(
+            Row(name, name.lower().replace(" ", "-"), f"{section} / {name}", section)
+            for section, names in MODELS.items()
+            for name in names
         ),
         ALWAYS_NULL,
     ),
@@ -154,7 +138,7 @@ ONE = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    chains=chains_of_one,
+    chains=one_a_seed(lambda variant, _, request, seed: run_one(variant, request, seed)),
     notes=(
         "The paper prints about 3M trained parameters for the nonlinear rows and about 7M for "
         "those with attention; the only released configuration (two stacks, bottleneck 200) has "
@@ -195,7 +179,7 @@ TWO = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    chains=chains_of_two,
+    chains=one_a_seed(lambda variant, _, request, seed: run_two(variant, request, seed)),
     notes=("An epoch's row is that epoch of one run's history.",),
 )
 

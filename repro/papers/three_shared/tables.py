@@ -10,7 +10,7 @@ from repro.papers.glue import COLLAPSE, glue_columns
 from repro.papers.houlsby.tables import CUT, score
 from repro.papers.matrix import Chain
 from repro.papers.request import Request
-from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
+from repro.papers.tables import Column, Fact, Mean, Row, Table, one_a_seed
 from repro.papers.three_shared.setting import run_of
 from repro.spec import RunSpec, Scale
 from repro.spec.tasks import TextName
@@ -57,11 +57,8 @@ def models(row: Row, column: Column, request: Request) -> list[Chain]:
     return [(run_of(row.variant, "cola", whole, 0),)]
 
 
-def chains(row: Row, column: Column, request: Request) -> list[Chain]:
-    """The runs of a cell of 3-shared-2."""
-    assert isinstance(column, Score)
-    return [(run_of(row.variant, column.task, request, seed),) for seed in range(request.seeds)]
-
+chains = one_a_seed(run_of)
+"""Of 3-shared-2 and 3-shared-3."""
 
 ONE = Table(
     id="3-shared-1",
