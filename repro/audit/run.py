@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable
+from importlib.resources import files
+from typing import Any
 
 from repro.audit import adaptable_adapters, houlsby, hyperformer, resadapters, tables, three_shared
-from repro.audit.notes import NOTES
 from repro.audit.numbers import Finding, Found, Numbers, load
 from repro.papers.names import PAPERS
 
@@ -22,7 +24,7 @@ SEVERITIES = ("error", "doubt", "note")
 
 def findings(paper: str | None = None) -> list[Finding]:
     """What the audit finds in one paper, or in all: by paper, severity and id."""
-    found = [*computed(load()), *NOTES]
+    found = [*computed(load()), *notes()]
     names = list(PAPERS)
     return sorted(
         (one for one in found if paper in (None, one.paper)),
@@ -41,3 +43,10 @@ def computed(numbers: Numbers) -> list[Finding]:
         *tables.check(numbers, CHECKS),
         *tables.copies(numbers),
     ]
+
+
+def notes() -> list[Finding]:
+    """What only a reading of text, pictures and code shows; no arithmetic on numbers finds it."""
+    text = (files("repro.audit") / "notes.csv").read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
+    return [Finding(**row, computed=False) for row in rows]
