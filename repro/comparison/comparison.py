@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from repro.comparison.columns import Column, Columns, untyped
-from repro.comparison.external import record_of
+from repro.comparison.external_rows import record_of
 from repro.comparison.verdicts import JUDGED, judge_cells
 from repro.papers.matrix import Matrix
 from repro.papers.published import LAYER, with_rounding
