@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import TypeVar
 
 from repro.spec import RunSpec
+
+Key, Member = TypeVar("Key"), TypeVar("Member")
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters that steer a terminal; text from a store may come from anybody."""
@@ -45,6 +49,20 @@ def size(count: float) -> str:
 def counted(number: int, noun: str) -> str:
     """1 job, 2 jobs."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def either(values: Iterable[object]) -> str:
+    """Each once, in order: "8, 64 or 256"."""
+    *most, last = map(str, dict.fromkeys(values))
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def grouped(pairs: Iterable[tuple[Key, Member]]) -> dict[Key, list[Member]]:
+    """Key -> what has it, both in order."""
+    found: dict[Key, list[Member]] = {}
+    for key, member in pairs:
+        found.setdefault(key, []).append(member)
+    return found
 
 
 def run_name(spec: RunSpec) -> str:

@@ -8,18 +8,20 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from run_samples import run_spec
 
 from repro.engine.jobs import Job, make_job
 from repro.store import Store
 
 Scenario = Callable[..., None]
+LARGEST_ARRAY = 5
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
 CONFIGURATION = """
 ClusterName=test
@@ -42,6 +44,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerParameters=sched_min_interval=100000,bf_interval=1
 SlurmdTimeout=10
+MaxArraySize={largest_array}
 KillWait=5
 ReturnToService=2
 AccountingStorageType=accounting_storage/none
@@ -74,6 +77,12 @@ class Slurm:
             self.daemons[name] = subprocess.Popen(
                 commands[name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
+
+    def shut_down(self, name: str) -> None:
+        """Ends a daemon, which saves its state."""
+        daemon = self.daemons.pop(name)
+        daemon.terminate()
+        daemon.wait()
 
     def lose(self, node: str) -> None:
         """Kills a node and all that runs there, as a power cut does."""
@@ -138,6 +147,17 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     while not condition():
         assert time.monotonic() < last, "it never happens"
         time.sleep(0.05)
+
+
+@contextmanager
+def skipped_on_a_busy_machine() -> Iterator[None]:
+    """Skips a test in which no node of Ray starts within half a minute, after which it gives up."""
+    try:
+        yield
+    except Exception as error:
+        if "timed out during startup" not in str(error):
+            raise
+        pytest.skip("this machine is too busy: no node of Ray starts within half a minute")
 
 
 def attempts(store: Store) -> list[dict[str, Any]]:

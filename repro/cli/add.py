@@ -12,7 +12,7 @@ import typer
 
 from repro.cli import completion
 from repro.cli import options as o
-from repro.cli.requests import SCALES, check_scale, split_sections
+from repro.cli.requests import SCALES, names_in, split_sections
 from repro.comparison.external import DEFAULT_SCALES, MARK, read_row
 from repro.comparison.external_rows import keep, record_of, remove
 from repro.errors import ReproError
@@ -126,9 +126,7 @@ def user() -> str:
 
 def scales(given: list[str] | None) -> tuple[Scale, ...]:
     """The scales asked for, largest first; without any, those of real data."""
-    found = [check_scale(one) for text in given or () for one in text.split(",")]
-    if None in found:
-        raise ReproError("--scale takes paper, reduced or smoke here.")
+    found = {n for text in given or () for n in names_in(text, "--scale", "scale", SCALES)}
     return tuple(one for one in SCALES if one in found) if given else DEFAULT_SCALES
 
 

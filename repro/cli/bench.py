@@ -15,7 +15,7 @@ import typer
 from repro.cli import options as o
 from repro.cli.doctor import BUSY, load
 from repro.cli.rehearse import rehearsed
-from repro.cli.requests import as_if_here
+from repro.cli.requests import as_if_here, names_in
 from repro.engine.cost import (
     Rehearsed,
     Speed,
@@ -32,7 +32,7 @@ from repro.engine.cost import (
 from repro.engine.jobs import Execution, Job, make_job
 from repro.engine.plan import make_plan
 from repro.engine.rehearsal import Asked, Found, matrix_peaks
-from repro.errors import RUN_FAILED, ReproError, UnknownName
+from repro.errors import RUN_FAILED, ReproError
 from repro.methods.lora import LoRA
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
@@ -92,7 +92,8 @@ def command(
 
     Example: python -m repro bench
     """
-    results, kind, chosen = o.open_store(store), o.trains_on(device), _shapes(shapes)
+    results, kind = o.open_store(store), o.trains_on(device)
+    chosen = [SHAPES[name] for name in names_in(shapes, "--shapes", "shape", SHAPES)]
     if write and BEGIN not in (PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""):
         raise ReproError(f"{PAGE} is not here or has no line {BEGIN}: run from a checkout.")
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
@@ -116,15 +117,6 @@ def command(
     sys.stdout.write(json_text(document) if json else as_text(document))
     if any(one["failure"] for one in document["steps"]):
         raise typer.Exit(RUN_FAILED)
-
-
-def _shapes(given: str) -> list[Backbone]:
-    """The shapes of `--shapes bert-base,bert-large`. Raises UnknownName."""
-    known = {name.lower(): shape for name, shape in SHAPES.items()}
-    for name in given.lower().split(","):
-        if name.strip() not in known:
-            raise UnknownName("shape", name.strip(), list(SHAPES))
-    return [known[name.strip()] for name in given.lower().split(",")]
 
 
 def jobs_on(device: str, precision: str, shapes: Sequence[Backbone]) -> dict[str, Job]:

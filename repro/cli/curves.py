@@ -14,8 +14,7 @@ from repro.cli.why import check_beginning, find_run
 from repro.comparison.results import HISTORY
 from repro.errors import INCOMPLETE, ReproError
 from repro.folders import expanded
-from repro.report.figures.files import FOLDER
-from repro.report.files import check_writable
+from repro.report.files import FIGURES_FOLDER, check_writable
 from repro.report.render import json_text
 from repro.report.run_curves import Course, as_json, as_text, courses, write_curves, write_events
 from repro.store.entry import StoredRun
@@ -44,7 +43,7 @@ def command(
     results = o.open_store(store)
     keys = find_keys(runs, results)
     found, without = read(keys, results)
-    check_writable(out / FOLDER)
+    check_writable(out / FIGURES_FOLDER)
     shown = courses(found)
     paths = write_curves(shown, out)
     if tensorboard is not None:

@@ -33,17 +33,9 @@ from repro.papers.sweeps import (
     rungs,
 )
 from repro.papers.tables import Table
-from repro.report.figures.files import FOLDER
-from repro.report.files import check_writable, save_sweep
+from repro.report.files import FIGURES_FOLDER, check_writable, save_sweep
 from repro.report.render import json_text
-from repro.report.sweep import (
-    as_json,
-    as_text,
-    by_size,
-    counted_settings,
-    view_sweep,
-    write_sweep,
-)
+from repro.report.sweep import as_json, as_text, by_size, view_sweep, write_sweep
 from repro.store.store import Store
 from repro.words import counted, duration
 
@@ -95,7 +87,7 @@ def command(
     announce(whole, plan)
     if not made.no_run:
         check_within(whole, plan, budget, results)
-        check_writable(made.out / FOLDER)
+        check_writable(made.out / FIGURES_FOLDER)
     execution = how.execution(asked, sweep.request.backbone)
 
     def train(some: Sweep) -> None:
@@ -178,8 +170,9 @@ def announce(sweep: Sweep, plan: Plan) -> None:
     """The plan in one line, before anything is trained."""
     request = sweep.request
     how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
+    many = f"{counted(len(sweep.points), 'setting')} of {' x '.join(sweep.fields)}"
     print(
-        f"Sweep of {request.id} at {request.scale} scale: {counted_settings(sweep)}, "
+        f"Sweep of {request.id} at {request.scale} scale: {many}, "
         f"{counted(request.seeds, 'seed')}. {counted(len(plan.runs), 'run')}, "
         f"{len(plan.runs) - len(plan.missing)} stored; the rest: "
         f"about {duration(plan.estimate().seconds)} ({how}).",

@@ -116,7 +116,7 @@ def keep(row: External, store: Store, *, replace: bool = False) -> bool:
             f"{row.table} has other numbers called '{known.name}', added by {known.by} on "
             f"{known.added[:10]}. Give another --name, or --replace to replace them."
         )
-    store.save_external(row)
+    store.save(row)
     return True
 
 
@@ -131,7 +131,7 @@ def remove(table: Table, name: str, store: Store, section: str = "") -> External
     if len(found) > 1:
         parts = ", ".join(one.section for one in found)
         raise ReproError(f"'{name}' has numbers in several parts: give --section, one of {parts}.")
-    if not store.remove_external(found[0].key):
+    if not store.remove_record(found[0].file):
         raise ReproError(
             f"'{name}' comes with a bundle (NAME.jsonl.xz) in {store.root}, which is never changed:"
             " move the bundle away."

@@ -233,20 +233,25 @@ class Dispatcher:
         if code in (Exit.DONE, Exit.ALREADY_DONE):
             self._settle(job, None)
             return
+        if is_stored(store, job, attempt.execution):
+            self._settle(job, None)  # by another command, which then removed the work folder
+            return
         if code == Exit.CLAIMED_ELSEWHERE:
             self._settle(job, "running", ELSEWHERE)
             return
         if code == Exit.WAITS:  # somebody removed a parent's result since it was started
             self._settle(job, "running", "a run that they are made from is not stored yet")
             return
-        if is_stored(store, job, attempt.execution):
-            self._settle(job, None)  # by another command, which then removed the work folder
-            return
         failure = ended.failure or read_failure(folder)
         kind = failure.kind if failure is not None else "killed" if code < 0 else "error"
         message = failure.message if failure is not None else _last_words(code, folder)
         if kind == "store":
             raise StoreError(message)
+        if code == Exit.STORE:  # and could not even say so in its folder
+            raise StoreError(
+                f"A worker could not read or write the store {store.root}: its disk is full, or "
+                "the worker's machine does not have it. Mend that and give the command again."
+            )
         if kind == "code":
             raise ChangedProgram(message)
         again = self._again(attempt, code, failure)

@@ -32,6 +32,7 @@ from repro.store.store import Store
 LOOK_SECONDS = 2.0
 """Between two looks at how far the workers are."""
 ALREADY_DONE, CLAIMED_ELSEWHERE = int(Exit.ALREADY_DONE), int(Exit.CLAIMED_ELSEWHERE)
+UNUSABLE = int(Exit.STORE)
 LONGEST_CLAIM = EXPIRY_SECONDS + 15
 """For how long a task finds its runs claimed by a worker whose node was lost."""
 STOP_SECONDS = 60.0
@@ -60,14 +61,23 @@ class RayExecutor:
     profile: Profile
     _tasks: dict[Any, Job] = field(default_factory=dict, init=False)
     _ray: Any = field(default=None, init=False)
+    _told: bool = field(default=False, init=False)
+    """Whether it was said that no node has what a task asks for."""
 
     @property
     def slots(self) -> int:
         """See `Executor`. It grows and shrinks with the cluster."""
-        asked = {"CPU": self.profile.cpus, "GPU": self.profile.gpus, **self.profile.resources}
-        there = self._ray.cluster_resources()
-        rooms = [there.get(name, 0.0) / amount for name, amount in asked.items() if amount]
-        return max(1, QUEUED * int(min(rooms, default=1.0)))
+        return max(1, QUEUED * self._rooms())
+
+    def _rooms(self) -> int:
+        """How many tasks the nodes can run at once."""
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        asked = {name: amount for name, amount in self._asked().items() if amount}
+        rooms = ([node.get(name, 0.0) / asked[name] for name in asked] for node in nodes)
+        return sum(int(min(room, default=1.0)) for room in rooms)
+
+    def _asked(self) -> dict[str, float]:
+        return {"CPU": self.profile.cpus, "GPU": self.profile.gpus, **self.profile.resources}
 
     def __enter__(self) -> Self:
         """Raises ReproError where Ray is not installed or the cluster cannot be reached."""
@@ -136,6 +146,11 @@ class RayExecutor:
             time.sleep(left)
             return []
         ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=left)
+        if not ready and not self._told and not self._rooms():
+            self._told = True
+            asked = ", ".join(f"{name} {amount:g}" for name, amount in self._asked().items())
+            text = f"No node of Ray has what a job asks for ({asked}): jobs wait for one that has."
+            hear(next(iter(self._tasks.values())), {"event": "notice", "message": text})
         for job in self._tasks.values():
             event = progress_event(self.root / "work" / job.id)
             if event is not None:
@@ -149,7 +164,7 @@ class RayExecutor:
         job, errors = self._tasks.pop(task), self._ray.exceptions
         try:
             return Ended(job, int(self._ray.get(task)))
-        except errors.RayTaskError as error:  # the node has no such Python, or not the store
+        except errors.RayTaskError as error:  # the node has no such Python
             why = f"a node of Ray cannot start the worker: {error.cause}"
             return Ended(job, Exit.ERROR, JobFailure(kind="error", message=why))
         except errors.RayError:
@@ -184,7 +199,11 @@ def _task() -> Any:
         while True:
             if os.path.isdir(os.path.dirname(folder)) and not os.path.isdir(folder):
                 return ALREADY_DONE
-            with open(log, "ab") as stream:
+            try:
+                descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            except OSError:
+                return UNUSABLE
+            with os.fdopen(descriptor, "ab") as stream:
                 process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,

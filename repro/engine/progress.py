@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from repro.store.atomic import store_errors
 from repro.store.entry import read_file
 from repro.store.result import FailureKind
-from repro.store.temporary import unfinished_name
+from repro.store.temporary import host, unfinished_name
 
 Event = dict[str, Any]
 Document = TypeVar("Document", bound=BaseModel)
@@ -73,7 +72,7 @@ class Telling:
         self._path, self._report = folder / PROGRESS, report
         self._written = -SECONDS
         self._began: tuple[float, int] | None = None
-        self._known: Event = {"process": os.getpid(), "host": platform.node()}
+        self._known: Event = {"process": os.getpid(), "host": host()}
 
     def __call__(self, event: Event) -> None:
         """Reports one event. Raises StoreError where the progress cannot be written."""

@@ -8,6 +8,7 @@ job that nears its time limit checkpoints and queues itself again; both need no 
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import shlex
@@ -32,27 +33,30 @@ from repro.store.store import Store
 from repro.store.temporary import DAY
 from repro.words import counted
 
-MOST = 1000
-"""Jobs in Slurm at once: as many as an array holds by default (MaxArraySize)."""
 PAUSES = (2.0, 60.0)
 """Seconds between two looks: the first ones, and the longest while nothing changes."""
 STOPS_BEFORE = 120
 """Seconds before the time limit at which a worker is asked to checkpoint."""
-FIELDS = "ArrayJobID:12,ArrayTaskID:8,State:24,exit_code:12,Name:80"
+FIELDS = "ArrayJobID:12,ArrayTaskID:8,State:24,exit_code:12,Reason:60,Name:80"
 LINE = (
-    r"(?P<array>\d+) +(?P<index>\d+) +(?P<state>\S+) +(?P<status>\S+) +repro-(?P<batch>[0-9a-f]+) *"
+    r"(?P<array>\d+) +(?P<index>\d+) +(?P<state>\S+) +(?P<status>\S+) +(?P<reason>.*?) *"
+    r"repro-(?P<batch>[0-9a-f]+) *"
 )
+ORDINARY = {"", "None", "Resources", "Priority", "BeginTime", "JobArrayTaskLimit"}
+"""Why a job waits that will start in its turn."""
 FINAL = {
     "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY",
     "PREEMPTED", "DEADLINE",
 }  # fmt: skip
 """States that a job does not leave again; in all others it waits or runs."""
+BUSY = re.compile("timed out|temporarily", re.IGNORECASE)
+"""In what sbatch says where the controller may have taken the array, or would take it later."""
 SCRIPT = r"""#!/bin/bash
 job=$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" {list})
-cd {work} || exit
+[ "$job" ] && cd {work} || exit {unusable}
 [ -d $job ] || exit {done}
 cd "$SLURM_SUBMIT_DIR"
-exec </dev/null >>{work}/$job/{log} 2>&1
+exec </dev/null >>{work}/$job/{log} 2>&1 || exit {unusable}
 {setup}
 trap 'told=1; requeue=1; kill -USR2 $worker' USR2
 trap 'told=1; requeue=; kill -TERM $worker' TERM
@@ -76,7 +80,8 @@ class Profile(BaseModel):
     time: str | None = None
     gpus: int = Field(0, ge=0)
     gpu_type: str | None = None
-    throttle: int | None = Field(None, ge=1, description="tasks of one array that run at once")
+    jobs: int = Field(1000, ge=1, description="jobs in Slurm at once, where the site limits them")
+    throttle: int | None = Field(None, ge=1, description="tasks of each array that run at once")
     extra: list[str] = Field([], description="further options of sbatch")
     setup: str = Field("", description="shell lines before the worker, as `module load`")
 
@@ -95,6 +100,8 @@ class Task(NamedTuple):
     id: str
     state: str
     code: int
+    reason: str = ""
+    """Why it waits."""
 
 
 @dataclass(slots=True)
@@ -109,12 +116,18 @@ class SlurmExecutor:
     _followed: dict[str, Job] = field(default_factory=dict, init=False)
     _batches: set[str] = field(default_factory=set, init=False)
     """The arrays that Slurm knows."""
+    _largest: int = field(default=1000, init=False)
+    """Tasks that an array may have here."""
+    _silent: bool = field(default=False, init=False)
+    """Whether it was said that Slurm does not answer."""
+    _reasons: set[str] = field(default_factory=set, init=False)
+    """Those that were said why jobs wait."""
     _pause: float = field(default_factory=lambda: PAUSES[0], init=False)
 
     @property
     def slots(self) -> int:
-        """See `Executor`."""
-        return MOST
+        """See `Executor`. So many that one array holds them."""
+        return max(1, min(self.profile.jobs, self._largest))
 
     @property
     def _lists(self) -> Path:
@@ -122,7 +135,7 @@ class SlurmExecutor:
 
     def __enter__(self) -> Self:
         """Raises ReproError where there is no Slurm."""
-        for program in ("sbatch", "squeue"):
+        for program in ("sbatch", "squeue", "scontrol"):
             if shutil.which(program) is None:
                 raise ReproError(
                     f"--executor slurm needs {program}, which is not found here. Give the command "
@@ -131,6 +144,9 @@ class SlurmExecutor:
         self.root = self.root.absolute()
         if not self._look():
             raise ReproError("squeue does not answer: see whether Slurm's controller is up.")
+        settings = _run("scontrol", "show", "config").stdout
+        if (found := re.search(r"^MaxArraySize *= *(\d+)", settings, re.MULTILINE)) is not None:
+            self._largest = int(found[1])
         for path in self._lists.glob("*.jobs"):
             if path.stem not in self._batches and time.time() - path.stat().st_mtime > DAY:
                 path.unlink(missing_ok=True)
@@ -171,36 +187,64 @@ class SlurmExecutor:
     def wait(self, hear: Listener, seconds: float | None) -> list[Ended]:
         """See `Executor`. Raises ReproError where Slurm refuses the jobs."""
         last = None if seconds is None else time.monotonic() + seconds
-        if self._new:
-            self._submit()
         while True:
+            if self._new and not self._silent and not self._submit():
+                self._tell_silent(hear)
             left = self._pause if last is None else last - time.monotonic()
             if left <= 0:
                 return []
             time.sleep(min(self._pause, left))
             self._pause = min(1.5 * self._pause, PAUSES[1])
             if not self._look():
+                self._tell_silent(hear)
                 continue
+            self._silent = False
             ended = [self._ended(job) for job in self._followed.values() if not self.follows(job)]
             for one in ended:
                 del self._followed[one.job.id]
             if ended:
                 self._pause = PAUSES[0]
                 return ended
+            self._tell_held(hear)
             for job in self._followed.values():
                 event = progress_event(self.root / "work" / job.id)
                 if event is not None:
                     hear(job, event)
 
-    def _submit(self) -> None:
-        jobs, self._new = self._new, []
+    def _tell_silent(self, hear: Listener) -> None:
+        """Says once that Slurm does not answer, whichever job hears it."""
+        waiting = [] if self._silent else [*self._followed.values(), *self._new]
+        for job in waiting[:1]:
+            text = "Slurm does not answer: its controller is asked until it does."
+            hear(job, {"event": "notice", "message": text})
+        self._silent = True
+
+    def _tell_held(self, hear: Listener) -> None:
+        """Says once of each reason that jobs wait for more than their turn."""
+        for job in self._followed.values():
+            task = self._known[job.id]
+            if task.state == "PENDING" and task.reason not in ORDINARY | self._reasons:
+                self._reasons.add(task.reason)
+                text = f"Slurm holds jobs back, {task.id} for one: {task.reason}."
+                hear(job, {"event": "notice", "message": text})
+
+    def _submit(self) -> bool:
+        """Submits what is new as one array; False where Slurm's controller does not answer. It may
+        have taken the array nonetheless, so what it is found to know is followed.
+
+        Raises ReproError where Slurm refuses the array.
+        """
+        self._followed |= {job.id: job for job in self._new if self.follows(job)}
+        self._new = [job for job in self._new if job.id not in self._followed]
+        if not self._new:
+            return True
         batch = secrets.token_hex(6)
         path = self._lists / f"{batch}.jobs"
-        write_text(path, "".join(f"{job.id}\n" for job in jobs))
+        write_text(path, "".join(f"{job.id}\n" for job in self._new))
         throttle = f"%{self.profile.throttle}" if self.profile.throttle else ""
         options = [
             "sbatch", "--parsable", f"--job-name=repro-{batch}",
-            f"--array=0-{len(jobs) - 1}{throttle}", "--requeue", "--open-mode=append",
+            f"--array=0-{len(self._new) - 1}{throttle}", "--requeue", "--open-mode=append",
             f"--signal=B:USR2@{STOPS_BEFORE}", "--output=/dev/null", *self.profile.options(),
         ]  # fmt: skip
         script = SCRIPT.format(
@@ -209,11 +253,14 @@ class SlurmExecutor:
             log=LOG,
             setup=self.profile.setup.strip(),
             worker=shlex.join(worker_command(self.root, [])),
+            unusable=int(Exit.STORE),
             done=int(Exit.ALREADY_DONE),
             preempted=int(Exit.PREEMPTED),
         )
-        done = subprocess.run(options, input=script, capture_output=True, text=True, check=False)
+        done = _run(*options, script=script)
         if done.returncode != 0:
+            if BUSY.search(done.stderr) or not self._look():
+                return False
             path.unlink()
             said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
             raise ReproError(
@@ -221,10 +268,12 @@ class SlurmExecutor:
                 "table [slurm] of the file that --profile names."
             )
         array = done.stdout.strip().split(";")[0]
-        for index, job in enumerate(jobs):
+        for index, job in enumerate(self._new):
             self._followed[job.id] = job
             self._known[job.id] = Task(f"{array}_{index}", "PENDING", 0)
+        self._new = []
         self._pause = PAUSES[0]
+        return True
 
     def _look(self) -> bool:
         """Asks Slurm once for all tasks of this user; False where it does not answer.
@@ -232,8 +281,7 @@ class SlurmExecutor:
         It tells of tasks that ended up to some minutes ago; what it no longer knows is judged by
         its accounting, or by what the worker left.
         """
-        command = ["squeue", "--me", "--states=all", "--array", "--noheader", "-O", FIELDS]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = _run("squeue", "--me", "--states=all", "--array", "--noheader", "-O", FIELDS)
         if done.returncode != 0:
             return False
         told: dict[str, Task] = {}
@@ -243,9 +291,10 @@ class SlurmExecutor:
             batch, index = line["batch"], int(line["index"])
             if batch not in lists:
                 lists[batch] = self._read(batch)
-            if index < len(lists[batch]):
-                id = f"{line['array']}_{index}"
-                told[lists[batch][index]] = Task(id, line["state"], _status(line["status"]))
+            for job in lists[batch][index : index + 1]:
+                if job not in told or told[job].state in FINAL:  # else an older task is still at it
+                    id = f"{line['array']}_{index}"
+                    told[job] = Task(id, line["state"], _status(line["status"]), line["reason"])
         for job in self._followed:
             if job not in told:
                 told[job] = self._gone(job)
@@ -261,8 +310,7 @@ class SlurmExecutor:
         id = self._known[job].id
         if shutil.which("sacct") is not None:
             command = ["sacct", "--jobs", id, "-X", "--noheader", "--parsable2"]
-            command.append("--format=State,ExitCode")
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = _run(*command, "--format=State,ExitCode")
             state, _, code = done.stdout.partition("|")
             if done.returncode == 0 and state.split(" ")[0] in FINAL:
                 return Task(id, state.split(" ")[0], _code(*map(int, code.strip().split(":"))))
@@ -280,6 +328,14 @@ class SlurmExecutor:
         if task.state in ("COMPLETED", "FAILED", "PREEMPTED") and task.code != 0:
             return Ended(job, task.code)
         return Ended(job, Exit.DONE if task.state == "COMPLETED" else -9)
+
+
+def _run(*command: str, script: str = "") -> subprocess.CompletedProcess[str]:
+    """Asks Slurm. What this user's shell has squeue leave out (SQUEUE_PARTITION) is not heard."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
+    return subprocess.run(
+        command, input=script, capture_output=True, text=True, check=False, env=own
+    )
 
 
 def _status(text: str) -> int:

@@ -13,15 +13,12 @@ from functools import partial
 from pathlib import Path
 
 from repro.errors import ReproError
-from repro.store.bundle import SUFFIX, Bundle
-from repro.store.entry import MANIFEST, FolderFiles, StoredRun
-from repro.store.external import FOLDER as EXTERNAL
+from repro.store.bundle import LARGEST_RECORD, RECORDS, SUFFIX, Bundle
+from repro.store.entry import MANIFEST, FolderFiles, StoredRun, read_small
 from repro.store.external import External
-from repro.store.merge import LARGEST_RECORD, RECORDS
 from repro.store.reading import Corrupt, Entries, Foreign, read_entry
-from repro.store.records import checked_record, failed, failure_path, read_small
+from repro.store.records import checked_record
 from repro.store.result import Coordinates, Failure, Record, Score
-from repro.store.served import FOLDER as SERVED
 from repro.store.served import ServedRun
 from repro.store.shelf import KEY, Shelf
 from repro.store.store import Store
@@ -29,8 +26,8 @@ from repro.store.strict_json import parse_json
 
 PREDICTIONS = "predictions.json"
 KINDS: dict[str, tuple[type[Record], str]] = {
-    SERVED: (ServedRun, "delete it and import the scores again"),
-    EXTERNAL: (External, "delete it and add the row again"),
+    ServedRun.folder: (ServedRun, "delete it and import the scores again"),
+    External.folder: (External, "delete it and add the row again"),
 }
 """Folder of records of one kind -> the kind, and the mend of a damaged one."""
 isclose = partial(math.isclose, rel_tol=1e-9, abs_tol=1e-9)
@@ -149,8 +146,8 @@ def verify_files(store: Store) -> Iterator[Checked]:
                 line,
                 "put an undamaged copy there, or delete it",
             )
-    for key in sorted(failed(store.root)):
-        yield _record(Failure, failure_path(store.root, key), "delete it")
+    for key in sorted(store.failed()):
+        yield _record(Failure, store.failure_path(key), "delete it")
     for folder in RECORDS:
         kind, mend = KINDS.get(folder, (None, "delete it and give its command again"))
         for path in sorted((store.root / folder).glob("[!.]*.json")):

@@ -88,6 +88,8 @@ class Exit(IntEnum):
     """A run that it is made from is not stored yet."""
     OUT_OF_MEMORY = 20
     MISSING = 22
+    STORE = 23
+    """The store cannot be read or written."""
     PREEMPTED = 30
 
 
@@ -197,7 +199,7 @@ def execute(store: Store, folder: Path, loaded: Loaded, stopping: Stopping | Non
         return Exit.CLAIMED_ELSEWHERE
     except StoreError as problem:
         tell_failure(folder, JobFailure(kind="store", message=str(problem)))
-        return Exit.ERROR
+        return Exit.STORE
 
 
 def without_job(store: Store, folder: Path) -> Exit:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from repro.papers.published import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
 from repro.papers.tables import SERVER, Score
 from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import KNOWN, MINILM
@@ -93,16 +93,16 @@ POOLER: Setting = {
 """At reduced and smoke scale: MiniLM's pooler was never trained, other encoders have none."""
 
 
-def sentence_run(
+def on_sentences(
     request: Request,
     task: str,
-    seed: int,
     backbone: tuple[Backbone, Source],
     setting: Setting,
     parents: Mapping[str, RunSpec] | None = None,
-) -> RunSpec:
-    """The run of a paper's setting (method and recipe) on a task of this request: of sentences, or
-    CoNLL-2003, whose rows are chosen as those of the other local sets.
+    why: Source | None = None,
+) -> Template:
+    """The runs of a paper's setting (method and recipe) on a task of this request: of sentences, or
+    CoNLL-2003, whose rows are chosen as those of the other local sets. See `template`.
     """
     title = "GLUE" if task in GLUE else "CoNLL-2003" if task == CONLL else SENTENCES[task].title
     found: Setting = {
@@ -114,7 +114,7 @@ def sentence_run(
     if task == CONLL:
         del data["task.split_seed"]
     whole = data | found | BATCHES | setting | small | asked_for(request)
-    return make_run(request, backbone, whole, seed, parents)
+    return template(request, backbone, whole, parents, why)
 
 
 def encoder(request: Request, published: str, source: Source) -> tuple[Backbone, Source]:

@@ -16,7 +16,6 @@ the other one publishes: a lost race costs a second training, never a wrong resu
 from __future__ import annotations
 
 import os
-import platform
 import secrets
 import threading
 import time
@@ -31,7 +30,7 @@ from pydantic import BaseModel, Field, ValidationError
 from repro.errors import StoreError
 from repro.store.atomic import make_directory, store_errors
 from repro.store.entry import checked_file
-from repro.store.temporary import UNKNOWN, machine, started, unfinished_name
+from repro.store.temporary import UNKNOWN, host, machine, started, unfinished_name
 
 BEAT_SECONDS = 15.0
 """How often a holder renews its leases."""
@@ -188,7 +187,7 @@ def _own_lease() -> Lease:
         machine=machine(),
         pid=pid,
         started=started(pid) or UNKNOWN,
-        holder=f"process {command} on {platform.node()}{job}",
+        holder=f"process {command} on {host()}{job}",
     )
 
 

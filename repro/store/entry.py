@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -166,6 +166,17 @@ class StoredRun:
 def read_file(path: Path) -> bytes:
     """The content of a file of a store. Raises OSError."""
     return checked_file(path).read_bytes()
+
+
+def read_small(path: Path, say: Callable[[str], None]) -> bytes | None:
+    """The same of a small file; None where there is none, or it cannot be read, which is said."""
+    try:
+        return read_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        say(f"{path} is ignored: it cannot be read ({error.strerror}).")
+        return None
 
 
 def checked_file(path: Path) -> Path:

@@ -7,7 +7,7 @@ A result holds only what equal runs have in common; versions, hardware and timin
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
@@ -107,14 +107,21 @@ class Result(Stored):
 
 
 class Record(Stored):
-    """Base class of a record about one run, stored beside its entry as `<key>.json`."""
+    """Base class of a record, stored beside the results as `<folder>/<key>.json`."""
 
+    folder: ClassVar[str]
     key: str = Field(description="the run's key", pattern=Hex)
+
+    @property
+    def file(self) -> str:
+        """Its name in a store."""
+        return f"{self.folder}/{self.key}.json"
 
 
 class Failure(Record):
     """`failures/<key>.json`: why a run has no result."""
 
+    folder: ClassVar[str] = "failures"
     kind: FailureKind = Field(description="decides whether trying again makes sense")
     message: Annotated[str, AfterValidator(shown)] = Field(
         description="one sentence for the person"

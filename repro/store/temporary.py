@@ -22,6 +22,11 @@ DAY = 86_400.0
 UNKNOWN = "0"
 
 
+def host() -> str:
+    """This machine's name; what cannot be printed in it is "?"."""
+    return "".join(one if one.isprintable() else "?" for one in platform.node())
+
+
 @cache
 def machine() -> str:
     """12 hexadecimal digits for this host, boot and PID namespace."""

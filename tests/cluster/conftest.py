@@ -14,7 +14,17 @@ from typing import Any
 
 import fake_worker
 import pytest
-from clusters import CONFIGURATION, PROGRAMS, Scenario, Slurm, command, free_ports, wait_until
+from clusters import (
+    CONFIGURATION,
+    LARGEST_ARRAY,
+    PROGRAMS,
+    Scenario,
+    Slurm,
+    command,
+    free_ports,
+    skipped_on_a_busy_machine,
+    wait_until,
+)
 from tiny_folder import write_tiny_bert
 
 from repro.engine import dispatch, slurm
@@ -36,7 +46,7 @@ def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
         (folder / "munge" / "key").chmod(0o400)
         text = CONFIGURATION.format(
             folder=folder, host=platform.node(), user=pwd.getpwuid(os.getuid()).pw_name,
-            ports=free_ports(3),
+            ports=free_ports(3), largest_array=LARGEST_ARRAY,
         )  # fmt: skip
         (folder / "slurm.conf").write_text(text)
         patch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
@@ -61,13 +71,9 @@ def ray_cluster() -> Iterator[Any]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         cluster = Cluster()
         try:
-            try:
+            with skipped_on_a_busy_machine():
                 for cpus in (0, 1, 1):
                     cluster.add_node(num_cpus=cpus)
-            except Exception as error:
-                if "timed out during startup" not in str(error):
-                    raise
-                pytest.skip("this machine is too busy: no node of Ray starts within half a minute")
             yield cluster
         finally:
             cluster.shutdown()

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Scenario, ancestors, attempts, jobs_of, wait_until
+from clusters import (
+    Scenario,
+    ancestors,
+    attempts,
+    jobs_of,
+    skipped_on_a_busy_machine,
+    wait_until,
+)
 
 from repro.engine.dispatch import BACKOFF, Dispatcher, Ended, Outcome
 from repro.engine.jobs import Execution, Job, write_job
@@ -94,6 +102,48 @@ def test_workers_end_with_the_command_that_started_them(
     wait_until(lambda: not any(Path(f"/proc/{one['process']}").exists() for one in attempts(store)))
 
 
+def test_a_task_that_ray_loses_more_often_than_it_starts_it_anew_ended_as_by_a_signal(
+    store: Store, scenario: Scenario, profile: Profile
+) -> None:
+    scenario(until="released")
+    (job,) = jobs_of(1)
+    with RayExecutor(store.root, profile.model_copy(update={"retries": 0})) as executor:
+        started(store, executor, job)
+        wait_until(lambda: len(attempts(store)) == 1)
+        os.kill(ancestors(attempts(store)[0]["process"])[0], signal.SIGKILL)
+        (ended,) = ends(executor, 1)
+    assert (ended.code, ended.failure) == (-9, None)
+
+
+def test_a_line_says_that_no_node_has_what_a_job_asks_for(
+    store: Store, scenario: Scenario, ray_cluster: Any
+) -> None:
+    """Two nodes of one CPU each have two, but no task of two CPUs runs on them."""
+    scenario()
+    heard: list[dict[str, Any]] = []
+    with RayExecutor(store.root, Profile(address=ray_cluster.address, cpus=2)) as executor:
+        assert executor.slots == 1
+        started(store, executor, *jobs_of(1))
+        for _ in range(2):
+            assert executor.wait(lambda job, event: heard.append(event), 0.1) == []
+    (event,) = heard
+    assert event["message"].startswith("No node of Ray has what a job asks for (CPU 2, GPU 0)")
+
+
+def test_a_task_whose_machine_cannot_write_to_the_store_ends_the_command_with_one_sentence(
+    store: Store, scenario: Scenario, profile: Profile
+) -> None:
+    """It was taken for a failure of its runs."""
+    scenario()
+    (job,) = jobs_of(1)
+    write_job(store, job, Execution())
+    (store.root / "work" / job.id / "log.txt").mkdir()
+    with RayExecutor(store.root, profile) as executor:
+        executor.start(job, store)
+        (ended,) = ends(executor, 1)
+    assert ended.code == Exit.STORE
+
+
 def test_a_pause_before_a_further_try_is_waited_for(
     store: Store, scenario: Scenario, profile: Profile
 ) -> None:
@@ -108,7 +158,8 @@ def test_without_an_address_a_ray_of_this_machine_is_started(
     pytest.importorskip("ray")
     scenario()
     (job,) = jobs_of(1)
-    assert run(store, Profile(), job) == [Outcome(job, None)]
+    with skipped_on_a_busy_machine():
+        assert run(store, Profile(), job) == [Outcome(job, None)]
 
 
 def test_where_ray_is_absent_or_not_reached_one_sentence_says_so(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from clusters import Scenario, Slurm, attempts, command, jobs_of, wait_until
+from clusters import LARGEST_ARRAY, Scenario, Slurm, attempts, command, jobs_of, wait_until
 
 from repro.engine.dispatch import BACKOFF, Dispatcher, Ended, Outcome
 from repro.engine.jobs import Execution, Job, write_job
@@ -109,6 +110,123 @@ def test_a_command_given_again_follows_the_jobs_of_one_that_was_killed(
     assert len(attempts(store)) == 4
 
 
+def test_jobs_are_found_whatever_this_user_has_squeue_leave_out(
+    store: Store, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that were not found were submitted a second time."""
+    scenario(until="released")
+    (job,) = jobs_of(1)
+    executor = started(store, job)
+    monkeypatch.setenv("SQUEUE_PARTITION", "other")
+    with SlurmExecutor(store.root, Profile()) as again:
+        assert again.follows(job)
+    (store.root.parent / "released").touch()
+    assert [ended.code for ended in ends(executor, 1)] == [Exit.DONE]
+
+
+def test_more_jobs_than_an_array_may_have_are_submitted_as_others_end(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario()
+    jobs = jobs_of(LARGEST_ARRAY + 1)
+    assert kinds(run(store, *jobs)) == {job.id: None for job in jobs}
+    assert len(attempts(store)) == len(jobs)
+
+
+def test_no_more_jobs_are_in_slurm_than_the_profile_says(store: Store, scenario: Scenario) -> None:
+    scenario()
+    jobs = jobs_of(3)
+    assert kinds(run(store, *jobs, profile=Profile(jobs=1))) == {job.id: None for job in jobs}
+    assert len(list((store.root / "slurm").iterdir())) == 3
+
+
+def program(folder: Path, name: str, lines: str) -> str:
+    """Writes a program that stands in for one of Slurm's; returns its folder."""
+    path = folder / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{lines}\n")
+    path.chmod(0o755)
+    return str(path.parent)
+
+
+def test_a_pause_before_a_further_try_outlasts_a_controller_that_is_down(
+    store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario()
+    (job,) = jobs_of(1)
+    with SlurmExecutor(store.root, Profile()) as executor, monkeypatch.context() as patch:
+        patch.setenv("PATH", program(tmp_path, "squeue", "exit 1"), prepend=os.pathsep)
+        assert executor.wait(lambda job, event: None, 0.3) == []
+    assert kinds(run(store, job)) == {job.id: None}
+
+
+def test_a_line_says_why_slurm_does_not_start_a_job(store: Store, scenario: Scenario) -> None:
+    """The command waited for ever, and nobody knew for what."""
+    scenario()
+    (job,) = jobs_of(1)
+    executor = SlurmExecutor(store.root, Profile(extra=["--hold"])).__enter__()
+    write_job(store, job, Execution())
+    executor.start(job, store)
+    heard: list[dict[str, Any]] = []
+    assert executor.wait(lambda job, event: heard.append(event), 2.0) == []
+    (task,) = tasks()
+    text = f"Slurm holds jobs back, {task} for one: JobHeldUser."
+    assert heard == [{"event": "notice", "message": text}]
+    command("scontrol", "release", task)
+    assert [ended.code for ended in ends(executor, 1)] == [Exit.DONE]
+
+
+def test_an_array_that_slurm_took_though_sbatch_timed_out_is_followed(
+    store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tasks lost the list of their jobs, and ended as if they had trained them."""
+    scenario()
+    error = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+    lines = f"{shutil.which('sbatch')} \"$@\" || exit\necho '{error}' >&2\nexit 1"
+    monkeypatch.setenv("PATH", program(tmp_path, "sbatch", lines), prepend=os.pathsep)
+    jobs = jobs_of(3)
+    assert kinds(run(store, *jobs)) == {job.id: None for job in jobs}
+    assert len(attempts(store)) == 3
+
+
+@pytest.mark.slow
+def test_jobs_wait_for_a_controller_that_is_down_and_are_submitted_when_it_is_back(
+    store: Store, scenario: Scenario, slurm_cluster: Slurm
+) -> None:
+    scenario(until="released")
+    running, new = jobs_of(2)
+    executor = started(store, running)
+    wait_until(lambda: len(attempts(store)) == 1)
+    slurm_cluster.shut_down("slurmctld")
+    write_job(store, new, Execution())
+    executor.start(new, store)
+    heard: list[dict[str, Any]] = []
+    assert executor.wait(lambda job, event: heard.append(event), 1.0) == []
+    assert [event["message"] for event in heard if event["event"] == "notice"] == [
+        "Slurm does not answer: its controller is asked until it does."
+    ]
+    slurm_cluster.start("slurmctld")
+    (store.root.parent / "released").touch()
+    assert [ended.code for ended in ends(executor, 2)] == [Exit.DONE] * 2
+    assert len(attempts(store)) == 2
+
+
+def test_a_task_whose_machine_lacks_the_store_ends_the_command_with_one_sentence(
+    store: Store, scenario: Scenario
+) -> None:
+    """It was taken for a failure of its runs."""
+    scenario()
+    (job,) = jobs_of(1)
+    executor = SlurmExecutor(store.root, Profile(extra=["--hold"])).__enter__()
+    write_job(store, job, Execution())
+    executor.start(job, store)
+    assert executor.wait(lambda job, event: None, 0.0) == []
+    (store.root / "work").rename(store.root / "elsewhere")
+    command("scontrol", "release", *tasks())
+    (ended,) = ends(executor, 1)
+    assert ended.code == Exit.STORE
+
+
 def test_jobs_of_another_store_are_not_followed(
     store: Store, scenario: Scenario, tmp_path: Path
 ) -> None:
@@ -136,6 +254,21 @@ def test_a_job_near_its_time_limit_checkpoints_and_queues_itself_again(
     (ended,) = ends(executor, 1)
     assert (ended.job, ended.code) == (job, Exit.DONE)
     assert len(attempts(store)) == 2
+
+
+@pytest.mark.slow
+def test_a_job_that_does_not_end_before_its_time_limit_is_tried_again(
+    store: Store, scenario: Scenario
+) -> None:
+    scenario(stop=False)  # asked to checkpoint, it does not
+    (job,) = jobs_of(1)
+    executor = SlurmExecutor(store.root, Profile(time="1")).__enter__()
+    write_job(store, job, Execution())
+    executor.start(job, store)
+    (ended,) = ends(executor, 1)
+    assert executor._known[job.id].state == "TIMEOUT"
+    assert ended.code == -9
+    assert (store.root.parent / "asked").exists()
 
 
 def release(task: str) -> None:
@@ -204,7 +337,14 @@ def test_status_that_squeue_prints_is_an_exit_code(printed: str, code: int) -> N
 
 @pytest.mark.parametrize(
     ("accounting", "folder", "code"),
-    [("FAILED|22:0", True, 22), ("CANCELLED by 0|0:15", True, 1), ("", True, -9), ("", False, 0)],
+    [
+        ("FAILED|22:0", True, 22),
+        ("CANCELLED by 0|0:15", True, 1),
+        ("TIMEOUT|0:0", True, -9),
+        ("OUT_OF_MEMORY|0:125", True, 20),
+        ("", True, -9),
+        ("", False, 0),
+    ],
 )
 def test_task_that_squeue_forgot_is_judged_by_accounting_or_by_what_the_worker_left(
     store: Store, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -215,14 +355,11 @@ def test_task_that_squeue_forgot_is_judged_by_accounting_or_by_what_the_worker_l
     executor = started(store, job)
     wait_until(lambda: len(attempts(store)) == 1)
     for name, text in (("squeue", ""), ("sacct", accounting)):
-        program = tmp_path / "bin" / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!/bin/sh\necho '{text}'\n")
-        program.chmod(0o755)
+        programs = program(tmp_path, name, f"echo '{text}'")
     if not folder:
         shutil.rmtree(store.work_dir(job.id))
     with monkeypatch.context() as patch:
-        patch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+        patch.setenv("PATH", programs, prepend=os.pathsep)
         (ended,) = ends(executor, 1)
     assert ended.code == code
     command("scancel", "--me")

@@ -97,6 +97,20 @@ def test_killed_driver_and_killed_worker_leave_the_bytes_of_an_unbroken_run(
     assert contents(root) == contents(tmp_path / "unbroken")
 
 
+@pytest.mark.slow
+def test_two_commands_at_once_on_one_store_leave_the_bytes_of_one(
+    tmp_path: Path, model: Path, executor: str
+) -> None:
+    """Twelve jobs, of which each command starts those that the other has not claimed."""
+    assert set(finish(tmp_path / "unbroken", model, "many", "local")["kinds"]) == {None}
+    root = tmp_path / "store"
+    drivers = [drive(root, model, "many", executor) for _ in range(2)]
+    ends = [json.loads(driver.communicate()[0].splitlines()[-1]) for driver in drivers]
+    assert {kind for end in ends for kind in end["kinds"]} <= {None, "running"}
+    assert contents(root) == contents(tmp_path / "unbroken")
+    assert not list((root / "quarantine").glob("*"))
+
+
 def at_step(root: Path, step: int) -> Iterator[int]:
     """The process id of the worker, once it has trained so many steps."""
     found: list[int] = []

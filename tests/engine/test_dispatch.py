@@ -15,6 +15,7 @@ from repro.engine.dispatch import ALIKE, BACKOFF, Dispatcher, Ended, Listener, O
 from repro.engine.jobs import FILE, Execution, Job, make_job, read_job, write_job
 from repro.engine.progress import FAILURE, JobFailure
 from repro.engine.worker import Exit
+from repro.errors import StoreError
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.spec import RunSpec, run_key
@@ -242,13 +243,27 @@ def test_why_an_earlier_attempt_failed_is_not_said_of_a_later_one(store: Store) 
     assert outcome.kind == "killed"
 
 
-def test_a_job_that_another_command_stores_meanwhile_is_done(store: Store) -> None:
+def test_a_worker_that_cannot_use_the_store_ends_the_command_and_fails_no_run(
+    store: Store,
+) -> None:
+    """Even where it could not write why: a full disk, a machine without the store's folder."""
+    job = one()
+    with pytest.raises(StoreError, match=r"could not read or write the store .*store.*disk"):
+        run(Scripted(ends=lambda job, tries: Exit.STORE), [job, one(2.0)], store)
+    assert store.failed() == set()
+
+
+@pytest.mark.parametrize(
+    "end",
+    [JobFailure(kind="error", message="The folder holds no job."), Exit.CLAIMED_ELSEWHERE],
+)
+def test_a_job_that_another_command_stores_meanwhile_is_done(store: Store, end: End) -> None:
     """Its end, say for want of the work folder that the other has removed, is no failure."""
     job = one()
 
     def ends(job: Job, tries: int) -> End:
         store_result(store, job.lead)
-        return JobFailure(kind="error", message="The folder holds no job.")
+        return end
 
     assert run(Scripted(ends=ends), [job], store) == [Outcome(job, None)]
 

@@ -26,21 +26,17 @@ from repro.methods.resadapters.pipelined import Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ARCHITECTURE
-from repro.report.figures import architecture
 from repro.report.figures.architecture import (
     ArchitectureView,
     Panel,
     Signal,
     cell_boxes,
-    csv_text,
-    draw,
     trace,
     view_of,
 )
 from repro.report.figures.architecture_drawing import columns
-from repro.report.figures.files import as_json, write_figure
-from repro.report.figures.kinds import shown
 from repro.report.figures.style import LEAST, styled
+from repro.report.figures.view import write_figure
 from repro.report.reproduce import picture
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM, bert
 
@@ -227,7 +223,7 @@ def test_deep_encoders_leave_out_their_middle_and_count_it() -> None:
     words = " ".join(text for text, *_ in texts(found))
     assert f"{15 * found.panels[0].box('C7').parameters:,}" in words
     assert "$C_{7}$ to $C_{21}$" in words
-    named = {line["box"] for line in csv.DictReader(io.StringIO(csv_text(found)))}
+    named = {line["box"] for line in csv.DictReader(io.StringIO(found.csv))}
     assert {f"{letter}{n}" for letter in "TC" for n in range(1, 25)} <= named
 
 
@@ -236,7 +232,7 @@ def texts(found: ArchitectureView) -> list[tuple[str, float, Any]]:
     from matplotlib.text import Text
 
     with styled():
-        drawing = draw(found)
+        drawing = found.draw()
         drawing.draw_without_rendering()
         return [
             (text.get_text(), float(text.get_fontsize()), text.get_window_extent())
@@ -266,7 +262,7 @@ def test_words_stay_in_their_boxes() -> None:
     from matplotlib.patches import FancyBboxPatch
 
     with styled():
-        drawing = draw(view(BERT_BASE))
+        drawing = view(BERT_BASE).draw()
         drawing.draw_without_rendering()
         axes = drawing.axes[0]
         boxes = [p.get_window_extent() for p in axes.patches if isinstance(p, FancyBboxPatch)]
@@ -291,12 +287,12 @@ def test_a_bottleneck_asked_for_is_drawn() -> None:
 
 def test_the_csv_and_the_json_name_every_box_with_shape_count_and_inputs() -> None:
     found = view(MINILM)
-    lines = list(csv.DictReader(io.StringIO(csv_text(found))))
+    lines = list(csv.DictReader(io.StringIO(found.csv)))
     assert len(lines) == sum(len(panel.boxes) for panel in found.panels)
     line = next(x for x in lines if x["panel"] == "resnet" and x["box"] == "C4")
     assert (line["tokens"], line["width"], line["trained"]) == ("384", "384", "True")
     assert sorted(line["inputs"].split()) == ["C3", "T1", "T4"]
-    document = json.loads(json.dumps(as_json(shown(architecture, found)), allow_nan=False))
+    document = json.loads(json.dumps(found.document, allow_nan=False))
     assert document["complete"] == "5/5"
     boxes = {box["box"]: box for box in document["panels"][1]["boxes"]}
     assert boxes["C4"]["parameters"] == int(line["parameters"])
@@ -304,23 +300,9 @@ def test_the_csv_and_the_json_name_every_box_with_shape_count_and_inputs() -> No
 
 
 def test_the_same_model_gives_the_same_bytes_with_alternative_text(tmp_path: Path) -> None:
-    found = shown(architecture, view(MINILM))
+    found = view(MINILM)
     one, two = (write_figure(found, tmp_path / name) for name in ("one", "two"))
     assert [path.suffix for path in one] == [".png", ".svg", ".pdf", ".csv", ".json"]
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
     assert picture(found).startswith("![Drawings of ResAdapters on MiniLM-L6")
     assert "residual paths also reach C4; the scorer reads C6 + T4" in found.alternative
-
-
-def test_the_view_needs_no_torch() -> None:
-    import subprocess
-    import sys
-
-    program = (
-        "import sys; import repro.report.figures.kinds as k; from repro.papers.registry import *;"
-        "from repro.papers.tables import Request; from repro.store import Store;"
-        "f = find_figure('architecture-resadapters');"
-        "k.view_figure(f, Request(f.id, 'smoke', 1), Store('nowhere'));"
-        "sys.exit('torch' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

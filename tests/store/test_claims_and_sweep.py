@@ -216,6 +216,16 @@ def test_holder_is_named_without_control_characters(tmp_path: Path) -> None:
     assert Store(tmp_path).holder(KEYS[0]) == "[2Jprocess 1"
 
 
+def test_a_machine_whose_name_is_no_text_claims_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """sethostname(2) takes any bytes; a claim could not be written."""
+    monkeypatch.setattr(platform, "node", lambda: os.fsdecode(b"no\xffde\n7"))
+    with Store(tmp_path).claim(KEYS[:1]) as held:
+        assert held == set(KEYS[:1])
+        assert Store(tmp_path).holder(KEYS[0]) == f"process {os.getpid()} on no?de?7"
+
+
 def test_scheduler_s_job_is_named_by_the_holder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

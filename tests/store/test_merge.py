@@ -7,7 +7,9 @@ import shutil
 from functools import partial
 from pathlib import Path
 
+import pandas
 import pytest
+from committed import committed
 from kill_points import killed_in_a_fork, steps_of
 from store_samples import (
     FULL,
@@ -22,7 +24,10 @@ from store_samples import (
     write_scores,
 )
 
+import repro
 from repro.errors import ReproError, StoreError
+from repro.papers.registry import TABLES
+from repro.papers.request import Request
 from repro.spec import method as registry
 from repro.spec import run_key
 from repro.store import Store, render
@@ -342,3 +347,24 @@ def test_a_merge_killed_at_any_step_leaves_a_sound_store_that_the_next_one_compl
 
 def _aside(root: Path) -> set[str]:
     return {path.name[:64] for path in (root / "quarantine").glob("*")}
+
+
+def test_halves_that_two_machines_trained_give_the_cells_of_one_machine(tmp_path: Path) -> None:
+    """AA-2's section of 100 rows as committed; parents that both halves need are in both."""
+    (tmp_path / "whole").mkdir()
+    whole = committed(tmp_path / "whole", "smoke")
+    asked = {"scale": "smoke", "sections": ("Low-data-100",)}
+    wanted = list(TABLES["AA-2"].matrix(Request("AA-2", seeds=1, **asked)).runs)
+    halves = [tmp_path / f"{number}.jsonl.xz" for number in range(2)]
+    for number, half in enumerate(halves):
+        whole.pack(wanted[number::2], half, {})
+    expected = repro.comparison("AA-2", store=whole.root, **asked)
+    assert expected["mean"].notna().sum() > 50
+    for name, order in (("one", halves), ("other", halves[::-1])):
+        store = Store(tmp_path / name)
+        found = [merge(store, half) for half in order]
+        assert [each.conflicts + each.problems for each in found] == [[], []]
+        assert found[1].count("same") > 0
+        assert set(store.keys()) == set(wanted)
+        cells = repro.comparison("AA-2", store=store.root, **asked)
+        pandas.testing.assert_frame_equal(cells, expected)

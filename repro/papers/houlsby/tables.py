@@ -9,13 +9,13 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.fine_tuning import TopLayers
 from repro.methods.inside import adapter_parameters
-from repro.papers.glue import COLLAPSE, FINE_TUNING, POOLER, encoder, glue_columns, sentence_run
+from repro.papers.glue import COLLAPSE, FINE_TUNING, POOLER, encoder, glue_columns, on_sentences
 from repro.papers.houlsby.setting import (
     ADAPTED,
     ADAPTER_SWEEPS,
@@ -35,7 +35,7 @@ from repro.papers.houlsby.setting import (
 from repro.papers.matrix import Chain
 from repro.papers.published import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, assumed, paper, width_of
+from repro.papers.setting import Setting, Template, assumed, paper, width_of
 from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table, Value
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE, BERT_LARGE
@@ -86,6 +86,13 @@ def swept_run(
     variant: str, task: str, request: Request, seed: int, size: int | None, rate: float, epochs: int
 ) -> RunSpec:
     """One run of a sweep on a GLUE task ("cola"); `size` None: no adapters."""
+    return _swept(variant, task, request, size, rate, epochs).run(seed)
+
+
+@lru_cache(maxsize=1024)
+def _swept(
+    variant: str, task: str, request: Request, size: int | None, rate: float, epochs: int
+) -> Template:
     backbone = encoder(request, BERT_LARGE, paper("section 3.2: BERT-large"))
     setting = FINE_TUNING if size is None else ADAPTERS | RECIPE
     if request.as_released and size is not None:
@@ -105,7 +112,7 @@ def swept_run(
     if size is not None:
         chosen["method.size"] = (size, source)
     setting = setting | SMALL[request.scale] | chosen
-    return sentence_run(request, task, seed, backbone, setting)
+    return on_sentences(request, task, backbone, setting)
 
 
 def share(spec: RunSpec, counted: Mapping[str, int]) -> float:
@@ -204,6 +211,11 @@ def further_run(
     """One run; `width` is the adapters' size, or how many layers are trained. Its epochs are the
     task's.
     """
+    return _further(variant, task, request, width, rate).run(seed)
+
+
+@lru_cache(maxsize=1024)
+def _further(variant: str, task: str, request: Request, width: int | None, rate: float) -> Template:
     backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
     setting = FURTHER_METHODS[variant]
     if variant == ADAPTED and request.as_released:
@@ -220,7 +232,7 @@ def further_run(
         chosen["recipe.batch_size"] = (16, assumed("smoke scale: few rows"))
     if width is not None:
         chosen["method.size" if variant == ADAPTED else "method.layers"] = (width, source)
-    return sentence_run(request, task, seed, backbone, setting | chosen)
+    return on_sentences(request, task, backbone, setting | chosen)
 
 
 def score(task: str, metric: str = ACCURACY, name: str = "") -> Score:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache, lru_cache
 
 from repro.errors import MissingData, ReproError
 from repro.papers.hyperformer import setting as published
 from repro.papers.hyperformer.setting import DAGGER, HYPER, MULTI, PLUS, SINGLE, TUNED, WHOLE
 from repro.papers.matrix import Chain
 from repro.papers.request import BOTTLENECK, Request
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.setting import Own, Setting, Template, asked_for, assumed, code, paper, template
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5
 from repro.spec.tasks import WrittenName
@@ -42,9 +43,14 @@ def first_seed(index: int) -> int:
 
 def table_run(model: str, size: str, task: WrittenName, request: Request, seed: int) -> RunSpec:
     """The run of a row of Table 1 that scores a task: of that task alone, or of all."""
+    return _of_table(model, size, task, request).run(seed)
+
+
+@lru_cache(maxsize=256)
+def _of_table(model: str, size: str, task: WrittenName, request: Request) -> Template:
     tasks = (task,) if model in ONE_TASK else mixture(request)
     alone = published.ALONE[request.scale] if model in ONE_TASK else {}
-    return _run(request, size, seed, tasks, _method(model, request) | alone)
+    return _template(request, size, tasks, _method(model, request) | alone)
 
 
 def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
@@ -54,12 +60,17 @@ def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
     without a generated one. The released model cannot do without its projector, so that rows are of
     the published one in both readings.
     """
+    return _ablated(row, request).run(seed)
+
+
+@lru_cache(maxsize=64)
+def _ablated(row: str, request: Request) -> Template:
     changed = {} if row == WHOLE else published.ABLATIONS[row]
     for path in changed.keys() - {"method.norm", "method.task_embedding"}:
         request = _without(path, request)
     if "method.norm" not in changed:
         request = _without("method.norm", request)
-    return _run(request, SMALL_T5, seed, mixture(request), _fitted(HYPER, request.scale) | changed)
+    return _template(request, SMALL_T5, mixture(request), _fitted(HYPER, request.scale) | changed)
 
 
 def few_shot_chain(
@@ -68,6 +79,14 @@ def few_shot_chain(
     """The run of a model on so many samples of a new task, and before it the multi-task run that
     it starts from. Raises ReproError for a task to start from that the latter does not have.
     """
+    parent, runs = _few_shot(model, task, samples, request)
+    return parent, runs.run(seed)
+
+
+@lru_cache(maxsize=256)
+def _few_shot(
+    model: str, task: WrittenName, samples: int, request: Request
+) -> tuple[RunSpec, Template]:
     tasks = mixture(request)
     start = request.settings.get(START, tasks[0])
     if start not in tasks:
@@ -89,20 +108,22 @@ def few_shot_chain(
     setting["recipe.batch_size"] = (
         min(published.FEW_BATCH, few), assumed("few-shot: at most all samples"),
     )  # fmt: skip
-    rows = _few_rows(
-        few, request, seed, f"stands for {samples}" if few != samples else "", "Table 2"
-    )
+    rows = _few_rows(few, request, f"stands for {samples}" if few != samples else "", "Table 2")
     rows["task.tasks"] = ((task,), paper("Table 2"))
-    run = _run(request, BASE_T5, seed, (task,), setting, rows, {MULTI_TASK: parent})
-    return parent, run
+    return parent, _template(request, BASE_T5, (task,), setting, rows, {MULTI_TASK: parent})
 
 
 def low_resource_run(model: str, samples: int, request: Request, seed: int) -> RunSpec:
     """The multi-task run of a model of base size on so many rows of each task."""
+    return _low_resource(model, samples, request).run(seed)
+
+
+@lru_cache(maxsize=64)
+def _low_resource(model: str, samples: int, request: Request) -> Template:
     few = min(samples, request.settings.get(TRAIN_ROWS) or samples)
     own = published.LOW if request.scale == "paper" else published.LOW_SMALL[request.scale]
-    rows = _few_rows(few, request, seed, "", "Figure 2, caption")
-    return _run(request, BASE_T5, seed, mixture(request), _method(model, request) | own, rows)
+    rows = _few_rows(few, request, "", "Figure 2, caption")
+    return _template(request, BASE_T5, mixture(request), _method(model, request) | own, rows)
 
 
 def _without(path: str, request: Request) -> Request:
@@ -118,6 +139,7 @@ def pretraining(request: Request, backbone: Backbone) -> RunSpec | None:
     return _pretraining(request.scale, backbone) if backbone.id == TINY_T5 else None
 
 
+@cache
 def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
     why = assumed("smoke scale: stands for a published checkpoint")
     found: Setting = {
@@ -127,7 +149,7 @@ def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
     whole = (
         published.TASK | published.RECIPE | published.FINE_TUNING | published.PRETRAINING | found
     )
-    return make_run(Request("", scale, 1), (backbone, why), whole, published.SEED)
+    return template(Request("", scale, 1), (backbone, why), whole).run(published.SEED)
 
 
 def chain_of(*runs: RunSpec, request: Request) -> Chain:
@@ -184,7 +206,7 @@ def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
     return {START: (tasks[0], why)}
 
 
-def _few_rows(few: int, request: Request, seed: int, stands_for: str, where: str) -> Setting:
+def _few_rows(few: int, request: Request, stands_for: str, where: str) -> Setting:
     """The first `few` rows of the permutation by the run's seed, as the released code draws them;
     what the repaired reading sets aside for validation is skipped.
     """
@@ -193,20 +215,19 @@ def _few_rows(few: int, request: Request, seed: int, stands_for: str, where: str
     repaired = assumed(f"as {drawn}; rows set aside for validation are skipped")
     return {
         "task.train_rows": (few, assumed(stands_for) if stands_for else paper(where)),
-        "task.subset_seed": (seed, code(drawn) if released else repaired),
+        "task.subset_seed": (Own.SEED, code(drawn) if released else repaired),
     }
 
 
-def _run(
+def _template(
     request: Request,
     size: str,
-    seed: int,
     tasks: tuple[WrittenName, ...],
     setting: Setting,
     rows: Setting | None = None,
     parents: Mapping[str, RunSpec] | None = None,
-) -> RunSpec:
-    """The run on these tasks. `rows` holds whatever is asked for by hand."""
+) -> Template:
+    """The runs on these tasks. `rows` holds whatever is asked for by hand."""
     backbone = backbone_of(request, size)
     smoke = request.scale == "smoke"
     revisions = {
@@ -222,11 +243,9 @@ def _run(
     whole |= asked_for(request) | (rows or {})
     first = pretraining(request, backbone[0])
     needed = dict(parents or {}) | ({PRETRAINED: first} if first is not None else {})
-    run = make_run(request, backbone, _counted(whole, request), seed, needed)
-    if not needed:
-        return run
     why = assumed("few-shot: the multi-task run goes on" if parents else "smoke scale: pre-trained")
-    return run.model_copy(update={"sources": run.sources | {"parents": why}})
+    counted = _counted(whole, request)
+    return template(request, backbone, counted, needed, why if needed else None)
 
 
 def _width(request: Request, backbone: Backbone) -> Setting:

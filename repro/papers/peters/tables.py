@@ -6,10 +6,12 @@ what the reprint shows, the rest is assumed.
 
 from __future__ import annotations
 
-from repro.papers.glue import COLLAPSE, CONLL, FINE_TUNING, encoder, sentence_run
+from functools import lru_cache
+
+from repro.papers.glue import COLLAPSE, CONLL, FINE_TUNING, encoder, on_sentences
 from repro.papers.published import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, assumed, paper
+from repro.papers.setting import Setting, Template, assumed, paper
 from repro.papers.tables import Row, Score, Table, one_a_seed
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
@@ -89,11 +91,16 @@ NOT_BUILT = "not rebuilt: the published numbers are shown only"
 
 def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     """The run of "features" or "fine-tuning" on a task of the table."""
+    return _template(variant, task, request).run(seed)
+
+
+@lru_cache(maxsize=64)
+def _template(variant: str, task: str, request: Request) -> Template:
     backbone = encoder(request, BERT_BASE, paper("the rows: BERT-base"))
     setting = METHODS[variant] | SMALL[variant].get(request.scale, {})
     if variant == "fine-tuning" and task == "sick-r":
         setting = setting | SLOW.get(request.scale, {})
-    return sentence_run(request, task, seed, backbone, setting)
+    return on_sentences(request, task, backbone, setting)
 
 
 def column(name: str, published: str, task: str, metric: str, split: str, protocol: str) -> Score:

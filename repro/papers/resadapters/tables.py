@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 from repro.papers.figures import Architecture, Sketch
 from repro.papers.request import Request
@@ -13,7 +13,7 @@ from repro.papers.resadapters.setting import (
     PAPER,
     SCALES,
 )
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
 from repro.papers.tables import Row, Score, Table, one_a_seed
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
@@ -42,16 +42,17 @@ ALWAYS_NULL = Row("Always null", "always-null", section="Reference", reference=T
 
 def run_one(variant: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of ResAdapters-1."""
-    return _run(variant, request, seed, {})
+    return _template(variant, request, whole=False).run(seed)
 
 
 def run_two(variant: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of ResAdapters-2: at the paper's scale all rows and eight epochs."""
-    return _run(variant, request, seed, ALL_ROWS if request.scale == "paper" else {})
+    return _template(variant, request, whole=request.scale == "paper").run(seed)
 
 
-def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec:
-    setting = SCALES[request.scale] | changes
+@lru_cache(maxsize=64)
+def _template(variant: str, request: Request, *, whole: bool) -> Template:
+    setting = SCALES[request.scale] | (ALL_ROWS if whole else {})
     backbone, source = _backbone(variant, request)
     setting = setting | _method(variant, request, backbone)
     if request.as_released and variant in ROWS_OF_CELLS:
@@ -61,7 +62,7 @@ def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec
     found: Setting = {
         "task.revision": (request.data_revisions.get("squad2"), assumed("the data found"))
     }
-    return make_run(request, (backbone, source), setting | found | asked_for(request), seed)
+    return template(request, (backbone, source), setting | found | asked_for(request))
 
 
 def _backbone(variant: str, request: Request) -> tuple[Backbone, Source]:

@@ -7,10 +7,12 @@ what the report describes and its numbers came from; today's code is the release
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from repro.papers import glue
 from repro.papers.houlsby import setting as houlsby
 from repro.papers.request import Request
-from repro.papers.setting import Setting, assumed, borrowed, code, paper
+from repro.papers.setting import Setting, Template, assumed, borrowed, code, paper
 from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE
 from repro.spec.glue import GLUE
@@ -159,6 +161,11 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     "3-shared", and beside them "2-shared", "4-shared", "6-shared", "12-shared", "houlsby" (the real
     one), "pfeiffer", "top-layers", "layer-norms".
     """
+    return _template(variant, task, request).run(seed)
+
+
+@lru_cache(maxsize=256)
+def _template(variant: str, task: str, request: Request) -> Template:
     backbone = glue.encoder(request, BERT_BASE, code("bert-base-uncased"))
     setting = METHODS[variant] | _recipe(variant, task, request)
     if variant == "pfeiffer":
@@ -168,7 +175,7 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
         setting = setting | AS_RELEASED.get(variant, {})
     if request.scale != "paper":
         setting = setting | glue.POOLER
-    return glue.sentence_run(request, task, seed, backbone, setting)
+    return glue.on_sentences(request, task, backbone, setting)
 
 
 def _recipe(variant: str, task: str, request: Request) -> Setting:
