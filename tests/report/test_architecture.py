@@ -25,7 +25,7 @@ from repro.methods.resadapters.cell import Cell
 from repro.methods.resadapters.pipelined import Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.request import Request
-from repro.papers.resadapters.figures import ARCHITECTURE
+from repro.papers.resadapters.tables import ARCHITECTURE
 from repro.report.figures.architecture import (
     ArchitectureView,
     Panel,
