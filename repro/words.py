@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from repro.spec import RunSpec
 
-Key, Member = TypeVar("Key"), TypeVar("Member")
+Key = TypeVar("Key")
+Member = TypeVar("Member")
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters that steer a terminal; text from a store may come from anybody."""

@@ -24,7 +24,6 @@ from repro.papers.request import (
     short_name,
 )
 from repro.papers.tables import Table
-from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
 from repro.spec.method import load_method, method_and_settings, why_unknown
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
@@ -301,6 +300,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
     try:
         return describe(given)
     except UnknownName:
+        from repro.report.files import backbone_label
+
         models = [request.backbone for request in stored if request.backbone is not None]
         models += _same_folder(given)
         named = {backbone_label(one): one for one in models if given in names_of(one)}
@@ -316,6 +317,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
 
 def names_of(backbone: Backbone) -> tuple[str, str]:
     """What a user may call a model folder: its name, or the name with a digest."""
+    from repro.report.files import backbone_label
+
     return backbone.name, backbone_label(backbone)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from math import fsum
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from repro.stats.ranking import DRAWS, ranking
+from repro.stats.ranking import DRAWS, ranking, uniforms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,9 +86,9 @@ def over_groups(groups: Sequence[Sequence[float]], seed: str) -> tuple[float, fl
     """The 95 % percentile interval of the mean of all values, whole groups drawn anew; `seed` fixes
     the draws.
     """
-    generator = random.Random(zlib.crc32(seed.encode()))
-    drawn = (generator.choices(groups, k=len(groups)) for _ in range(DRAWS))
-    means = sorted(fmean([value for own in some for value in own]) for some in drawn)
+    places = (uniforms(zlib.crc32(seed.encode()), len(groups)) * len(groups)).astype(int)
+    drawn = ([groups[place] for place in sample] for sample in places.tolist())
+    means = sorted(fsum(chain(*some)) / sum(map(len, some)) for some in drawn)
     return means[round(0.025 * DRAWS)], means[round(0.975 * DRAWS) - 1]
 
 

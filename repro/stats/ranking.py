@@ -90,14 +90,25 @@ def _taus_drawn(
     return [_tau(a, left, r) for a, r in zip(agree.tolist(), right.tolist(), strict=True)]
 
 
+def uniforms(seed: int, size: int) -> NDArray[np.float64]:
+    """`DRAWS` times so many numbers from 0 to 1: those of `random.Random(seed).random()`, which
+    numpy makes from the same state.
+    """
+    import numpy as np
+
+    *state, place = random.Random(seed).getstate()[1]
+    generator = np.random.RandomState()
+    generator.set_state(("MT19937", np.array(state, dtype=np.uint32), place, 0, 0.0))
+    return generator.random_sample((DRAWS, size))
+
+
 def _means_drawn(
     values: Sequence[Sequence[float]], behind: Sequence[tuple[str, ...]], seed: int
 ) -> list[NDArray[np.float64]]:
     """Of each method `DRAWS` means over runs drawn with replacement, the same ones for the same
     runs.
 
-    The draws are those of `random.Random(seed).choices`, sample by sample; numpy makes the same
-    numbers from the same state.
+    The draws are those of `random.Random(seed).choices`, sample by sample.
     """
     import numpy as np
 
@@ -105,10 +116,7 @@ def _means_drawn(
     starts, total = {}, 0
     for one in dict.fromkeys(sets):
         starts[one], total = total, total + one[1]
-    *state, place = random.Random(seed).getstate()[1]
-    generator = np.random.RandomState()
-    generator.set_state(("MT19937", np.array(state, dtype=np.uint32), place, 0, 0.0))
-    uniform = generator.random_sample((DRAWS, total))
+    uniform = uniforms(seed, total)
     means = []
     for one, own in zip(sets, values, strict=True):
         drawn = np.sort(np.floor(uniform[:, starts[one] : starts[one] + len(own)] * len(own)))
