@@ -72,25 +72,6 @@ WorkersOption = Annotated[
         help="Jobs side by side (default: one a GPU; on a CPU one a core for small jobs, else 1).",
     ),
 ]
-ExecutorOption = Annotated[
-    str,
-    choice("executor", (LOCAL, "slurm", "ray"), "Where jobs are trained: local, slurm or ray."),
-]
-ProfileOption = Annotated[
-    Path | None,
-    typer.Option(help="TOML file: partition, GPUs, ... of --executor (docs/scheduling.md)."),
-]
-DeterministicOption = Annotated[
-    bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
-]
-Tf32Option = Annotated[bool, typer.Option("--tf32", help="TF32 matrix products for fp32 on a GPU.")]
-KeepWeightsOption = Annotated[
-    bool, typer.Option("--keep-weights", help="Keep the weights of full fine-tuning.")
-]
-MicroBatchOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
-]
 BF16_HINT = "--precision bf16 trains 1.3 to 1.6 times faster here, as runs of their own"
 """For a CPU that multiplies bf16; measured with AMX."""
 CompiledOption = Annotated[
@@ -111,8 +92,8 @@ COMPLETED: dict[str, Callable[..., list[str]]] = {
     "scale": completion.scales,
     "tasks": completion.tasks,
     "sections": completion.sections,
-    "rows": completion.rows,
-    "columns": completion.columns,
+    "rows": completion.parts_of("rows"),
+    "columns": completion.parts_of("columns"),
     "method": completion.methods,
     "backbone": completion.backbones,
     "precision": completion.one_of(["fp32", "bf16"]),
@@ -208,12 +189,27 @@ class How:
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
     workers: WorkersOption = None
-    executor: ExecutorOption = LOCAL
-    profile: ProfileOption = None
-    deterministic: DeterministicOption = False
-    tf32: Tf32Option = False
-    keep_weights: KeepWeightsOption = False
-    micro_batch: MicroBatchOption = None
+    executor: Annotated[
+        str,
+        choice("executor", (LOCAL, "slurm", "ray"), "Where jobs are trained: local, slurm or ray."),
+    ] = LOCAL
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="TOML file: partition, GPUs, ... of --executor (docs/scheduling.md)."),
+    ] = None
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
+    ] = False
+    tf32: Annotated[
+        bool, typer.Option("--tf32", help="TF32 matrix products for fp32 on a GPU.")
+    ] = False
+    keep_weights: Annotated[
+        bool, typer.Option("--keep-weights", help="Keep the weights of full fine-tuning.")
+    ] = False
+    micro_batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
+    ] = None
     compiled: CompiledOption = False
 
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
