@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from repro.errors import MissingData, ReproError, UnknownName
-from repro.papers.embeddings import FEWEST, Embeddings
-from repro.papers.figures import Figure
+from repro.papers.figures import FEWEST, Embeddings, Figure
 from repro.papers.matrix import Artefact
 from repro.papers.own_method import YOURS, named
 from repro.papers.request import (
