@@ -14,7 +14,8 @@ import typer
 from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import SCALES, names_in, split_sections
-from repro.comparison.external import DEFAULT_SCALES, MARK, keep, read_row, record_of, remove
+from repro.comparison.external import DEFAULT_SCALES, MARK, read_row
+from repro.comparison.external_rows import keep, record_of, remove
 from repro.errors import ReproError
 from repro.folders import expanded
 from repro.papers.registry import find_table

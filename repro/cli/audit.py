@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from repro.audit.finding import Finding
+from repro.audit.numbers import Finding
 from repro.audit.run import SEVERITIES, findings
 from repro.cli import completion
 from repro.cli import options as o

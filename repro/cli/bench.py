@@ -36,7 +36,7 @@ from repro.methods.lora import LoRA
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE, run_one
-from repro.papers.three_shared.runs import run_of
+from repro.papers.three_shared.setting import run_of
 from repro.report.layout import markdown_table, text_table
 from repro.report.render import GAP, json_text
 from repro.spec import Backbone, Task

@@ -35,7 +35,7 @@ def command(
         typer.Argument(
             help='A row, for example "Ours (3-shared)"; "published: NAME" or "reproduced: NAME" '
             "says which of its numbers (default: reproduced where there are any).",
-            autocompletion=completion.rows,
+            autocompletion=completion.parts_of("rows"),
         ),
     ],
     table: Annotated[
@@ -47,7 +47,7 @@ def command(
         str | None,
         typer.Argument(
             help="Another row, or the same in the other form (default: all, a line each).",
-            autocompletion=completion.rows,
+            autocompletion=completion.parts_of("rows"),
         ),
     ] = None,
     format: Annotated[str, o.choice("format", FORMATS, "md, csv or tex.")] = "md",

@@ -19,20 +19,19 @@ import typer
 
 from repro.cli import completion, requests
 from repro.cli.requests import find_folders
-from repro.engine.cost import ASSUMED, Speed, estimate
-from repro.engine.jobs import Execution, Job
-from repro.engine.plan import Plan
 from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
 from repro.spec.method import remember
-from repro.store.remote import copy_of, url_of
-from repro.store.store import Store, holds_store
 
 if TYPE_CHECKING:
+    from repro.engine.cost import Speed
     from repro.engine.dispatch import Executor
+    from repro.engine.jobs import Execution, Job
     from repro.engine.local import LocalExecutor
+    from repro.engine.plan import Plan
+    from repro.store.store import Store
 
 DEFAULT_STORE = "runs"
 LOCAL = "local"
@@ -73,25 +72,6 @@ WorkersOption = Annotated[
         help="Jobs side by side (default: one a GPU; on a CPU one a core for small jobs, else 1).",
     ),
 ]
-ExecutorOption = Annotated[
-    str,
-    choice("executor", (LOCAL, "slurm", "ray"), "Where jobs are trained: local, slurm or ray."),
-]
-ProfileOption = Annotated[
-    Path | None,
-    typer.Option(help="TOML file: partition, GPUs, ... of --executor (docs/scheduling.md)."),
-]
-DeterministicOption = Annotated[
-    bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
-]
-Tf32Option = Annotated[bool, typer.Option("--tf32", help="TF32 matrix products for fp32 on a GPU.")]
-KeepWeightsOption = Annotated[
-    bool, typer.Option("--keep-weights", help="Keep the weights of full fine-tuning.")
-]
-MicroBatchOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
-]
 BF16_HINT = "--precision bf16 trains 1.3 to 1.6 times faster here, as runs of their own"
 """For a CPU that multiplies bf16; measured with AMX."""
 CompiledOption = Annotated[
@@ -112,8 +92,8 @@ COMPLETED: dict[str, Callable[..., list[str]]] = {
     "scale": completion.scales,
     "tasks": completion.tasks,
     "sections": completion.sections,
-    "rows": completion.rows,
-    "columns": completion.columns,
+    "rows": completion.parts_of("rows"),
+    "columns": completion.parts_of("columns"),
     "method": completion.methods,
     "backbone": completion.backbones,
     "precision": completion.one_of(["fp32", "bf16"]),
@@ -209,12 +189,27 @@ class How:
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
     workers: WorkersOption = None
-    executor: ExecutorOption = LOCAL
-    profile: ProfileOption = None
-    deterministic: DeterministicOption = False
-    tf32: Tf32Option = False
-    keep_weights: KeepWeightsOption = False
-    micro_batch: MicroBatchOption = None
+    executor: Annotated[
+        str,
+        choice("executor", (LOCAL, "slurm", "ray"), "Where jobs are trained: local, slurm or ray."),
+    ] = LOCAL
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="TOML file: partition, GPUs, ... of --executor (docs/scheduling.md)."),
+    ] = None
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
+    ] = False
+    tf32: Annotated[
+        bool, typer.Option("--tf32", help="TF32 matrix products for fp32 on a GPU.")
+    ] = False
+    keep_weights: Annotated[
+        bool, typer.Option("--keep-weights", help="Keep the weights of full fine-tuning.")
+    ] = False
+    micro_batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
+    ] = None
     compiled: CompiledOption = False
 
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
@@ -222,6 +217,8 @@ class How:
         ReproError for a profile without use or that cannot be read, also where nothing will be
         trained.
         """
+        from repro.engine.jobs import Execution
+
         if self.profile is not None:
             from repro.engine.clusters import read_profiles
 
@@ -320,6 +317,8 @@ def open_store(given: Path | None) -> Store:
 
 def store_at(given: Path | None) -> Store:
     """The same; sends nothing."""
+    from repro.store.store import Store
+
     root = local(given or named_by("REPRO_STORE") or Path(DEFAULT_STORE))
     if root.exists() and not root.is_dir():
         raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
@@ -333,6 +332,8 @@ def existing_store(given: Path | None) -> Store:
     """The same. Raises ReproError for a folder that is no store: a mistyped one must not pass as
     sound, nor be cleaned.
     """
+    from repro.store.store import holds_store
+
     store = open_store(given)
     if not holds_store(store.root):
         raise ReproError(
@@ -345,6 +346,8 @@ def local(given: Path) -> Path:
     """The folder that a path or the URL of a shared store names, for a URL its copy here. Raises
     ReproError.
     """
+    from repro.store.remote import copy_of, url_of
+
     url = url_of(given)
     return expanded(given) if url is None else copy_of(url)
 
@@ -353,6 +356,7 @@ def executor_for(
     plan: Plan, device: str, workers: int | None, threads: int | None = None
 ) -> LocalExecutor:
     """What trains the jobs of a plan: so many workers, or as many as are best, on a device."""
+    from repro.engine.cost import estimate
     from repro.engine.devices import devices
     from repro.engine.local import LocalExecutor, best_workers
 
@@ -402,4 +406,6 @@ def trains_on(device: str) -> str:
 
 def any_speed() -> Speed:
     """A speed for plans whose cost nobody reads."""
+    from repro.engine.cost import ASSUMED
+
     return ASSUMED["cpu"]

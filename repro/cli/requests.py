@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from repro.errors import MissingData, ReproError, UnknownName
-from repro.papers.embeddings import FEWEST, Embeddings
-from repro.papers.figures import Figure
+from repro.papers.figures import FEWEST, Embeddings, Figure
 from repro.papers.matrix import Artefact
 from repro.papers.own_method import YOURS, named
 from repro.papers.request import (
@@ -24,7 +23,6 @@ from repro.papers.request import (
     short_name,
 )
 from repro.papers.tables import Table
-from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
 from repro.spec.method import load_method, method_and_settings, why_unknown
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
@@ -301,6 +299,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
     try:
         return describe(given)
     except UnknownName:
+        from repro.report.files import backbone_label
+
         models = [request.backbone for request in stored if request.backbone is not None]
         models += _same_folder(given)
         named = {backbone_label(one): one for one in models if given in names_of(one)}
@@ -316,6 +316,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
 
 def names_of(backbone: Backbone) -> tuple[str, str]:
     """What a user may call a model folder: its name, or the name with a digest."""
+    from repro.report.files import backbone_label
+
     return backbone.name, backbone_label(backbone)
 
 

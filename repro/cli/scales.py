@@ -161,7 +161,7 @@ def _variant(request: Request, store: Store) -> Variant | None:
         wanted = ARTEFACTS[request.id].matrix(request).wanted
     except ReproError:
         return None  # of other parts of the table than the rows that are asked for
-    if wanted and all(store.read(key) is None for key in wanted):
+    if wanted and all(store.read(key, asked=spec) is None for key, spec in wanted.items()):
         return None
     view = view_of(request, store)
     return Variant(request, view.done, view.cells) if view.done or wanted else None

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from repro.papers.activations import Activations, Curve, Digitised
-from repro.papers.architecture import Architecture
 from repro.papers.curves import Curves, Mark
-from repro.papers.embeddings import Embeddings
+from repro.papers.figures import Activations, Architecture, Curve, Digitised, Embeddings
 from repro.papers.published import Published
 from repro.papers.registry import AnyFigure
 from repro.papers.request import Request

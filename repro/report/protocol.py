@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from repro.papers.curves import Curves
-from repro.papers.embeddings import Embeddings
+from repro.papers.figures import Embeddings
 from repro.papers.own_method import needed_settings
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request

@@ -28,7 +28,7 @@ from repro.tasks.catalogue import TITLES
 from repro.words import counted, either
 
 if TYPE_CHECKING:
-    from repro.audit.finding import Finding
+    from repro.audit.numbers import Finding
     from repro.comparison.claims import JudgedClaim
 
 View = TableView | FigureView

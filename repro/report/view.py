@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import typed
 from repro.comparison.comparison import COLUMNS, compared
-from repro.comparison.external import external_rows, placed
+from repro.comparison.external_rows import external_rows, placed
 from repro.comparison.statistics import table_statistics
 from repro.methods.adaptable_adapters import LastLayers
 from repro.papers.matrix import Matrix

@@ -103,11 +103,16 @@ class StoredRun:
     key: str
     source: Files = field(repr=False)
     spec: RunSpec
-    identity: Mapping[str, Any] = field(repr=False)  # the document that the key is the hash of
     result: Result = field(repr=False)
     digest: str  # SHA-256 of result.json; what a child stores of its parent
     partial: bool  # a copy in a bundle: spec, result and environment only
     files: Mapping[str, FileEntry] = field(repr=False)
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """The document that the key is the hash of."""
+        document: dict[str, Any] = parse_json(self.source.read(SPEC))["identity"]
+        return document
 
     @cached_property
     def _scores(self) -> dict[Coordinates, Score]:

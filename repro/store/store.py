@@ -65,23 +65,25 @@ class Store(Records):
 
     # Reading
 
-    def read(self, key: str, *, verify: bool = False) -> StoredRun | None:
-        """The finished run `key`, None where it is missing.
+    def read(
+        self, key: str, *, verify: bool = False, asked: RunSpec | None = None
+    ) -> StoredRun | None:
+        """The finished run `key`, None where it is missing; `asked`: see `read_entry`.
 
         Checks the small JSON files and every size; with `verify` the content of every file. A run
         made from another result of its parent than the one stored now is set aside.
         """
-        run = self._own(key, verify=verify)
+        run = self._own(key, verify=verify, asked=asked)
         for bundle in self._bundles if run is None else ():
-            packed = bundle.peek(key, verify=verify)
+            packed = bundle.peek(key, verify=verify, asked=asked)
             if packed is not None and not self._outlived(packed):
                 return packed
         if run is None and self._sharing.fetch(key):
-            run = self._own(key, verify=verify)
+            run = self._own(key, verify=verify, asked=asked)
         return run
 
-    def _own(self, key: str, *, verify: bool) -> StoredRun | None:
-        run = self._shelf.read(key, verify=verify)
+    def _own(self, key: str, *, verify: bool, asked: RunSpec | None) -> StoredRun | None:
+        run = self._shelf.read(key, verify=verify, asked=asked)
         if run is not None and self._outlived(run):
             self._shelf.set_aside(key, "the run that it was made from has another result now")
             return None
@@ -154,9 +156,11 @@ class Store(Records):
         found = (entries.spec(key) for entries in (self._shelf, *self._bundles))
         return next((spec for spec in found if spec is not None), None)
 
-    def state(self, key: str) -> State:
-        """Derived from what lies on disk, so that a process that dies has nothing to write."""
-        if self.read(key) is not None:
+    def state(self, key: str, asked: RunSpec | None = None) -> State:
+        """Derived from what lies on disk, so that a process that dies has nothing to write;
+        `asked`: see `read_entry`.
+        """
+        if self.read(key, asked=asked) is not None:
             return "done"
         if self.failure(key) is not None:
             return "failed"

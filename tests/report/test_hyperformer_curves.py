@@ -16,7 +16,7 @@ from repro.papers.hyperformer.figures import (
     MULTI_BASE,
     PLUS_BASE,
 )
-from repro.papers.hyperformer.scores import PRINTED
+from repro.papers.hyperformer.tables import PRINTED
 from repro.report.figures.curves import (
     CurvesView,
     view_of,

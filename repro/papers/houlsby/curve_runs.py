@@ -10,14 +10,18 @@ from functools import lru_cache
 
 from repro.papers.curves import Point
 from repro.papers.glue import BATCHES, FINE_TUNING, POOLER, SMALL_BATCHES, encoder, on_sentences
-from repro.papers.houlsby.runs import SMALL
-from repro.papers.houlsby.setting import ADAPTERS, AS_RELEASED, RECIPE, RELEASED_RECIPE
-from repro.papers.published import load_published
+from repro.papers.houlsby.setting import (
+    ADAPTERS,
+    AS_RELEASED,
+    RECIPE,
+    RELEASED_RECIPE,
+    printed_epochs,
+)
+from repro.papers.houlsby.tables import SMALL
 from repro.papers.request import Request
 from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
-from repro.spec.facts import SENTENCES
 from repro.spec.glue import GLUE
 
 SIZED, TOP, NORMS, FULL = "Adapters", "Top layers", "Layer norms only", "Full fine-tuning"
@@ -117,14 +121,6 @@ def text_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
     if request.scale == "paper":
         epochs = printed_epochs(task, "Fine-tune" if tuned else "Adapters")
     return _on_sentences(point, task, request, (rate, epochs), "texts").run(seed)
-
-
-def printed_epochs(task: str, column: str) -> int:
-    """The epochs that the paper chose for one of its 17 tasks (Table 4)."""
-    cells = load_published("houlsby", "H19-T4")
-    value = cells[SENTENCES[task].title, f"Epochs ({column})", "epochs"].value
-    assert value is not None
-    return int(value)
 
 
 def squad_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:

@@ -1,7 +1,4 @@
-"""The run behind a cell of HyperFormer, and the runs that it needs first.
-
-What the small scales are of stands in `small`: steps, batches, rows and rates.
-"""
+"""The run behind a cell of HyperFormer, and the runs that it needs first."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from functools import cache, lru_cache
 
 from repro.errors import MissingData, ReproError
 from repro.papers.hyperformer import setting as published
-from repro.papers.hyperformer import small
-from repro.papers.hyperformer.claims import ADAPTERS, DAGGER, HYPER, MULTI, PLUS, TUNED, WHOLE
+from repro.papers.hyperformer.setting import DAGGER, HYPER, MULTI, PLUS, SINGLE, TUNED, WHOLE
 from repro.papers.matrix import Chain
 from repro.papers.request import BOTTLENECK, Request
 from repro.papers.setting import Own, Setting, Template, asked_for, assumed, code, paper, template
@@ -26,14 +22,14 @@ SMALL_T5, BASE_T5 = "SMALL", "BASE"
 T5 = {SMALL_T5: T5_SMALL, BASE_T5: T5_BASE}
 METHODS: dict[str, Setting] = {
     TUNED: published.FINE_TUNING | published.PREFIX,
-    ADAPTERS: published.ADAPTERS,
+    SINGLE: published.ADAPTERS,
     MULTI: published.FINE_TUNING | published.PREFIX,
     DAGGER: published.ADAPTERS,
     HYPER: published.HYPERFORMER,
     PLUS: published.PLUS_PLUS,
 }
 """A model as the claims name it -> its method, and how its inputs begin."""
-SINGLE = (TUNED, ADAPTERS)
+ONE_TASK = (TUNED, SINGLE)
 """Trained on one task at a time."""
 CORRUPTED: WrittenName = "span-corruption"
 REDUCTION, STEPS, EPOCHS = "method.reduction", "recipe.steps", "recipe.epochs"
@@ -52,8 +48,8 @@ def table_run(model: str, size: str, task: WrittenName, request: Request, seed: 
 
 @lru_cache(maxsize=256)
 def _of_table(model: str, size: str, task: WrittenName, request: Request) -> Template:
-    tasks = (task,) if model in SINGLE else mixture(request)
-    alone = small.SINGLE[request.scale] if model in SINGLE else {}
+    tasks = (task,) if model in ONE_TASK else mixture(request)
+    alone = published.ALONE[request.scale] if model in ONE_TASK else {}
     return _template(request, size, tasks, _method(model, request) | alone)
 
 
@@ -100,13 +96,13 @@ def _few_shot(
         )
     parent = table_run(model, BASE_T5, tasks[0], _without(START, request), first_seed(0))
     few = min(
-        small.FEW_SIZES[samples] if request.scale == "smoke" else samples,
+        published.FEW_SIZES[samples] if request.scale == "smoke" else samples,
         request.settings.get(TRAIN_ROWS) or samples,
     )
     setting = (
         _method(model, request)
         | published.FEW
-        | small.FEW_SMALL[request.scale]
+        | published.FEW_SMALL[request.scale]
         | _start(task, tasks)
     )
     setting["recipe.batch_size"] = (
@@ -125,7 +121,7 @@ def low_resource_run(model: str, samples: int, request: Request, seed: int) -> R
 @lru_cache(maxsize=64)
 def _low_resource(model: str, samples: int, request: Request) -> Template:
     few = min(samples, request.settings.get(TRAIN_ROWS) or samples)
-    own = published.LOW if request.scale == "paper" else small.LOW_SMALL[request.scale]
+    own = published.LOW if request.scale == "paper" else published.LOW_SMALL[request.scale]
     rows = _few_rows(few, request, "", "Figure 2, caption")
     return _template(request, BASE_T5, mixture(request), _method(model, request) | own, rows)
 
@@ -148,9 +144,11 @@ def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
     why = assumed("smoke scale: stands for a published checkpoint")
     found: Setting = {
         "task.tasks": ((CORRUPTED,), why),
-        "task.revisions": ({CORRUPTED: small.CORPUS}, why),
+        "task.revisions": ({CORRUPTED: published.CORPUS}, why),
     }
-    whole = published.TASK | published.RECIPE | published.FINE_TUNING | small.PRETRAINING | found
+    whole = (
+        published.TASK | published.RECIPE | published.FINE_TUNING | published.PRETRAINING | found
+    )
     return template(Request("", scale, 1), (backbone, why), whole).run(published.SEED)
 
 
@@ -195,8 +193,8 @@ def _method(model: str, request: Request) -> Setting:
 
 def _fitted(model: str, scale: Scale) -> Setting:
     """A model's method as published, but for what a small scale changes."""
-    generated = small.GENERATED[scale] if model in (HYPER, PLUS) else {}
-    return METHODS[model] | small.METHOD[scale] | generated
+    generated = published.GENERATED[scale] if model in (HYPER, PLUS) else {}
+    return METHODS[model] | published.METHOD[scale] | generated
 
 
 def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
@@ -233,14 +231,14 @@ def _template(
     backbone = backbone_of(request, size)
     smoke = request.scale == "smoke"
     revisions = {
-        task: small.SMOKE_DATA if smoke else request.data_revisions.get(task) for task in tasks
+        task: published.SMOKE_DATA if smoke else request.data_revisions.get(task) for task in tasks
     }
     whole_set = paper("Table 1") if request.scale == "paper" else assumed("those that have data")
     found: Setting = {
         "task.tasks": (tasks, whole_set),
         "task.revisions": (revisions, assumed("the data found")),
     }
-    whole = published.TASK | published.RECIPE | small.SMALL[request.scale] | setting | found
+    whole = published.TASK | published.RECIPE | published.SMALL[request.scale] | setting | found
     whole |= (published.AS_RELEASED if request.as_released else {}) | _width(request, backbone[0])
     whole |= asked_for(request) | (rows or {})
     first = pretraining(request, backbone[0])

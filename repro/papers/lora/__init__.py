@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from repro.papers.glue import COLLAPSE, encoder, on_sentences
-from repro.papers.margins import for_rows
 from repro.papers.matrix import Chain
+from repro.papers.published import for_rows
 from repro.papers.request import Request
 from repro.papers.setting import Setting, Template, assumed, code, paper
 from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from repro.methods.adaptable_adapters import AdaptableAdapters
 from repro.methods.adaptable_adapters.curve import evaluate
-from repro.papers.activations import Activations, Curve, Digitised, Panel
+from repro.papers.figures import Activations, Curve, Digitised, Panel
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.report.declared import runs_differ

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.wirings import WIRINGS
-from repro.papers.architecture import Architecture, Sketch
+from repro.papers.figures import Architecture, Sketch
 from repro.papers.request import Request
 from repro.report.figures.view import FigureView, csv_of
 from repro.spec import RunSpec

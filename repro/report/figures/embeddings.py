@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.methods.t5 import HyperFormer
-from repro.papers.embeddings import FEWEST, Embeddings
+from repro.papers.figures import FEWEST, Embeddings
 from repro.papers.request import Request
 from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed
 from repro.report.figures.view import FigureView, csv_of, lacking
