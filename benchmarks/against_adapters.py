@@ -32,7 +32,7 @@ from repro.engine.made_up import computes_bf16
 from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Inputs
 from repro.papers.request import Request
-from repro.papers.three_shared.runs import run_of
+from repro.papers.three_shared.setting import run_of
 from repro.report.layout import markdown_table
 from repro.training.cohort import Cohort
 from repro.training.environment import prepare_process, prepare_torch

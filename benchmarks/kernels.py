@@ -18,7 +18,7 @@ from repro.methods.lora import LoRA
 from repro.methods.modules.learner import Inputs
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE
-from repro.papers.three_shared.runs import run_of
+from repro.papers.three_shared.setting import run_of
 from repro.spec import RunSpec
 from repro.training.batches import collate, placed
 from repro.training.cohort import Cohort

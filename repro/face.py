@@ -164,7 +164,8 @@ def add(
     from repro.cli import add as verb
     from repro.cli.options import open_store
     from repro.cli.requests import split_sections
-    from repro.comparison.external import frame_bytes, keep, read_row, record_of
+    from repro.comparison.external import frame_bytes, read_row
+    from repro.comparison.external_rows import keep, record_of
     from repro.errors import ReproError
     from repro.papers.registry import find_table
 

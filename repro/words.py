@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from collections.abc import Iterable
+from typing import TypeVar
 
 from repro.spec import RunSpec
+
+Key = TypeVar("Key")
+Member = TypeVar("Member")
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters that steer a terminal; text from a store may come from anybody."""
@@ -13,6 +19,16 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def shown(text: str) -> str:
     """The text with its control characters escaped: \\x1b."""
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def wrapped(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
+    """Lines of at most so many characters, the further ones with `hang` before them, too. Names
+    with hyphens and addresses stay whole, so that they can be copied.
+    """
+    return textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent + hang,
+        break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
 
 
 def duration(seconds: float) -> str:
@@ -45,6 +61,20 @@ def size(count: float) -> str:
 def counted(number: int, noun: str) -> str:
     """1 job, 2 jobs."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def either(values: Iterable[object]) -> str:
+    """Each once, in order: "8, 64 or 256"."""
+    *most, last = map(str, dict.fromkeys(values))
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def grouped(pairs: Iterable[tuple[Key, Member]]) -> dict[Key, list[Member]]:
+    """Key -> what has it, both in order."""
+    found: dict[Key, list[Member]] = {}
+    for key, member in pairs:
+        found.setdefault(key, []).append(member)
+    return found
 
 
 def run_name(spec: RunSpec) -> str:

@@ -41,6 +41,20 @@ def _signals_as_they_were() -> Iterator[None]:
 
 
 @pytest.fixture
+def methods_forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Methods of a user's file that a test registers are gone after it."""
+    from repro.spec import method as registry
+
+    registry.methods()
+    monkeypatch.setattr(registry, "_FOUND", dict(registry._FOUND))
+    monkeypatch.setattr(registry, "_REMEMBERED", {})
+    monkeypatch.setenv(registry.VARIABLE, "")
+    yield
+    for name in [name for name in sys.modules if name.startswith(registry.OF_A_FILE)]:
+        del sys.modules[name]
+
+
+@pytest.fixture
 def strange_name() -> Iterator[None]:
     """This process is called by bytes that are no UTF-8, and by a parenthesis."""
     comm = Path("/proc/self/comm")

@@ -2,8 +2,8 @@
 prints every event. EXECUTOR is `local`, `slurm` or `ray`.
 
 WHICH is `frozen` (the runs of both tables that share one encoder, one job), `tuning` (the full
-fine-tuning of ResAdapters-2), `both` (these two jobs), `family` (a run and one that is made from
-it) or `many` (six such families, twelve jobs). Every step writes a checkpoint; a job is tried again
+fine-tuning of ResAdapters-2), `family` (a run and one that is made from it) or `many` (six such
+families, twelve jobs). Every step writes a checkpoint; a job is tried again
 at once, however often its worker is killed.
 """
 
@@ -48,8 +48,8 @@ def wanted(model: str, which: str) -> list[RunSpec]:
         for table in ("ResAdapters-1", "ResAdapters-2")
     ]
     specs = {run_key(spec): spec for table in tables for spec in runs_of(table)}
-    tuned = {"frozen": (False,), "tuning": (True,), "both": (False, True)}[which]
-    return [pinned(s) for s in specs.values() if isinstance(s.method, FullFineTuning) in tuned]
+    tuned = {"frozen": False, "tuning": True}[which]
+    return [pinned(s) for s in specs.values() if isinstance(s.method, FullFineTuning) is tuned]
 
 
 def family(backbone: Backbone, seed: int) -> list[RunSpec]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,7 +16,6 @@ from typing import Any
 import pytest
 
 COMMIT = "3ffb306f725f7d2ce8394bc1873b24868140c412"
-ROOT = Path(__file__).parents[1]
 REVISION = re.compile(r"/(?:resolve|tree)/([^/]+)/")
 
 
@@ -138,28 +134,18 @@ def serving(files: dict[str, bytes]) -> Iterator[Hub]:
 
 
 def run_with_hub(program: str, home: Path, endpoint: str, *arguments: str, **more: str) -> str:
-    """What `program` prints in a process whose hub is `endpoint` and whose cache is `home`."""
-    keep = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    settings = {
-        "HF_ENDPOINT": endpoint,
-        "HF_HOME": str(home),
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "NO_PROXY": "127.0.0.1",
-        "HOME": str(home),
-        "OMP_NUM_THREADS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env=keep | settings | more,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    """What `program` prints where the hub is `endpoint`, its cache `home` and nothing else here."""
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(io.StringIO()) as said:
+        use_hub(patched, endpoint, home)
+        for name in ("REPRO_DATA", "REPRO_MODELS"):
+            patched.delenv(name, raising=False)
+        offline = more.pop("HF_HUB_OFFLINE", "0") == "1"
+        patched.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+        for name, value in more.items():
+            patched.setenv(name, value)
+        patched.setattr("sys.argv", ["-c", *arguments])
+        exec(program, {"__name__": "__main__"})
+    return said.getvalue().strip()
 
 
 def use_hub(patched: pytest.MonkeyPatch, endpoint: str, home: Path) -> list[float]:

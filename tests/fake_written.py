@@ -8,7 +8,7 @@ from typing import Any
 from fake_contents import environment
 from request_samples import made
 
-from repro.papers.hyperformer.scores import PRINTED
+from repro.papers.hyperformer.tables import PRINTED
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, TextToText, run_key

@@ -18,7 +18,7 @@ from committed import NAMES, committed
 
 from repro.backbones.tiny_t5 import vocabulary
 from repro.errors import ReproError
-from repro.papers.hyperformer import small
+from repro.papers.hyperformer import setting as hyperformer
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 from repro.papers.request import SHORT_NAMES, Request, settings_of
 from repro.report.figures.kinds import view_figure
@@ -66,9 +66,9 @@ SIZES = (
 some sets have, and two of no form.
 """
 LARGE = {
-    "span-corruption": (small.CORPUS, *SIZES),
+    "span-corruption": (hyperformer.CORPUS, *SIZES),
     "squad2": ("seed=1,train=1200,validation=800", *SIZES),
-} | dict.fromkeys((*MIXTURE, *FEW_SHOT), (small.SMOKE_DATA, *SIZES))
+} | dict.fromkeys((*MIXTURE, *FEW_SHOT), (hyperformer.SMOKE_DATA, *SIZES))
 
 
 def choices(id: str) -> Iterator[dict[str, Any]]:

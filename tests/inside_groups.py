@@ -20,7 +20,7 @@ from repro.training.group import Group
 
 
 def task_of(name: str = "cola") -> GlueTask:
-    revision = "seed=0,train=60,validation=20"
+    revision = "seed=0,train=24,validation=20"
     return GlueTask.model_validate({"name": name, "source": "generated", "revision": revision})
 
 

@@ -12,7 +12,7 @@ from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.t5 import T5FineTuning
-from repro.papers.three_shared.runs import run_of
+from repro.papers.three_shared.setting import run_of
 from repro.spec import RunSpec
 from repro.words import counted, duration, run_name, size
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from repro.audit.finding import Finding
-from repro.audit.means import averaged, averages
-from repro.audit.numbers import Cell, Numbers, at, cells_of, of_table, reading, slug, unit
-from repro.audit.possible import (
+from repro.audit.numbers import (
+    Cell,
+    Found,
+    Numbers,
+    at,
+    averaged,
+    averages,
+    cells_of,
     deviation_of_items,
-    impossible,
+    of_items,
     of_runs,
+    of_table,
+    reading,
     share_of_constant,
+    slug,
+    unit,
 )
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 
-PAPER = "adaptable_adapters"
 TASKS = ("MNLI", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "WNLI")
 BLOCK, RUNS = "Low-data-100 / ", 5
 FOCUSED = tuple(f"{BLOCK}AA-focused^{kind}" for kind in ("spec", "uni", "sim"))
@@ -37,11 +45,11 @@ COUNTED = {
 """Rows of the text with a number of parameters -> hidden size, bottleneck, layers."""
 
 
-def check(numbers: Numbers) -> list[Finding]:
+def check(numbers: Numbers) -> list[Found]:
     """Averages and gains, impossible accuracies, constant answers, text against table."""
     cells = of_table(numbers, "AA22-T2")
     return [
-        *averages(PAPER, "Avg of Table 2", "adaptable-average", averaged(cells, "Avg", TASKS)),
+        *averages("Avg of Table 2", "adaptable-average", averaged(cells, "Avg", TASKS)),
         *_gain(cells),
         *_items(cells),
         *_deviations(cells),
@@ -54,20 +62,18 @@ def check(numbers: Numbers) -> list[Finding]:
     ]
 
 
-def _gain(cells: Numbers) -> list[Finding]:
+def _gain(cells: Numbers) -> Iterator[Found]:
     """The gain that the text states, from the two averages."""
     said = at(cells, f"{BLOCK}AA-focused^uni minus Baseline", "Avg")
     focused, baseline = at(cells, FOCUSED[1], "Avg"), at(cells, BASELINE, "Avg")
     if said is None or focused is None or baseline is None:
-        return []
+        return
     exact = focused.value - baseline.value
     if reading(said, exact) != "off":
-        return []
+        return
     text = f"The gain of AA-focused^uni is stated as {said.printed}; the averages give {exact:.2f}."
-    return [
-        Finding("adaptable-gain", PAPER, "error", text, f"{focused.printed} - {baseline.printed}",
-                said.source)
-    ]  # fmt: skip
+    yield Found("adaptable-gain", "error", text, f"{focused.printed} - {baseline.printed}",
+            said.source)  # fmt: skip
 
 
 def _accuracies(cells: Numbers) -> list[tuple[Cell, int]]:
@@ -77,19 +83,27 @@ def _accuracies(cells: Numbers) -> list[tuple[Cell, int]]:
             for task, split in [ACCURACIES[cell.column]]]  # fmt: skip
 
 
-def _items(cells: Numbers) -> list[Finding]:
+def _items(cells: Numbers) -> Iterator[Found]:
     """Mean accuracies of five runs on the official development rows."""
-    found = []
     for cell, items in _accuracies(cells):
         row = cell.row.removeprefix(BLOCK)
         name = slug(f"adaptable {row} {cell.column}")
-        found += impossible(PAPER, name, f"{row}, {cell.column}", cell, items, cell.n or RUNS)
-    return found
+        runs = cell.n or RUNS
+        if of_items(cell, items, runs):
+            continue
+        k = cell.value * items * runs / 100
+        text = f"{row}, {cell.column}: no whole number of {items} items gives {cell.printed} %."
+        near = " and ".join(
+            f"{whole} give {100 * whole / items / runs:.3f}"
+            for whole in (math.floor(k), math.ceil(k))
+        )
+        of = f"{items} items" + f" x {runs} runs" * (runs > 1)
+        said = f"{cell.printed} % of {of} is {k:.2f}; {near}"
+        yield Found(f"{name}-impossible", "doubt", text, said, cell.source)
 
 
-def _deviations(cells: Numbers) -> list[Finding]:
+def _deviations(cells: Numbers) -> Iterator[Found]:
     """Whether squares were divided by the runs, or by one less, in printed deviations."""
-    found = []
     for column, own in cells.dropna(subset="sd").groupby("column", sort=False):
         known = _accuracies(own)
         fits = [
@@ -100,28 +114,23 @@ def _deviations(cells: Numbers) -> list[Finding]:
             continue
         cell, items = known[0]
         wider = math.sqrt(RUNS / (RUNS - 1))
-        found.append(
-            Finding(
-                f"adaptable-deviations-{slug(cell.column)}", PAPER, "note",
-                f"Deviations are of the {RUNS} runs themselves (squares divided by {RUNS}): an "
-                f"estimate for further runs is {wider:.2f} times as large.",
-                f"{column}, {items} items: dividing by {RUNS} gives {fits[0]} of {len(known)} "
-                f"printed deviations, by {RUNS - 1} gives {fits[1]}", cell.source,
-            )
-        )  # fmt: skip
-    return found
+        yield Found(
+            f"adaptable-deviations-{slug(cell.column)}", "note",
+            f"Deviations are of the {RUNS} runs themselves (squares divided by {RUNS}): an "
+            f"estimate for further runs is {wider:.2f} times as large.",
+            f"{column}, {items} items: dividing by {RUNS} gives {fits[0]} of {len(known)} "
+            f"printed deviations, by {RUNS - 1} gives {fits[1]}", cell.source)  # fmt: skip
 
 
-def _layers(cells: Numbers) -> list[Finding]:
+def _layers(cells: Numbers) -> Iterator[Found]:
     """Mean numbers of layers of five runs; and the task whose architecture all others use."""
-    found = []
     for cell in cells_of(cells[cells["metric"] == LAYERS]):
         if not of_runs(cell, cell.n or RUNS):
             text = f"{cell.row.removeprefix(BLOCK)}, {cell.column}: no {RUNS} runs keep "
             text += f"{cell.printed} layers on average."
             said = f"{cell.printed} x {RUNS} = {cell.value * RUNS:.1f}, no whole number"
             name = f"adaptable-layers-{slug(cell.column)}-impossible"
-            found.append(Finding(name, PAPER, "doubt", text, said, cell.source))
+            yield Found(name, "doubt", text, said, cell.source)
     kept = {task: c for task in TASKS if (c := at(cells, f"{BLOCK}|AA-focused^spec|", task))}
     least = min((cell.value for cell in kept.values()), default=0.0)
     fewest = [task for task, cell in kept.items() if cell.value == least]
@@ -129,15 +138,13 @@ def _layers(cells: Numbers) -> list[Finding]:
         text = f"{CHOSEN} is said to keep the fewest layers, but is not alone."
         said = ", ".join(f"{task} {kept[task].printed}" for task in fewest)
         source = f"{kept[CHOSEN].source}; section 5"
-        found.append(Finding("adaptable-fewest-layers", PAPER, "note", text, said, source))
-    return found
+        yield Found("adaptable-fewest-layers", "note", text, said, source)
 
 
-def _repeated(cells: Numbers) -> list[Finding]:
+def _repeated(cells: Numbers) -> Iterator[Found]:
     """Two models with the same mean and the same deviation on one task."""
     scores = cells[(cells["sd"] > 0) & (cells["metric"] != LAYERS) & cells["column"].isin(TASKS)]
     scores = scores[scores.duplicated(["column", "value", "sd"], keep=False)]
-    found = []
     for _, own in scores.groupby(["column", "value", "sd"], sort=False):
         same = cells_of(own)
         task, sd = same[0].column, same[0].sd
@@ -148,37 +155,34 @@ def _repeated(cells: Numbers) -> list[Finding]:
         text = f"{names} have the same mean and the same deviation on {task}."
         said = f"both {same[0].printed} +/- {sd:.2f}"
         name = f"adaptable-repeated-{slug(task)}"
-        found.append(Finding(name, PAPER, "doubt", text, said, same[0].source))
-    return found
+        yield Found(name, "doubt", text, said, same[0].source)
 
 
-def _constant(cells: Numbers) -> list[Finding]:
+def _constant(cells: Numbers) -> Iterator[Found]:
     """Five runs that all score the same, and what a constant answer would score."""
     same = cells_of(cells[(cells["column"] == "MRPC") & (cells["sd"] == 0)])
     if not same:
-        return []
+        return
     items = GLUE["mrpc"].rows["validation"]
     share = share_of_constant(same[0].value / 100)
     positive = round(share * items)
     score = 100 * (positive / items + 2 * positive / (items + positive)) / 2
     f1 = same[0].value / (200 - same[0].value)
     if reading(same[0], score) != "rounded":
-        return []
+        return
     names = ", ".join(cell.row.removeprefix(BLOCK) for cell in same)
-    return [
-        Finding(
-            "adaptable-mrpc-constant", PAPER, "doubt",
-            f"MRPC is {same[0].printed} with deviation 0 in {len(same)} rows ({names}): all runs "
-            "answer 'paraphrase', and the score is the mean of accuracy and F1.",
-            f"p = {positive}/{items} = {positive / items:.4f} gives "
-            f"({100 * positive / items:.2f} + {200 * positive / (items + positive):.2f}) / 2 = "
-            f"{score:.2f}; as F1 alone it would "
-            f"need p = {f1:.3f}", same[0].source,
-        )
-    ]  # fmt: skip
+    yield Found(
+        "adaptable-mrpc-constant", "doubt",
+        f"MRPC is {same[0].printed} with deviation 0 in {len(same)} rows ({names}): all runs "
+        "answer 'paraphrase', and the score is the mean of accuracy and F1.",
+        f"p = {positive}/{items} = {positive / items:.4f} gives "
+        f"({100 * positive / items:.2f} + {200 * positive / (items + positive):.2f}) / 2 = "
+        f"{score:.2f}; as F1 alone it would "
+        f"need p = {f1:.3f}", same[0].source,
+    )  # fmt: skip
 
 
-def _every_task(cells: Numbers) -> list[Finding]:
+def _every_task(cells: Numbers) -> Iterator[Found]:
     """The text: focused architectures are ahead of the baseline in all tasks."""
     lower = []
     scores = cells[cells["column"].isin(TASKS)]
@@ -189,35 +193,33 @@ def _every_task(cells: Numbers) -> list[Finding]:
             name = f"{ours.column} {ours.row.removeprefix(BLOCK)}"
             lower.append(f"{name} {ours.printed} against {theirs.printed}")
     if not lower:
-        return []
+        return
     source = cells["source"].iloc[0]
-    return [
-        Finding(
-            "adaptable-all-tasks", PAPER, "error",
-            "The text says that all AA-focused architectures outperform the baseline in all tasks; "
-            f"in Table 2 at 100 rows {len(lower)} of {len(FOCUSED) * len(TASKS)} scores are lower.",
-            "; ".join(lower), f"{source}; section 5",
-        )
-    ]  # fmt: skip
+    yield Found(
+        "adaptable-all-tasks", "error",
+        "The text says that all AA-focused architectures outperform the baseline in all tasks; "
+        f"in Table 2 at 100 rows {len(lower)} of {len(FOCUSED) * len(TASKS)} scores are lower.",
+        "; ".join(lower), f"{source}; section 5",
+    )  # fmt: skip
 
 
-def _last_layers(cells: Numbers, thirteen: Numbers) -> list[Finding]:
+def _last_layers(cells: Numbers, thirteen: Numbers) -> Iterator[Found]:
     """Table 3's last 13 layers are AA-focused^sim, of some setting."""
     sim = at(cells, FOCUSED[2], "Avg")
     table = at(thirteen, "last n=13 adapter layers", "Avg (overall)")
     if sim is None or table is None or abs(sim.value - table.value) <= unit(sim):
-        return []
+        return
     text = (
         "Table 3's average with the last 13 layers is not that of AA-focused^sim at 100 rows, the "
         "same model: its data setting is another, and is not stated."
     )
     said = f"{table.printed} against {sim.printed}"
-    return [Finding("adaptable-last-13", PAPER, "doubt", text, said, table.source)]
+    yield Found("adaptable-last-13", "doubt", text, said, table.source)
 
 
-def _counts(text: Numbers) -> list[Finding]:
+def _counts(text: Numbers) -> Iterator[Found]:
     """Parameters of adapters in the text: with biases, without, or neither."""
-    found, bare_only = [], []
+    bare_only = []
     for cell in cells_of(text[text["row"].isin(COUNTED)]):
         d, m, layers = COUNTED[cell.row]
         bare, biased = layers * 2 * d * m, layers * (2 * d * m + d + m)
@@ -228,13 +230,12 @@ def _counts(text: Numbers) -> list[Finding]:
         elif fits == (False, False):
             text_ = f"{cell.row} is printed with {cell.printed} parameters, not those of its maps."
             name = f"adaptable-count-{slug(cell.row)}"
-            found.append(Finding(name, PAPER, "error", text_, said, cell.source))
+            yield Found(name, "error", text_, said, cell.source)
     if bare_only:
         text_ = "The parameter counts of the text leave out the biases."
         said = "; ".join(said for said, _ in bare_only)
         name = "adaptable-counts-without-biases"
-        found.append(Finding(name, PAPER, "note", text_, said, bare_only[0][1]))
-    return found
+        yield Found(name, "note", text_, said, bare_only[0][1])
 
 
 def _rounds(cell: Cell, count: int) -> bool:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from repro.audit.finding import Finding, Severity
-from repro.audit.means import averaged, averages
-from repro.audit.numbers import Numbers, at, of_table, reading, slug
+from repro.audit.numbers import (
+    Found,
+    Numbers,
+    Severity,
+    at,
+    averaged,
+    averages,
+    of_table,
+    reading,
+    slug,
+)
 from repro.methods.inside import adapter_parameters
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
 
-PAPER = "houlsby"
 GLUE = ("CoLA", "SST", "MRPC", "STS-B", "QQP", "MNLIm", "MNLImm", "QNLI", "RTE")
 MNLI = "MNLIm validation accuracy, "
 TASKS_GLUE, TASKS_FURTHER = 9, 17
 
 
-def check(numbers: Numbers) -> list[Finding]:
+def check(numbers: Numbers) -> list[Found]:
     """Averages, totals of parameters, and what the text says of both."""
     glue, more, text = (of_table(numbers, f"H19-{name}") for name in ("T1", "T2", "text"))
     scores = more[more["metric"].str.startswith("test accuracy")]
     of_tasks = averaged(scores, "Average", model="column")
     return [
-        *averages(PAPER, "Total of Table 1", "houlsby-total", averaged(glue, "Total", GLUE)),
-        *averages(PAPER, "Average of Table 2", "houlsby-average", of_tasks),
+        *averages("Total of Table 1", "houlsby-total", averaged(glue, "Total", GLUE)),
+        *averages("Average of Table 2", "houlsby-average", of_tasks),
         *_totals(glue, more),
         *_layers_share(glue),
         *_abouts(text),
@@ -31,9 +39,8 @@ def check(numbers: Numbers) -> list[Finding]:
     ]
 
 
-def _totals(glue: Numbers, more: Numbers) -> list[Finding]:
+def _totals(glue: Numbers, more: Numbers) -> Iterator[Found]:
     """All tasks' models in encoders: one shared, plus each task's share."""
-    found = []
     pairs = [
         (f"Table 1, {row}", at(glue, row, "Total num params"),
          at(glue, row, "Trained params / task"), TASKS_GLUE)
@@ -55,36 +62,31 @@ def _totals(glue: Numbers, more: Numbers) -> list[Finding]:
         text = f"{name}: {total.printed} encoders are printed, and {tasks} tasks give {exact:.2f}."
         said = f"{'' if whole else '1 + '}{tasks} x {share.printed} = {exact:.3f}"
         severity: Severity = "note" if kind in ("cut", "near") else "error"
-        found.append(
-            Finding(f"houlsby-total-{slug(name)}", PAPER, severity, text, said, total.source)
-        )
-    return found
+        yield Found(f"houlsby-total-{slug(name)}", severity, text, said, total.source)
 
 
-def _layers_share(cells: Numbers) -> list[Finding]:
+def _layers_share(cells: Numbers) -> Iterator[Found]:
     """The share that adapters of size 64 are of BERT-large: of the whole, or of its layers."""
     share = at(cells, "Adapters (64)", "Trained params / task")
     if share is None:
-        return []
+        return
     large = KNOWN[BERT_LARGE]
     d, added = large.hidden_size, 2 * large.layers * adapter_parameters(64, large.hidden_size)
     layers = large.layers * large.layer_parameters
     exact, of_layers = 100 * added / large.parameters, 100 * added / layers
     if reading(share, exact) == "rounded":
-        return []
+        return
     fits = reading(share, of_layers) == "rounded"
-    return [
-        Finding(
-            "houlsby-share-of-layers", PAPER, "note" if fits else "error",
-            f"{share.printed} for size 64 is "
-            f"{'a share of the layers, ' if fits else ''}not of BERT-large with its embeddings.",
-            f"{2 * large.layers} x (2 x 64 x {d} + 64 + {d}) = {added:,}: {exact:.2f} % of "
-            f"{large.parameters:,}, {of_layers:.2f} % of {layers:,} in the layers", share.source,
-        )
-    ]  # fmt: skip
+    yield Found(
+        "houlsby-share-of-layers", "note" if fits else "error",
+        f"{share.printed} for size 64 is "
+        f"{'a share of the layers, ' if fits else ''}not of BERT-large with its embeddings.",
+        f"{2 * large.layers} x (2 x 64 x {d} + 64 + {d}) = {added:,}: {exact:.2f} % of "
+        f"{large.parameters:,}, {of_layers:.2f} % of {layers:,} in the layers", share.source,
+    )  # fmt: skip
 
 
-def _abouts(cells: Numbers) -> list[Finding]:
+def _abouts(cells: Numbers) -> Iterator[Found]:
     """Counts that the text gives roughly, "approx. 9M params" or "40k": right to one digit?"""
     base = KNOWN[BERT_BASE]
     d, layer = base.hidden_size, base.layer_parameters
@@ -99,7 +101,6 @@ def _abouts(cells: Numbers) -> list[Finding]:
         "size-64": (f"{MNLI}adapters size 64 (approx. 2M params)", size_64, "24 modules"),
         "norms": ("layer-norm parameters, BERT_BASE", norms, "25 norms"),
     }
-    found = []
     for name, (words, count, said) in counted.items():
         cell = at(cells, words)
         if cell is None:
@@ -109,13 +110,10 @@ def _abouts(cells: Numbers) -> list[Finding]:
             told = f"{cell.x / 1e6:.0f}M" if placed else cell.printed
             text = f"{cell.row}: its modules have {count:,} parameters, not about {told}."
             arithmetic = f"{count:,}; {said}"
-            found.append(
-                Finding(f"houlsby-about-{name}", PAPER, "doubt", text, arithmetic, cell.source)
-            )
-    return found
+            yield Found(f"houlsby-about-{name}", "doubt", text, arithmetic, cell.source)
 
 
-def _stated(glue: Numbers, more: Numbers, text: Numbers) -> list[Finding]:
+def _stated(glue: Numbers, more: Numbers, text: Numbers) -> Iterator[Found]:
     """What the text says of numbers of the tables: each rounds to it, or is another."""
     score, share, size = "Total", "Trained params / task", "Trained params/task"
     full, best = at(glue, "BERT_LARGE", score, "mean"), at(glue, "Adapters (8-256)", score, "mean")
@@ -136,7 +134,6 @@ def _stated(glue: Numbers, more: Numbers, text: Numbers) -> list[Finding]:
             "blog: task-specific parameters needed", at(glue, "Adapters (8-256)", share), None
         ),
     }  # fmt: skip
-    found = []
     for name, (words, first, second) in statements.items():
         cell = at(text, words)
         if cell is None or first is None:
@@ -148,5 +145,4 @@ def _stated(glue: Numbers, more: Numbers, text: Numbers) -> list[Finding]:
         said = f"{first.printed} - {second.printed} = {exact:.1f}" if second else first.printed
         told = f"The text says {cell.value:g} ({cell.row}); the table gives {exact:.4g}."
         severity: Severity = "note" if kind == "cut" else "error"
-        found.append(Finding(f"houlsby-text-{name}", PAPER, severity, told, said, cell.source))
-    return found
+        yield Found(f"houlsby-text-{name}", severity, told, said, cell.source)

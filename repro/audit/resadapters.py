@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
-from repro.audit.finding import Finding
-from repro.audit.mixture import Mixed, common_share
-from repro.audit.numbers import SLACK, Numbers, at, cells_of, of_table, reading, slug, unit
+from repro.audit.numbers import (
+    SLACK,
+    Found,
+    Mixed,
+    Numbers,
+    at,
+    cells_of,
+    common_share,
+    of_table,
+    reading,
+    slug,
+    unit,
+)
 from repro.methods.resadapters import PipelinedCells
 from repro.spec.backbones import BERT_BASE, KNOWN
 
-PAPER = "resadapters"
 TABLES = ("RA-T1", "RA-T2")
 OFFICIAL = "official development set"
 SETS = {OFFICIAL: (5_945, 11_873), "CS224n development set": (3_168, 6_078)}
@@ -25,7 +35,7 @@ BOTTLENECK, LENGTH = 200, 384
 """Width of a cell and positions of a window in the released notebook."""
 
 
-def check(numbers: Numbers) -> list[Finding]:
+def check(numbers: Numbers) -> list[Found]:
     """The mixture of ALL, what no answer scores, F1 and EM, parameters."""
     scores = numbers[numbers["table"].isin(TABLES)]
     text, found = of_table(numbers, "RA-text"), mixtures(scores)
@@ -51,38 +61,36 @@ def mixtures(scores: Numbers) -> list[Mixed]:
     return found
 
 
-def _evaluated(found: list[Mixed], low: float, high: float, misfits: int) -> list[Finding]:
+def _evaluated(found: list[Mixed], low: float, high: float, misfits: int) -> Iterator[Found]:
     """The p that fits is the share of unanswerable questions in what was scored."""
     named = [name for name, (no, all_) in SETS.items() if low - SLACK <= no / all_ <= high + SLACK]
     if OFFICIAL in named:
-        return []
+        return
     others = "; ".join(f"{name}: {no:,} of {n:,} = {no / n:.2%}" for name, (no, n) in SETS.items())
-    return [
-        Finding(
-            "resadapters-evaluation-mix", PAPER, "doubt",
-            "The scores are not of the official development set, but of one with "
-            f"{(low + high) / 2:.2%} of its questions unanswerable"
-            f"{': the ' + named[0] if named else ''}.",
-            f"ALL = p x NoAns + (1 - p) x HasAns holds for {len(found) - misfits} of "
-            f"{len(found)} scores with p from {low:.2%} to {high:.2%}; {others}",
-            found[0].whole.source,
-        )
-    ]  # fmt: skip
+    yield Found(
+        "resadapters-evaluation-mix", "doubt",
+        "The scores are not of the official development set, but of one with "
+        f"{(low + high) / 2:.2%} of its questions unanswerable"
+        f"{': the ' + named[0] if named else ''}.",
+        f"ALL = p x NoAns + (1 - p) x HasAns holds for {len(found) - misfits} of "
+        f"{len(found)} scores with p from {low:.2%} to {high:.2%}; {others}",
+        found[0].whole.source,
+    )  # fmt: skip
 
 
-def _misfit(mixed: Mixed, p: float) -> Finding:
+def _misfit(mixed: Mixed, p: float) -> Found:
     """A score that the common share does not give, and what HasAns would have to be."""
     expected = p * mixed.first.value + (1 - p) * mixed.second.value
     needed = (mixed.whole.value - p * mixed.first.value) / (1 - p)
-    return Finding(
-        f"resadapters-mix-{slug(mixed.name)}", PAPER, "error",
+    return Found(
+        f"resadapters-mix-{slug(mixed.name)}", "error",
         f"{mixed.name}: ALL, NoAns and HasAns do not fit each other.",
         f"{p:.4f} x {mixed.first.printed} + {1 - p:.4f} x {mixed.second.printed} = {expected:.2f}, "
         f"printed {mixed.whole.printed}; HasAns would have to be {needed:.1f}", mixed.whole.source,
     )  # fmt: skip
 
 
-def _null(found: list[Mixed], p: float) -> list[Finding]:
+def _null(found: list[Mixed], p: float) -> Iterator[Found]:
     """A model that answers nothing scores p on all questions."""
     below, said = 0, []
     for table in TABLES:
@@ -93,65 +101,55 @@ def _null(found: list[Mixed], p: float) -> list[Finding]:
         if highest is not None:
             said.append(f"{table}: {len(lower)} of {len(scores)}, at most {highest.printed}")
     if not below:
-        return []
+        return
     text = (
         f"{below} of {len(found)} scores on all questions are below {100 * p:.1f}, which a model "
         "scores that answers none of them."
     )
-    return [
-        Finding("resadapters-below-no-answer", PAPER, "doubt", text, "; ".join(said),
-                found[0].whole.source)
-    ]  # fmt: skip
+    yield Found("resadapters-below-no-answer", "doubt", text, "; ".join(said),
+            found[0].whole.source)  # fmt: skip
 
 
-def _order(scores: Numbers) -> list[Finding]:
+def _order(scores: Numbers) -> Iterator[Found]:
     """F1 is never below exact match, and equals it where there is no answer to overlap with; both
     are percentages.
     """
-    found = []
-
-    def add(kind: str, place: str, says: str, arithmetic: str, source: str) -> None:
-        name = f"resadapters-{kind}-{slug(place)}"
-        found.append(Finding(name, PAPER, "error", says, arithmetic, source))
-
     for (table, row, group), own in scores.groupby(["table", "row", "column"], sort=False):
         place, of = f"{table} {row} {group}", {cell.metric[:2]: cell for cell in cells_of(own)}
         for metric, cell in of.items():
             if not 0 <= cell.value <= 100:
                 says = f"{table}, {row}, {group}: no percentage."
-                add("bounds", f"{place} {metric}", says, cell.printed, cell.source)
+                name = f"resadapters-bounds-{slug(f'{place} {metric}')}"
+                yield Found(name, "error", says, cell.printed, cell.source)
         if set(of) != {"EM", "F1"}:
             continue
         em, f1 = of["EM"], of["F1"]
         said = f"EM {em.printed}, F1 {f1.printed}"
         if f1.value < em.value:
             says = f"{table}, {row}, {group}: F1 is below exact match, which it contains."
-            add("f1", place, says, said, f1.source)
+            yield Found(f"resadapters-f1-{slug(place)}", "error", says, said, f1.source)
         elif group == "NoAns" and f1.value != em.value:
             says = f"{table}, {row}: without an answer F1 and exact match are the same."
-            add("noans", place, says, said, f1.source)
-    return found
+            yield Found(f"resadapters-noans-{slug(place)}", "error", says, said, f1.source)
 
 
-def _share(text: Numbers) -> list[Finding]:
+def _share(text: Numbers) -> Iterator[Found]:
     """The share of BERT's parameters that the text prints, from the two counts beside it."""
     ours, bert = at(text, COUNTS["attention"]), at(text, BERT)
     share = at(text, "adapter share of BERT parameters")
     if ours is None or bert is None or share is None:
-        return []
+        return
     exact = 100 * ours.value / bert.value
     if reading(share, exact) == "rounded":
-        return []
-    return [
-        Finding(
-            "resadapters-parameter-share", PAPER, "doubt",
-            f"{share.printed} of BERT's parameters is {exact:.1f} % by the counts in the text.",
-            f"{ours.value:,.0f} / {bert.value:,.0f} = {exact:.2f} %", share.source,
-        )
-    ]  # fmt: skip
+        return
+    yield Found(
+        "resadapters-parameter-share", "doubt",
+        f"{share.printed} of BERT's parameters is {exact:.1f} % by the counts in the text.",
+        f"{ours.value:,.0f} / {bert.value:,.0f} = {exact:.2f} %", share.source,
+    )  # fmt: skip
 
 
-def _counts(text: Numbers) -> list[Finding]:
+def _counts(text: Numbers) -> Iterator[Found]:
     """Both counts of the text, in whole millions, against one or two stacks of released cells."""
     printed = {kind: cell for kind, name in COUNTS.items() if (cell := at(text, name))}
     counted = {kind: _stack(kind) for kind in printed}
@@ -162,7 +160,7 @@ def _counts(text: Numbers) -> list[Finding]:
             for kind, cell in printed.items()
         ]
         if all(fits):
-            return []
+            return
     said = "; ".join(
         f"{kind}: one stack {counted[kind]:,}, two {2 * counted[kind]:,}, printed {cell.printed}"
         for kind, cell in printed.items()
@@ -170,10 +168,8 @@ def _counts(text: Numbers) -> list[Finding]:
     words = (
         "The printed parameter counts are those of neither one nor two stacks of released cells."
     )
-    return [
-        Finding("resadapters-parameter-counts", PAPER, "doubt", words, said,
-                next(iter(printed.values())).source)
-    ]  # fmt: skip
+    yield Found("resadapters-parameter-counts", "doubt", words, said,
+            next(iter(printed.values())).source)  # fmt: skip
 
 
 def _stack(kind: Literal["relu", "attention"]) -> int:

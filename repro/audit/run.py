@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Iterable
+from importlib.resources import files
+from typing import Any
 
-from repro.audit import (
-    adaptable_adapters,
-    houlsby,
-    hyperformer,
-    peters,
-    resadapters,
-    tables,
-    three_shared,
-)
-from repro.audit.copies import copies
-from repro.audit.finding import Finding
-from repro.audit.notes import NOTES
-from repro.audit.numbers import Numbers, load
+from repro.audit import adaptable_adapters, houlsby, hyperformer, resadapters, tables, three_shared
+from repro.audit.numbers import Finding, Found, Numbers, load
 from repro.papers.names import PAPERS
 
-CHECKS: dict[str, Callable[[Numbers], list[Finding]]] = {
+CHECKS: dict[str, Callable[[Numbers], Iterable[Found]]] = {
     "resadapters": resadapters.check,
     "houlsby": houlsby.check,
     "three_shared": three_shared.check,
-    "peters": peters.check,
+    "peters": tables.peters,
     "hyperformer": hyperformer.check,
     "adaptable_adapters": adaptable_adapters.check,
 }
@@ -32,7 +24,7 @@ SEVERITIES = ("error", "doubt", "note")
 
 def findings(paper: str | None = None) -> list[Finding]:
     """What the audit finds in one paper, or in all: by paper, severity and id."""
-    found = [*computed(load()), *NOTES]
+    found = [*computed(load()), *notes()]
     names = list(PAPERS)
     return sorted(
         (one for one in found if paper in (None, one.paper)),
@@ -43,7 +35,18 @@ def findings(paper: str | None = None) -> list[Finding]:
 def computed(numbers: Numbers) -> list[Finding]:
     """What arithmetic alone finds in these numbers."""
     return [
-        *(one for check in CHECKS.values() for one in check(numbers)),
+        *(
+            Finding(one.id, paper, *one[1:])
+            for paper, check in CHECKS.items()
+            for one in check(numbers)
+        ),
         *tables.check(numbers, CHECKS),
-        *copies(numbers),
+        *tables.copies(numbers),
     ]
+
+
+def notes() -> list[Finding]:
+    """What only a reading of text, pictures and code shows; no arithmetic on numbers finds it."""
+    text = (files("repro.audit") / "notes.csv").read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
+    return [Finding(**row, computed=False) for row in rows]

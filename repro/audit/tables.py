@@ -1,15 +1,28 @@
-"""Printed means and numbers of parameters against what a table declares of its columns and models.
+"""Checks of any paper's tables: printed means and numbers of parameters against what a table
+declares of its columns and models, differences, and the same numbers in two tables.
 
-For the papers without a module of checks; a further paper gets these checks with its table.
+Means and counts are checked so for the papers without a module of checks; a further paper gets
+these checks with its table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from repro.audit.finding import Finding
-from repro.audit.means import averaged, averages
-from repro.audit.numbers import Cell, Numbers, cells_of, of_table, slug
+from repro.audit.numbers import (
+    SLACK,
+    Cell,
+    Finding,
+    Found,
+    Numbers,
+    at,
+    averaged,
+    averages,
+    cells_of,
+    of_table,
+    slug,
+    unit,
+)
 from repro.methods.inside import InsideEncoder
 from repro.papers.published import UNITS
 from repro.papers.registry import TABLES
@@ -23,13 +36,15 @@ PARAMETERS = "parameters"
 
 def check(numbers: Numbers, without: Collection[str]) -> list[Finding]:
     """Means and counts of every table, but for those of the papers `without`."""
-    tables = [table for table in TABLES.values() if table.paper not in without and table.published]
     return [
-        found for table in tables for found in (*_means(table, numbers), *_counts(table, numbers))
+        Finding(found.id, table.paper, *found[1:])
+        for table in TABLES.values()
+        if table.paper not in without and table.published
+        for found in (*_means(table, numbers), *_counts(table, numbers))
     ]
 
 
-def _means(table: Table, numbers: Numbers) -> Iterator[Finding]:
+def _means(table: Table, numbers: Numbers) -> Iterator[Found]:
     """Printed means against the printed scores that they are of."""
     cells = of_table(numbers, table.published)
     for mean in table.columns:
@@ -42,10 +57,10 @@ def _means(table: Table, numbers: Numbers) -> Iterator[Finding]:
         ]
         kept = cells[(cells["column"] == mean.published_column) | ~cells["column"].isin(others)]
         name, prefix = f"{mean.name} of {table.id}", slug(f"{table.id} {mean.name}")
-        yield from averages(table.paper, name, prefix, averaged(kept, mean.published_column))
+        yield from averages(name, prefix, averaged(kept, mean.published_column))
 
 
-def _counts(table: Table, numbers: Numbers) -> Iterator[Finding]:
+def _counts(table: Table, numbers: Numbers) -> Iterator[Found]:
     """Each model's numbers of parameters, wherever the paper prints them, against its modules."""
     request = Request(table.id, "paper", 1)
     own = numbers[(numbers["paper"] == table.paper) & (numbers["metric"] == PARAMETERS)]
@@ -60,7 +75,7 @@ def _counts(table: Table, numbers: Numbers) -> Iterator[Finding]:
                 yield from _of_model(table, row, printed, specs[0])
 
 
-def _of_model(table: Table, row: Row, printed: list[Cell], spec: RunSpec) -> Iterator[Finding]:
+def _of_model(table: Table, row: Row, printed: list[Cell], spec: RunSpec) -> Iterator[Found]:
     """An error where a number fits no part of the model, a doubt where numbers are of two parts."""
     counts = {"all that is trained": spec.trained_parameters()}
     if isinstance(spec.method, InsideEncoder):
@@ -75,12 +90,12 @@ def _of_model(table: Table, row: Row, printed: list[Cell], spec: RunSpec) -> Ite
             text = f"{row.name} of {table.id} is printed with {cell.printed} parameters; its"
             text += f" modules have {next(iter(counts.values())):,}."
             id = f"{slug(table.id)}-count-{slug(f'{row.name} {cell.printed}')}"
-            yield Finding(id, table.paper, "error", text, said, cell.source)
+            yield Found(id, "error", text, said, cell.source)
     if len(set(fits.values())) > 1 and all(fits.values()):
         numbers = " and with ".join(cell.printed for cell in fits)
         of = "; ".join(f"{cell.printed}: {part}, {counts[part]:,}" for cell, part in fits.items())
-        yield Finding(
-            f"{slug(table.id)}-counts-{slug(row.name)}", table.paper, "doubt",
+        yield Found(
+            f"{slug(table.id)}-counts-{slug(row.name)}", "doubt",
             f"{row.name} of {table.id} is printed with {numbers} trained parameters: they are of "
             "different parts of the model.",
             of, "; ".join(dict.fromkeys(cell.source for cell in fits)),
@@ -92,3 +107,86 @@ def _prints(cell: Cell, count: int) -> bool:
     zeros = UNITS.get(cell.printed[-1:], 0) - cell.decimals
     steps = count / 10.0**zeros
     return round(cell.value / 10.0**zeros) in (round(steps), int(steps))
+
+
+def peters(numbers: Numbers) -> Iterator[Found]:
+    """Printed differences against the two scores that they are of."""
+    own = of_table(numbers, "PRS19-T-reprint")
+    for cell in cells_of(own[own["row"].str.endswith("delta = fine-tuning - feature extraction")]):
+        model = cell.row.partition(" / ")[0]
+        tuned = at(own, f"{model} / fine-tuning", cell.column)
+        frozen = at(own, f"{model} / feature extraction", cell.column)
+        if tuned is None or frozen is None:
+            continue
+        exact = tuned.value - frozen.value
+        # Each of the three is rounded: the difference of two printed scores may be a step off.
+        if abs(exact - cell.value) > unit(cell) + SLACK:
+            text = f"{model}, {cell.column}: the difference is printed as {cell.printed}, and the "
+            text += f"two scores give {exact:+.1f}."
+            said = f"{tuned.printed} - {frozen.printed} = {exact:.1f}"
+            name = slug(f"peters delta {model} {cell.column}")
+            yield Found(name, "error", text, said, cell.source)
+
+
+FEWEST = 3
+"""Equal numbers that are no chance."""
+ALIASES = {
+    "sa sst-2": "sst-2", "sst": "sst-2", "mnlim": "mnli", "mnli(m)": "mnli", "mnlimm": "mnli(mm)",
+}  # fmt: skip
+"""One task under several names."""
+TRANSPOSED = ("H19-T2", "SR20-T3")
+"""Tables whose rows are tasks and whose columns are models."""
+UPRIGHT = ("H19-T1", "SR20-T2", "PRS19-T-reprint", "HF21-T1", "RA-probe", "RA-T1", "RA-T2")
+SEVERAL = ("HF21-T1", "RA-probe", "RA-T1", "RA-T2")
+"""Tables with several metrics of one task."""
+DERIVED = "average|total|avg|#|trained|delta"
+"""What is no score of a model: such rows and columns are left out."""
+
+
+def copies(numbers: Numbers) -> list[Finding]:
+    """Models of two tables that agree in at least three numbers and most of those that both have;
+    told once, of the later table in the frame.
+    """
+    scores = _scores(numbers)
+    pairs = scores.merge(scores, on="task", suffixes=("", "_other"))
+    later = pairs["series"] < pairs["series_other"]
+    pairs = pairs[later & (pairs["table"] != pairs["table_other"])].sort_values("place_other")
+    digits = pairs[["decimals", "decimals_other"]].min(axis=1)
+    pairs["same"] = [*map(_equal, pairs["value"], pairs["value_other"], digits)]
+    found = []
+    for _, shared in pairs.groupby(["series", "series_other"]):
+        same = shared[shared["same"]]
+        if len(same) < FEWEST or 2 * len(same) <= len(shared):
+            continue
+        one, said = same.iloc[0], ", ".join(same["task"] + " " + same["printed_other"])
+        found.append(
+            Finding(
+                f"copy-{one['table_other']}-{one['table']}".lower(), one["paper_other"], "doubt",
+                f"{one['model_other']} ({one['table_other']}) and {one['model']} ({one['table']}) "
+                f"have the same number in {len(same)} of {len(shared)} places: one is copied, or "
+                "both are.",
+                f"both: {said}", f"{one['source_other']}; {one['source']}",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _scores(numbers: Numbers) -> Numbers:
+    """Scores of models with a `task`, and the number of the `series` that a model's scores are."""
+    scores = numbers[numbers["table"].isin((*TRANSPOSED, *UPRIGHT))]
+    names = (scores["row"] + " " + scores["column"]).str.lower()
+    scores = scores[~names.str.contains(DERIVED)]
+    turned = scores["table"].isin(TRANSPOSED)
+    task = scores["row"].where(turned, scores["column"]).str.lower().replace(ALIASES)
+    metric = " " + scores["metric"].str.partition(" ")[0]
+    scores = scores.assign(
+        model=scores["column"].where(turned, scores["row"]),
+        task=task + metric.where(scores["table"].isin(SEVERAL), ""),
+        place=range(len(scores)),
+    ).drop_duplicates(["paper", "table", "model", "task"], keep="last")
+    return scores.assign(series=scores.groupby(["paper", "table", "model"], sort=False).ngroup())
+
+
+def _equal(one: float, other: float, digits: int) -> bool:
+    """Equal to the digits of the one that has fewer."""
+    return round(one, digits) == round(other, digits)

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Iterator
 
-from repro.audit.finding import Finding
-from repro.audit.means import averaged, averages
-from repro.audit.numbers import Numbers, cells_of, of_table
+from repro.audit.numbers import Found, Numbers, averaged, averages, cells_of, of_table
 from repro.methods.inside import adapter_parameters
 from repro.papers.three_shared.figures import SPANS
 from repro.spec.backbones import BERT_BASE, KNOWN
 
-PAPER = "three_shared"
 GLUE = ("CoLA", "SST-2", "MRPC", "STS-B", "QQP", "MNLI(m)", "MNLI(mm)", "QNLI", "RTE")
 SIZE = 64
 FEW = 2
 """Tasks that should not carry a gain on average."""
 
 
-def check(numbers: Numbers) -> list[Finding]:
+def check(numbers: Numbers) -> list[Found]:
     """Averages, parameter counts, and the grid of ablated layers."""
     one, two, three, grid = (of_table(numbers, f"SR20-{name}") for name in ("T1", "T2", "T3", "F8"))
     of_tasks = averaged(three, "Average", model="column")
     return [
-        *averages(PAPER, "Total of Table 2", "three-shared-total", averaged(two, "Total", GLUE)),
-        *averages(PAPER, "Average of Table 3", "three-shared-average", of_tasks),
+        *averages("Total of Table 2", "three-shared-total", averaged(two, "Total", GLUE)),
+        *averages("Average of Table 3", "three-shared-average", of_tasks),
         *_gain(three),
         *_counts(one),
         *_grid(grid),
     ]
 
 
-def _gain(cells: Numbers) -> list[Finding]:
+def _gain(cells: Numbers) -> Iterator[Found]:
     """Table 3: how many of its tasks the gain over fine-tuning rests on."""
     wide = cells[cells["row"] != "Average"].pivot(index="row", columns="column", values="value")
     gain = (wide["Ours (not shared)"] - wide["BERT-base (full fine-tuning)"]).dropna()
@@ -45,21 +43,19 @@ def _gain(cells: Numbers) -> list[Finding]:
         total -= gains[row]
     rest = len(gains) - len(carried)
     if total > 0 or not rest or len(carried) > FEW:
-        return []
+        return
     said = ", ".join(f"{row} {gains[row]:+.1f}" for row in carried)
-    return [
-        Finding(
-            "three-shared-gain-of-few", PAPER, "doubt",
-            f"The gain of Table 3 rests on {len(carried)} of {len(gains)} tasks: on the others "
-            "together the adapters are not ahead.",
-            f"({math.fsum(gains.values()):+.1f}) / {len(gains)} = "
-            f"{statistics.fmean(gains.values()):+.2f} on average; {said}; the other {rest}: "
-            f"({total:+.1f}) / {rest} = {total / rest:+.2f}", cells["source"].iloc[0],
-        )
-    ]  # fmt: skip
+    yield Found(
+        "three-shared-gain-of-few", "doubt",
+        f"The gain of Table 3 rests on {len(carried)} of {len(gains)} tasks: on the others "
+        "together the adapters are not ahead.",
+        f"({math.fsum(gains.values()):+.1f}) / {len(gains)} = "
+        f"{statistics.fmean(gains.values()):+.2f} on average; {said}; the other {rest}: "
+        f"({total:+.1f}) / {rest} = {total / rest:+.2f}", cells["source"].iloc[0],
+    )  # fmt: skip
 
 
-def _counts(cells: Numbers) -> list[Finding]:
+def _counts(cells: Numbers) -> Iterator[Found]:
     """Table 1's parameters, from the shapes of the modules."""
     base = KNOWN[BERT_BASE]
     d, adapter = base.hidden_size, adapter_parameters(SIZE, base.hidden_size)
@@ -72,7 +68,6 @@ def _counts(cells: Numbers) -> list[Finding]:
         ),
         "Ours (3-shared)": (base.layers // 3 * adapter, f"4 x {adapter:,}"),
     }
-    found = []
     for cell in cells_of(cells):
         if cell.row not in expected or cell.metric != "parameters":
             continue
@@ -82,27 +77,24 @@ def _counts(cells: Numbers) -> list[Finding]:
                 f"{cell.row} is printed with {cell.printed} parameters; its modules have {count:,}."
             )
             slug = f"three-shared-count-{cell.row.split()[-1].strip('()').lower()}"
-            found.append(Finding(slug, PAPER, "error", text, said, cell.source))
-    return found
+            yield Found(slug, "error", text, said, cell.source)
 
 
-def _grid(cells: Numbers) -> list[Finding]:
+def _grid(cells: Numbers) -> Iterator[Found]:
     """Figure 8: what loses more, a span of layers or one that lies within it."""
     drops = {SPANS[cell.row, cell.column]: cell.value for cell in cells_of(cells) if cell.column}
     if not drops:
-        return []
+        return
     widest = max(drops, key=lambda span: span[1] - span[0])
     inner = {span: drop for span, drop in drops.items() if span != widest}
     worst = max(inner, key=lambda span: inner[span])
     if drops[widest] >= inner[worst]:
-        return []
+        return
     source = cells["source"].iloc[0]
-    return [
-        Finding(
-            "three-shared-all-layers", PAPER, "doubt",
-            "Without the adapters of all layers the score drops less than without those of layers "
-            f"{worst[0]} to {worst[1]}.",
-            f"drop of {widest[0]} to {widest[1]}: {drops[widest]:.3f}; "
-            f"of {worst[0]} to {worst[1]}: {inner[worst]:.3f}", source,
-        )
-    ]  # fmt: skip
+    yield Found(
+        "three-shared-all-layers", "doubt",
+        "Without the adapters of all layers the score drops less than without those of layers "
+        f"{worst[0]} to {worst[1]}.",
+        f"drop of {widest[0]} to {widest[1]}: {drops[widest]:.3f}; "
+        f"of {worst[0]} to {worst[1]}: {inner[worst]:.3f}", source,
+    )  # fmt: skip

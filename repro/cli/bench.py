@@ -14,8 +14,8 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.doctor import BUSY, load
-from repro.cli.rehearse import rehearsed
-from repro.cli.requests import as_if_here
+from repro.cli.rehearse import pace, pace_in_words, peaks_in_words, rehearsed
+from repro.cli.requests import as_if_here, names_in
 from repro.engine.cost import (
     Rehearsed,
     Speed,
@@ -27,17 +27,16 @@ from repro.engine.cost import (
     store_speed,
     stored_speed,
     typical_tokens,
-    work,
 )
 from repro.engine.jobs import Execution, Job, make_job
 from repro.engine.plan import make_plan
 from repro.engine.rehearsal import Asked, Found, matrix_peaks
-from repro.errors import RUN_FAILED, ReproError, UnknownName
+from repro.errors import RUN_FAILED, ReproError
 from repro.methods.lora import LoRA
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE, run_one
-from repro.papers.three_shared.runs import run_of
+from repro.papers.three_shared.setting import run_of
 from repro.report.layout import markdown_table, text_table
 from repro.report.render import GAP, json_text
 from repro.spec import Backbone, Task
@@ -92,7 +91,8 @@ def command(
 
     Example: python -m repro bench
     """
-    results, kind, chosen = o.open_store(store), o.trains_on(device), _shapes(shapes)
+    results, kind = o.open_store(store), o.trains_on(device)
+    chosen = [SHAPES[name] for name in names_in(shapes, "--shapes", "shape", SHAPES)]
     if write and BEGIN not in (PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""):
         raise ReproError(f"{PAGE} is not here or has no line {BEGIN}: run from a checkout.")
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
@@ -116,15 +116,6 @@ def command(
     sys.stdout.write(json_text(document) if json else as_text(document))
     if any(one["failure"] for one in document["steps"]):
         raise typer.Exit(RUN_FAILED)
-
-
-def _shapes(given: str) -> list[Backbone]:
-    """The shapes of `--shapes bert-base,bert-large`. Raises UnknownName."""
-    known = {name.lower(): shape for name, shape in SHAPES.items()}
-    for name in given.lower().split(","):
-        if name.strip() not in known:
-            raise UnknownName("shape", name.strip(), list(SHAPES))
-    return [known[name.strip()] for name in given.lower().split(",")]
 
 
 def jobs_on(device: str, precision: str, shapes: Sequence[Backbone]) -> dict[str, Job]:
@@ -232,28 +223,16 @@ def _document(
 
 
 def _line(one: Timed, peak: float) -> dict[str, Any]:
-    figures, short = one.found.figures, one.short.figures
-    line: dict[str, Any] = {
+    short = one.short.figures
+    return {
         "name": one.name,
         "failure": one.found.failure or one.short.failure or None,
         "batch": one.job.lead.recipe.batch_size,
         "memory_bytes": one.found.memory,
         "kernels": one.kernels,
-        "seconds_a_step": None,
-        "spread": None,
-        "tokens_a_second": None,
-        "share_of_peak": None,
+        **pace(one.found.figures, one.job, typical_tokens(one.job.lead.task), peak),
         "overhead_seconds": short.step if short is not None else None,
     }
-    if figures is not None:
-        tokens = figures.batch * typical_tokens(one.job.lead.task)
-        line |= {
-            "seconds_a_step": figures.step,
-            "spread": figures.spread,
-            "tokens_a_second": tokens / figures.step,
-            "share_of_peak": work(one.job, tokens, 0.0)[0] / figures.step / peak,
-        }
-    return line
 
 
 OVERHEAD = (
@@ -272,13 +251,7 @@ def step_rows(document: Mapping[str, Any]) -> list[list[str]]:
         [
             one["name"],
             str(one["batch"]),
-            *(
-                [f"{1000 * one['seconds_a_step']:,.0f} ± {1000 * one['spread']:,.0f}"]
-                if one["seconds_a_step"]
-                else ["FAILED"]
-            ),
-            f"{one['tokens_a_second']:,.0f}" if one["tokens_a_second"] else GAP,
-            f"{one['share_of_peak']:.0%}" if one["share_of_peak"] else GAP,
+            *(pace_in_words(one) if one["seconds_a_step"] else ["FAILED", GAP, GAP]),
             size(one["memory_bytes"]),
             f"{one['kernels']:,.0f}" if one["kernels"] else GAP,
             f"{1000 * one['overhead_seconds']:,.0f} ms" if one["overhead_seconds"] else GAP,
@@ -297,11 +270,10 @@ def floor_rows(document: Mapping[str, Any]) -> list[list[str]]:
 
 def summary(document: Mapping[str, Any]) -> str:
     """The machine, in a sentence."""
-    peaks = document["matrix_flops"].items()
-    reached = " and ".join(f"{peak / 1e9:,.0f} GFLOP/s in {name}" for name, peak in peaks)
     busy = " The machine was busy with other work." if document["busy"] else ""
     return (
-        f"{document['device']}: a matrix product reaches {reached}; steps in "
+        f"{document['device']}: a matrix product reaches "
+        f"{peaks_in_words(document['matrix_flops'])}; steps in "
         f"{document['precision']}{', compiled' if document['compiled'] else ''}.{busy}"
     )
 

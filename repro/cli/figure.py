@@ -16,10 +16,9 @@ from repro.cli.table import train
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import find_figure
-from repro.report.figures.files import FOLDER, as_json, write_figure
 from repro.report.figures.kinds import view_figure
-from repro.report.figures.view import FigureView
-from repro.report.files import check_writable
+from repro.report.figures.view import FigureView, write_figure
+from repro.report.files import FIGURES_FOLDER, check_writable
 from repro.report.render import json_text
 from repro.report.reproduce import write_page
 from repro.store.store import Store
@@ -41,13 +40,13 @@ def command(
     """
     results, figure = o.open_store(made.store), find_figure(id)
     request, trained = choose_shown(figure, asked, results, device=how.device)
-    check_writable(made.out / FOLDER)
+    check_writable(made.out / FIGURES_FOLDER)
     if trained and not made.no_run:
         execution = how.execution(asked, request.backbone)
         train(request, results, execution, how, retry=made.retry)
     view = view_figure(figure, request, results)
     paths = [*write_figure(view, made.out), write_page(view, results, made.out)]
-    sys.stdout.write(json_text(as_json(view)) if made.json else as_text(view, paths))
+    sys.stdout.write(json_text(view.document) if made.json else as_text(view, paths))
     raise typer.Exit(exit_code(view, results))
 
 

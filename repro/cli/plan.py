@@ -14,12 +14,12 @@ from repro.backbones import contents
 from repro.backbones.describe import mirror_of
 from repro.cli import completion
 from repro.cli import options as o
-from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines
+from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines, names_in
 from repro.cli.scales import choose
-from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimate
+from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimates
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
-from repro.errors import MissingData, ReproError, UnknownName
+from repro.errors import MissingData, ReproError
 from repro.papers.matrix import Artefact, Matrix, tasks_of
 from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
 from repro.papers.request import Request
@@ -51,7 +51,7 @@ class Column:
     def __init__(self, plan: Plan, fetched: float, workers: int, card: str | None = None) -> None:
         self.plan, self.fetched, self.workers, self.card = plan, fetched, workers, card
         self.name = CARDS[card].name if card else "time"
-        self.each = {job.id: estimate(job, plan.speed) for job in plan.jobs}
+        self.each = estimates(plan.jobs, plan.speed)
 
     def estimate(self, jobs: Sequence[Job], fetched: float = 0.0) -> Estimate:
         """Of these jobs, with the start of a worker, and with the download of so many bytes."""
@@ -96,7 +96,7 @@ def command(
     Example: python -m repro plan AA-2 Houlsby-2 --scale paper --card h100,l4
     """
     results = o.open_store(store)
-    cards = _cards(card)
+    cards = names_in(card, "--card", "card", CARDS) if card is not None else []
     if tf32 and not cards:
         raise ReproError("--tf32 is for --card: name a card, or leave it out.")
     artefacts = [find_artefact(id) for id in ids or list(ARTEFACTS)]
@@ -122,15 +122,6 @@ def command(
     in_fp32 = any(job.lead.recipe.precision == "fp32" for job in columns[0].plan.jobs)
     if in_fp32 and kind == "cpu" and (found := cpu_bf16()):
         sys.stdout.write(f"This CPU has {found}: {o.BF16_HINT}.\n")
-
-
-def _cards(given: str | None) -> list[str]:
-    """The cards of `--card h100,l4`. Raises UnknownName."""
-    found = [name.strip().lower() for name in given.split(",")] if given else []
-    for name in found:
-        if name not in CARDS:
-            raise UnknownName("card", name, list(CARDS))
-    return found
 
 
 def _requests(
@@ -225,8 +216,9 @@ def as_list(plan: Plan) -> str:
         for run in plan.runs
     ]
     lines = [text_table(["run", "what", "state", "tables", "job"], rows), ""]
+    costs = estimates(plan.jobs, plan.speed)
     for number, job in enumerate(plan.jobs, 1):
-        cost = estimate(job, plan.speed)
+        cost = costs[job.id]
         lines.append(
             f"job {number} ({job.id}): {counted(len(job.specs), 'run')} on one pass of "
             f"{job.lead.backbone.name}, about {duration(cost.seconds)}, {size(cost.memory_bytes)}"

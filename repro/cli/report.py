@@ -13,8 +13,14 @@ from rich.progress import track
 
 from repro.cli import options as o
 from repro.errors import ReproError
-from repro.report.figures.files import FOLDER, write_figure
-from repro.report.files import saved_requests, saved_sweeps, write_table, write_tex
+from repro.report.figures.view import write_figure
+from repro.report.files import (
+    FIGURES_FOLDER,
+    saved_requests,
+    saved_sweeps,
+    write_table,
+    write_tex,
+)
 from repro.report.reproduce import view_of, write_pages
 from repro.report.summary import View, summarise
 from repro.report.sweep import view_sweep, write_sweep
@@ -49,7 +55,7 @@ def command(
     paths += write_tex([view for view in views if isinstance(view, TableView)], out)
     summary = summarise(views, results)
     paths += write_pages(summary, results, out)
-    folders = dict.fromkeys(("tables", FOLDER), 0)
+    folders = dict.fromkeys(("tables", FIGURES_FOLDER), 0)
     for path in paths:
         folders[path.parent.name] += 1
     said = [f"{count} files in {out / name}" for name, count in folders.items() if count]
@@ -57,7 +63,7 @@ def command(
         from repro.site.pages import site_files
 
         making = partial(tracked, title="Making the site")
-        pages = site_files(summary, results, out / FOLDER, making)
+        pages = site_files(summary, results, out / FIGURES_FOLDER, making)
         write_site(site, pages)
         said.append(f"{len(pages)} files in {site}: open {site / 'index.html'}")
     print(f"Wrote {' and '.join([str(out / 'REPRODUCE.md'), *said])}.")

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from repro.errors import MissingData, ReproError, UnknownName
-from repro.papers.embeddings import FEWEST, Embeddings
-from repro.papers.figures import Figure
+from repro.papers.figures import FEWEST, Embeddings, Figure
 from repro.papers.matrix import Artefact
 from repro.papers.own_method import YOURS, named
 from repro.papers.request import (
@@ -24,7 +23,6 @@ from repro.papers.request import (
     short_name,
 )
 from repro.papers.tables import Table
-from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
 from repro.spec.method import load_method, method_and_settings, why_unknown
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
@@ -61,7 +59,9 @@ def parsed(**typed: Any) -> Asked:
     scale = check_scale(given.pop("scale", "auto"))
     found: Asked = {"settings": settings} if settings else {}
     found |= {"scale": scale} if scale else {}
-    found |= {"tasks": split_tasks(given.pop("tasks"))} if "tasks" in given else {}
+    if "tasks" in given:
+        names = names_in(given.pop("tasks"), "--tasks", "task", TITLES)
+        found["tasks"] = tuple(name for name in TITLES if name in names)
     return found | given
 
 
@@ -75,30 +75,42 @@ def check_scale(given: str) -> Scale | None:
     raise UnknownName("scale", given, [*SCALES, "auto"])
 
 
-def split_tasks(given: str) -> tuple[str, ...]:
-    """The tasks of `--tasks cola,sst2`, in their usual order; an unknown name names the closest."""
-    names = [name.strip().lower() for name in given.split(",")]
-    for name in names:
-        if name not in TITLES:
-            raise UnknownName("task", name, TITLES)
-    return tuple(name for name in TITLES if name in names)
+def parts_of(given: str, option: str) -> list[str]:
+    """What stands between the commas. Raises ReproError where that is nothing."""
+    parts = [part.strip() for part in given.split(",")]
+    if "" in parts:
+        mended = ",".join(filter(None, parts))
+        raise ReproError(
+            f"{option} {given}: nothing stands before or after a comma. Give "
+            + (f"{option} {mended}." if mended else "a name, or leave the option out.")
+        )
+    return parts
+
+
+def names_in(given: str, option: str, kind: str, known: Iterable[str]) -> list[str]:
+    """The names in `--tasks cola,SST2` as they are spelt here. Raises ReproError; an unknown one
+    names the closest.
+    """
+    spelt = {name.lower(): name for name in known}
+    parts = parts_of(given, option)
+    for name in parts:
+        if name.lower() not in spelt:
+            raise UnknownName(kind, name, spelt.values())
+    return [spelt[name.lower()] for name in parts]
 
 
 def split_sections(given: str | None, artefact: Artefact) -> tuple[str, ...] | None:
-    """The parts of `--section Low-data-100,Low-data-300`, in the table's order, in any case.
+    """The parts of `--section Low-data-100,Low-data-300`, in the table's order.
 
-    An unknown one names the closest; raises ReproError for what has no parts.
+    Raises ReproError as `names_in` does, and for what has no parts.
     """
     if given is None:
         return None
     known: tuple[str, ...] = getattr(artefact, "sections", ())
     if not known:
         raise ReproError(f"{artefact.id} has no sections: leave out --section.")
-    names = [name.strip().lower() for name in given.split(",")]
-    for name in names:
-        if name not in [section.lower() for section in known]:
-            raise UnknownName(f"section of {artefact.id}", name, known)
-    return tuple(section for section in known if section.lower() in names)
+    names = names_in(given, "--section", f"section of {artefact.id}", known)
+    return tuple(section for section in known if section in names)
 
 
 def rows_and_columns(artefact: Artefact, asked: Asked) -> dict[str, tuple[str, ...] | None]:
@@ -117,7 +129,7 @@ def rows_and_columns(artefact: Artefact, asked: Asked) -> dict[str, tuple[str, .
             known.append(YOURS)
             own = named(asked["method"], asked.get("settings", {}))
             asked = asked | {"rows": _with_yours(asked["rows"], own)}
-        found[name] = _named(asked[name], known, f"{option} of {artefact.id}")
+        found[name] = _named(asked[name], known, f"--{option}", f"{option} of {artefact.id}")
     return found
 
 
@@ -127,7 +139,7 @@ def _with_yours(given: Sequence[str], own: str) -> list[str]:
     return [YOURS if text.strip().lower() == own.lower() else text for text in texts]
 
 
-def _named(given: Sequence[str], known: Sequence[str], kind: str) -> tuple[str, ...]:
+def _named(given: Sequence[str], known: Sequence[str], option: str, kind: str) -> tuple[str, ...]:
     def find(name: str) -> list[str]:
         name = name.strip().lower()
         names = ((one, (one.lower(), one.lower().partition(" / ")[2])) for one in known)
@@ -135,9 +147,9 @@ def _named(given: Sequence[str], known: Sequence[str], kind: str) -> tuple[str, 
 
     found: set[str] = set()
     for text in [given] if isinstance(given, str) else given:
-        for name in [text] if find(text) else text.split(","):
+        for name in [text] if find(text) else parts_of(text, option):
             if not find(name):
-                raise UnknownName(kind, name.strip(), known)
+                raise UnknownName(kind, name, known)
             found.update(find(name))
     return tuple(name for name in known if name in found)
 
@@ -193,6 +205,13 @@ def unused_settings(request: Request, artefact: Artefact) -> list[str]:
     matrix = artefact.matrix(request)
     specs = list(matrix.runs.values()) or [entry.spec for entry in matrix.entries]
     return [path for path in request.settings if not any(_has(spec, path) for spec in specs)]
+
+
+def without_unused(request: Request, artefact: Artefact) -> Request:
+    """The request without the fields that no run of the artefact has."""
+    unused = unused_settings(request, artefact)
+    used = {path: value for path, value in request.settings.items() if path not in unused}
+    return replace(request, settings=used)
 
 
 def _has(spec: RunSpec, path: str) -> bool:
@@ -280,6 +299,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
     try:
         return describe(given)
     except UnknownName:
+        from repro.report.files import backbone_label
+
         models = [request.backbone for request in stored if request.backbone is not None]
         models += _same_folder(given)
         named = {backbone_label(one): one for one in models if given in names_of(one)}
@@ -295,6 +316,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
 
 def names_of(backbone: Backbone) -> tuple[str, str]:
     """What a user may call a model folder: its name, or the name with a digest."""
+    from repro.report.files import backbone_label
+
     return backbone.name, backbone_label(backbone)
 
 

@@ -17,7 +17,7 @@ from repro.cli.scales import choose
 from repro.engine.cost import Speed, stored_speed
 from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import Plan, make_plan
-from repro.errors import INCOMPLETE, RUN_FAILED, ReproError, UnknownName
+from repro.errors import INCOMPLETE, RUN_FAILED, ReproError
 from repro.papers.own_method import YOURS
 from repro.papers.registry import find_table
 from repro.papers.request import Request
@@ -33,17 +33,9 @@ from repro.papers.sweeps import (
     rungs,
 )
 from repro.papers.tables import Table
-from repro.report.figures.files import FOLDER
-from repro.report.files import check_writable, save_sweep
+from repro.report.files import FIGURES_FOLDER, check_writable, save_sweep
 from repro.report.render import json_text
-from repro.report.sweep import (
-    as_json,
-    as_text,
-    by_size,
-    counted_settings,
-    view_sweep,
-    write_sweep,
-)
+from repro.report.sweep import as_json, as_text, by_size, view_sweep, write_sweep
 from repro.store.store import Store
 from repro.words import counted, duration
 
@@ -69,10 +61,11 @@ def command(
     ],
     search: Annotated[
         str | None,
-        typer.Option(
-            help="random: only --trials settings, drawn at random; halving: all or so many of them "
+        o.choice(
+            "search",
+            (RANDOM, HALVING),
+            "random: only --trials settings, drawn at random; halving: all or so many of them "
             "with few epochs first, the better half again with twice as many (default: all whole).",
-            autocompletion=completion.one_of([RANDOM, HALVING]),
         ),
     ] = None,
     trials: Annotated[int | None, typer.Option(min=2, help="Settings that --search draws.")] = None,
@@ -95,7 +88,7 @@ def command(
     announce(whole, plan)
     if not made.no_run:
         check_within(whole, plan, budget, results)
-        check_writable(made.out / FOLDER)
+        check_writable(made.out / FIGURES_FOLDER)
     execution = how.execution(asked, sweep.request.backbone)
 
     def train(some: Sweep) -> None:
@@ -119,8 +112,6 @@ def points_asked(
     settings: Sequence[str], search: str | None, trials: int | None
 ) -> tuple[dict[str, Any], ...]:
     """The settings to train: the whole grid, or those that a search draws. Raises ReproError."""
-    if search not in (None, RANDOM, HALVING):
-        raise UnknownName("search", search or "", (RANDOM, HALVING))
     if (trials is None and search == RANDOM) or (trials is not None and search is None):
         raise ReproError("--search random and --trials N go together: give both or none.")
     grid = grid_of(settings)
@@ -178,8 +169,9 @@ def announce(sweep: Sweep, plan: Plan) -> None:
     """The plan in one line, before anything is trained."""
     request = sweep.request
     how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
+    many = f"{counted(len(sweep.points), 'setting')} of {' x '.join(sweep.fields)}"
     print(
-        f"Sweep of {request.id} at {request.scale} scale: {counted_settings(sweep)}, "
+        f"Sweep of {request.id} at {request.scale} scale: {many}, "
         f"{counted(request.seeds, 'seed')}. {counted(len(plan.runs), 'run')}, "
         f"{len(plan.runs) - len(plan.missing)} stored; the rest: "
         f"about {duration(plan.estimate().seconds)} ({how}).",

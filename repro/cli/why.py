@@ -137,6 +137,14 @@ def find_run(given: str, known: Iterable[str], unseen: Iterable[str] = ()) -> st
     return found[0]
 
 
+def find_runs(given: Iterable[str], known: Sequence[str], unseen: Iterable[str] = ()) -> list[str]:
+    """The keys that begin so, each once; see `find_run`."""
+    given = list(given)
+    for one in given:
+        check_beginning(one)
+    return list(dict.fromkeys(find_run(one, known, unseen) for one in given))
+
+
 def explain(
     found: tuple[str, RunSpec], other: tuple[str, RunSpec] | None, store: Store
 ) -> dict[str, Any]:
@@ -156,14 +164,21 @@ def explain(
         "tables": list(run.tables),
         "settings": settings(spec),
         "scores": scores(store.read(key), compared and store.read(compared[0])),
-        "other": other and _named(*other),
-        "nearest": near and _named(*near),
+        "other": other and _named(*other, store),
+        "nearest": near and _named(*near, store),
         "differences": differences(identity, identity_of(*compared, store)) if compared else [],
     }
 
 
-def _named(key: str, spec: RunSpec) -> dict[str, str]:
-    return {"key": key, "name": run_name(spec)}
+def _named(key: str, spec: RunSpec, store: Store) -> dict[str, Any]:
+    """The run that is compared with: what it is, and on what it was scored."""
+    run = store.read(key)
+    scored = dict.fromkeys(
+        f"{one.task} {one.split} ({one.protocol})"
+        for one in (_kept(run) if run is not None else ())
+    )
+    named = {"key": key, "name": run_name(spec), "settings": settings(spec)}
+    return named | {"scored": list(scored)}
 
 
 def standing(key: str, spec: RunSpec, requests: Sequence[Request], store: Store) -> PlannedRun:
@@ -272,11 +287,16 @@ def as_text(document: dict[str, Any]) -> str:
         lines.append(f"It failed: {document['failure']}")
     if document["blocked"]:
         lines.append(f"It cannot be trained: {document['blocked']}")
-    said = (f"{one['field']}={one['value']}" for one in document["settings"])
-    lines.append(f"Settings: {', '.join(said)}")
+    lines.append(f"Settings: {_settings_in_words(document)}")
     other = document["other"] or document["nearest"]
+    if document["other"]:
+        lines.append(f"Settings of {other['key'][:12]}: {_settings_in_words(other)}")
     if document["scores"]:
-        lines += ["", _scores_in_words(document["scores"], other), ""]
+        shared = any(one["other"] is not None for one in document["scores"])
+        lines += ["", _scores_in_words(document["scores"], other if shared else None), ""]
+        if other and not shared:
+            where = ", ".join(other["scored"]) or "nothing yet"
+            lines.append(f"{other['key'][:12]} has none of these scores. It was scored on: {where}")
     if other is None:
         lines.append("No other run is stored.")
     else:
@@ -287,6 +307,10 @@ def as_text(document: dict[str, Any]) -> str:
             for line in document["differences"]
         ]
     return "\n".join(lines) + "\n"
+
+
+def _settings_in_words(document: Mapping[str, Any]) -> str:
+    return ", ".join(f"{one['field']}={one['value']}" for one in document["settings"])
 
 
 def _scores_in_words(found: Sequence[Mapping[str, Any]], other: Mapping[str, Any] | None) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from repro.comparison.columns import Column, Columns, untyped
-from repro.comparison.external import record_of
+from repro.comparison.external_rows import record_of
 from repro.comparison.verdicts import JUDGED, judge_cells
-from repro.papers.margins import LAYER, with_rounding
 from repro.papers.matrix import Matrix
+from repro.papers.published import LAYER, with_rounding
 from repro.papers.request import OPTIONS, Request
 from repro.papers.tables import Fact, Mean, Row, Score, Table
 from repro.report.cells import Cell, RowView

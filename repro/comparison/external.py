@@ -15,21 +15,15 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from repro.errors import ReproError
 from repro.papers.own_method import YOURS
-from repro.papers.request import Request
-from repro.papers.tables import SERVER, Column, Fact, Mean, Row, Score, Table
-from repro.report.cells import Cell, RowView
+from repro.papers.tables import Column, Fact, Mean, Score, Table
 from repro.spec import Scale
-from repro.stats.summary import Statistic, summarise
 from repro.store.external import External, Number, key_of
-from repro.store.store import Store
 from repro.words import counted, size
 
 if TYPE_CHECKING:
@@ -79,6 +73,8 @@ def read_row(
     Raises ReproError, which says what is wrong and what to do.
     """
     name, section = _name(name, table), _section(section, table)
+    if not _line("--by", by):
+        raise ReproError("Nobody is named who adds the numbers: give --by NAME.")
     if server and not table.server:
         raise ReproError(f"No number of {table.id} is a test server's: leave out --server.")
     columns = _columns(data, table)
@@ -100,7 +96,7 @@ def read_row(
         section=section,
         scales=list(scales),
         server=server,
-        by=_line("--by", by) or _missing_by(),
+        by=_line("--by", by),
         added=datetime.now(UTC).isoformat(timespec="seconds"),
         note=_line("--note", note),
         sha256=hashlib.sha256(data).hexdigest(),
@@ -114,15 +110,13 @@ def frame_bytes(frame: pandas.DataFrame) -> bytes:
     return str(frame.to_csv(index=False)).encode()
 
 
-def _missing_by() -> str:
-    raise ReproError("Nobody is named who adds the numbers: give --by NAME.")
-
-
 # The row's name, and what else is typed
 
 
-def check_name(name: str) -> str:
-    """The name without blanks around it. Raises ReproError for one that no row can have."""
+def _name(name: str, table: Table) -> str:
+    """The name without blanks around it. Raises ReproError for one that no row can have, or that
+    one of the table has.
+    """
     found = unicodedata.normalize("NFC", name.strip())
     if not found or len(found) > LONGEST:
         raise ReproError(f"--name {name!r}: give a name of 1 to {LONGEST} characters.")
@@ -139,25 +133,19 @@ def check_name(name: str) -> str:
         raise ReproError(
             f"--name {name!r}: leave out {' and '.join((*TAKEN, *PREFIXES))}, which mark rows here."
         )
-    return found
-
-
-def _name(name: str, table: Table) -> str:
-    found = check_name(name)
     for row in table.rows:
         if found.casefold() in (row.name.casefold(), row.name.rpartition(" / ")[2].casefold()):
             raise ReproError(f"{table.id} has a row '{row.name}': give yours another --name.")
     return found
 
 
-def parts_of(table: Table) -> tuple[str, ...]:
-    """The parts of a table that repeats its rows in each of them."""
-    named = {row.section for row in table.rows if row.name.startswith(f"{row.section} / ")}
-    return tuple(section for section in table.sections if section in named)
-
-
 def _section(section: str, table: Table) -> str:
-    parts = parts_of(table)
+    """The part of a table that repeats its rows in each of them, or ""."""
+    parts = [
+        part
+        for part in table.sections
+        if any(row.section == part and row.name.startswith(f"{part} / ") for row in table.rows)
+    ]
     if parts and section not in parts:
         raise ReproError(
             f"{table.id} has its rows in several parts: say which part these numbers are of, with "
@@ -374,21 +362,20 @@ def _check_range(where: str, text: str, value: float, column: Column, factor: in
 
 def _sd(where: str, text: str, n: int | None, column: Column, factor: int) -> float:
     """The deviation of so many runs. Raises ReproError for one that cannot be."""
-    name = column.name
-    sd = _parsed(where, f"'{name} sd'", text, factor)
+    name = f"'{column.name} sd'"
+    sd = _parsed(where, name, text, factor)
     if sd < 0:
-        raise ReproError(f"{where}: '{name} sd' is {text}: a standard deviation is never negative.")
+        raise ReproError(f"{where}: {name} is {text}: a standard deviation is never negative.")
     if n is None:
         raise ReproError(
-            f"{where}: '{name} sd' stands without '{name} n': write of how many runs it is, or "
+            f"{where}: {name} stands without '{column.name} n': write of how many runs it is, or "
             "leave it out."
         )
     if n < 2:
-        raise ReproError(
-            f"{where}: '{name} sd' is given with n = 1: one run has no deviation. Leave it out."
-        )
+        problem = "is given with n = 1: one run has no deviation. Leave it out."
+        raise ReproError(f"{where}: {name} {problem}")
     if isinstance(column, Score | Mean) and sd > 100:
-        raise ReproError(f"{where}: '{name} sd' is {text}: scores are percent, so it is below 100.")
+        raise ReproError(f"{where}: {name} is {text}: scores are percent, so it is below 100.")
     return sd
 
 
@@ -414,137 +401,3 @@ def _check_unit(numbers: Iterable[Number], fractions: bool | None) -> None:
         f"{small[0][0]} is {small[0][1]:g}, a fraction perhaps, and other scores are percent. "
         "Write all in percent; give --percent if they are."
     )
-
-
-# The row in a table
-
-
-def external_rows(table: Table, request: Request, store: Store) -> list[tuple[Row, RowView]]:
-    """The rows that were added to a table, as far as a request shows one of their columns."""
-    shown = {column.name for column in table.shown(request)}
-    return [
-        laid_out(found, table, request)
-        for found in store.external()
-        if found.table == table.id and request.scale in found.scales
-        if not found.section or found.section in (request.sections or table.sections)
-        if shown & {number.column for number in found.numbers}
-    ]
-
-
-def laid_out(found: External, table: Table, request: Request) -> tuple[Row, RowView]:
-    """The row of the table, and its cells, which no run is behind."""
-    part = f"{found.section} / " if found.section else ""
-    row = Row(
-        f"{part}{found.name}{MARK}",
-        "external",
-        section=found.section,
-        note=said(found, table, request),
-        measure="external",
-    )
-    numbers = {number.column: number for number in found.numbers}
-    source = f"external, added by {found.by} on {found.added[:10]}"
-    cells = []
-    for column in table.columns:
-        number = numbers.get(column.name)
-        if number is None and isinstance(column, Mean):
-            scores = [numbers.get(score.name) for score in table.parts(column)]
-            number = _mean_of(column, scores, table.statistic)
-        reason = source if number is not None else "not measured"
-        rows = SERVER if found.server else ""
-        cells.append(Cell(column, None, reason=reason, wanted=False, external=number, rows=rows))
-    sizes = None if found.parameters is None else (found.parameters, None)
-    return row, RowView(row, tuple(cells), sizes, None)
-
-
-def _mean_of(column: Mean, scores: Sequence[Number | None], statistic: Statistic) -> Number | None:
-    """The mean of the row's scores: run by run if all have as many, else of the means (or medians)
-    alone.
-    """
-    found = [score for score in scores if score is not None]
-    if len(found) < len(scores) or not found:
-        return None
-    alike = all(score.values for score in found) and len({len(s.values) for s in found}) == 1
-    if alike and statistic == "mean":
-        totals = [fmean(run) for run in zip(*(score.values for score in found), strict=True)]
-        return Number(column=column.name, values=totals, mean=None, sd=None, n=None)
-    mean = fmean(mean_of(score, statistic) for score in found)
-    return Number(column=column.name, values=[], mean=mean, sd=None, n=None)
-
-
-def mean_of(number: Number, statistic: Statistic = "mean") -> float:
-    """The mean, or median, of what a row has in a column."""
-    return summarise(number.values, statistic).mean if number.values else number.mean or 0.0
-
-
-def record_of(number: Number, statistic: Statistic = "mean") -> dict[str, object]:
-    """The same as columns of a comparison frame."""
-    if not number.values:
-        return {"mean": number.mean, "sd": number.sd, "n": number.n}
-    ours = summarise(number.values, statistic)
-    return {"mean": ours.mean, "sd": ours.sd, "n": ours.n, "values": list(ours.values)}
-
-
-def said(found: External, table: Table, request: Request) -> str:
-    """What a reader must know of the row, as a note below the table."""
-    by_n: dict[str, list[str]] = {}
-    for number in found.numbers:
-        n = len(number.values) or number.n
-        by_n.setdefault("not stated" if n is None else str(n), []).append(number.column)
-    common, *others = sorted(by_n, key=lambda n: -len(by_n[n]))
-    runs = "; ".join([common, *(f"{', '.join(by_n[n])}: {n}" for n in others)])
-    rows = f", {'' if found.server else 'not '}of the {SERVER}" if table.server else ""
-    note = f". {found.by} says: {found.note.removesuffix('.')}" if found.note else ""
-    return (
-        f"external numbers{rows}, added by {found.by} on {found.added[:10]}; nothing was trained "
-        f"or checked here. Runs a column: {runs}. SHA-256 of the file {found.sha256[:12]}{note}"
-    )
-
-
-def placed(table: Table, added: Sequence[Row]) -> Table:
-    """The table with these rows, each after the last one of its section."""
-    rows = list(table.rows)
-    for row in added:
-        ends = [place for place, own in enumerate(rows, 1) if own.section == row.section]
-        rows.insert(max(ends, default=len(rows)) if row.section else len(rows), row)
-    return replace(table, rows=tuple(rows), whole=table.whole or table.rows)
-
-
-# The store
-
-
-def keep(row: External, store: Store, *, replace: bool = False) -> bool:
-    """Stores the row; False where the same numbers are stored already.
-
-    Raises ReproError where other numbers are stored under its name, unless they are to be replaced.
-    """
-    known = next((one for one in store.external() if one.key == row.key), None)
-    if known is not None and known == row.model_copy(
-        update={"added": known.added, "name": known.name}
-    ):
-        return False
-    if known is not None and not replace:
-        raise ReproError(
-            f"{row.table} has other numbers called '{known.name}', added by {known.by} on "
-            f"{known.added[:10]}. Give another --name, or --replace to replace them."
-        )
-    store.save_external(row)
-    return True
-
-
-def remove(table: Table, name: str, store: Store, section: str = "") -> External:
-    """Removes the row of this name, and returns it. Raises ReproError where there is none."""
-    wanted = name.strip().removesuffix(MARK).casefold()
-    own = [one for one in store.external() if one.table == table.id]
-    found = [one for one in own if one.name.casefold() == wanted and section in ("", one.section)]
-    if not found:
-        known = ", ".join(dict.fromkeys(one.name for one in own)) or "none"
-        raise ReproError(f"{table.id} has no external numbers called '{name}'. It has: {known}.")
-    if len(found) > 1:
-        parts = ", ".join(one.section for one in found)
-        raise ReproError(f"'{name}' has numbers in several parts: give --section, one of {parts}.")
-    if not store.remove_external(found[0].key):
-        raise ReproError(
-            f"'{name}' comes with a bundle (NAME.jsonl.xz) in {store.root}, which is never changed:"
-            " move the bundle away."
-        )
-    return found[0]

@@ -21,8 +21,8 @@ from repro.papers.tables import SERVER
 from repro.report.files import table_name
 from repro.report.view import TableView
 from repro.server.layout import PROTOCOL
-from repro.stats.evidence import LEVEL, holm
 from repro.stats.pairs import Difference, Effect, Sample, over_tasks, welch
+from repro.stats.verdicts import LEVEL, holm
 from repro.words import counted
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import Column, Columns, records, typed
 from repro.errors import ReproError
-from repro.papers.margins import WIDEST, with_rounding
-from repro.stats.evidence import Target, holm, typical_sd, weigh
+from repro.papers.published import WIDEST, with_rounding
 from repro.stats.summary import Statistic, Summary, summarise
-from repro.stats.verdicts import MEANINGS, comparable, judge
+from repro.stats.verdicts import MEANINGS, Target, comparable, holm, judge, typical_sd, weigh
 
 if TYPE_CHECKING:
     import pandas

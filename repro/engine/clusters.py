@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -13,9 +14,6 @@ from repro.engine.on_ray import RayExecutor
 from repro.engine.slurm import Profile as SlurmProfile
 from repro.engine.slurm import SlurmExecutor
 from repro.errors import ReproError
-from repro.store.entry import first_problem
-
-CLUSTERS = ("slurm", "ray")
 
 
 class Profiles(BaseModel):
@@ -48,8 +46,17 @@ def read_profiles(path: Path) -> Profiles:
     raise ReproError(f"--profile {path}: {problem}. docs/scheduling.md has an example.")
 
 
+EXPECTED = {
+    "int": "a whole number", "float": "a number", "string": "text in quotes", "list": "a list",
+    "dict": "a table of names and values", "model": "a table, as [slurm] begins one",
+}  # fmt: skip
+"""Beginning of what pydantic calls a value of another type -> the type in words."""
+
+
 def _problem(error: ValidationError) -> str:
-    """What is wrong first. An unknown name is answered with those that there are."""
+    """What is wrong first: the setting, its value, and what is expected. An unknown name is
+    answered with those that there are.
+    """
     first = error.errors(include_url=False)[0]
     *tables, name = map(str, first["loc"])
     if first["type"] == "extra_forbidden":
@@ -57,4 +64,8 @@ def _problem(error: ValidationError) -> str:
         known = ", ".join(fields.model_fields)  # type: ignore[union-attr]
         where = f"setting in [{tables[0]}]" if tables else "table"
         return f"there is no {where} called '{name}'; known: {known}"
-    return first_problem(error)
+    least = first.get("ctx", {}).get("ge")
+    kind = EXPECTED.get(first["type"].split("_")[0], first["msg"])
+    expected = kind if least is None else f"at least {least:g}"
+    where = f"[{tables[0]}] {'.'.join([*tables[1:], name])}" if tables else name
+    return f"{where} = {json.dumps(first['input'], default=str)}: expected {expected}"

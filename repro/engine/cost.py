@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from repro.engine.jobs import Job, makespan
 from repro.spec import Backbone, RunSpec, Task, canonical_json
-from repro.spec.identity import identity_fields
+from repro.spec.identity import identity_fields, identity_json, remembered
 from repro.store.atomic import write_json
 from repro.store.entry import read_file
 from repro.store.strict_json import parse_json
@@ -219,6 +219,33 @@ def estimate(job: Job, speed: Speed) -> Estimate:
     return Estimate(usual, most, low, high)
 
 
+def estimates(jobs: Iterable[Job], speed: Speed) -> dict[str, Estimate]:
+    """The estimate of each job, by id; those that differ in their seeds alone have the same one."""
+    known: dict[tuple[Any, ...], Estimate] = {}
+    found = {}
+    for job in jobs:
+        alike = tuple(
+            (
+                spec.backbone,
+                identity_json(spec.method),
+                identity_json(spec.recipe),
+                _but_for_the_draw(spec.task),
+                *sorted(spec.parents),
+            )
+            for spec in job.specs
+        )
+        if alike not in known:
+            known[alike] = estimate(job, speed)
+        found[job.id] = known[alike]
+    return found
+
+
+@remembered
+def _but_for_the_draw(task: Task) -> str:
+    """What a task costs by: all but which of its rows a seed draws."""
+    return canonical_json({**identity_fields(task), "subset_seed": None})
+
+
 def modelled(job: Job, speed: Speed) -> float:
     """Seconds of one job's training and scoring by the model."""
     length = job.lead.task.tokens()
@@ -298,8 +325,7 @@ def _digest(alike: list[Any]) -> str:
 
 def estimate_all(jobs: Sequence[Job], speed: Speed, workers: int = 1) -> Estimate:
     """Of all jobs, by so many workers side by side, each as fast as one alone."""
-    costs = {job.id: estimate(job, speed) for job in jobs}
-    return combined(jobs, costs, speed.start, workers)
+    return combined(jobs, estimates(jobs, speed), speed.start, workers)
 
 
 def combined(
@@ -327,14 +353,9 @@ def launching(job: Job, speed: Speed) -> float:
 
     On a GPU the runs of one method launch their kernels together.
     """
-    methods = {canonical_json(identity_fields(spec.method)) for spec in trained_specs(job)}
+    methods = {identity_json(spec.method) for spec in job.specs if spec.method.trains}
     layers = job.lead.backbone.layers * (2 if job.lead.backbone.family == "t5" else 1)
     return steps_of(job.lead) * layers * speed.layer * len(methods)
-
-
-def trained_specs(job: Job) -> list[RunSpec]:
-    """The members that take steps."""
-    return [spec for spec in job.specs if spec.method.trains]
 
 
 def encoder_flops(spec: RunSpec, length: float) -> float:

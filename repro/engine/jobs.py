@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from repro.spec import RunSpec, canonical_json, run_key
-from repro.spec.identity import identity_fields
+from repro.spec.identity import identity_json
 from repro.spec.types import WITH_WEIGHTS
 from repro.store.atomic import write_text
 from repro.store.entry import read_file
@@ -77,27 +77,26 @@ class JobFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`id` names the work folder; `specs` are the members in their order, `keys` their run keys."""
+    """`id` names the work folder; `specs` are the members in their order, `keys` their run keys.
+    `parents` are the keys of the runs that must be stored before it starts; none is a member.
+    """
 
     id: str
     specs: tuple[RunSpec, ...]
     keys: tuple[str, ...]
+    parents: frozenset[str]
 
     @property
     def lead(self) -> RunSpec:
         """Any member, for what all share."""
         return self.specs[0]
 
-    @property
-    def parents(self) -> set[str]:
-        """Keys of the runs whose results must be stored before it starts; none is a member."""
-        return {key for spec in self.specs for key in spec.parents.values()}
-
 
 def make_job(specs: list[RunSpec]) -> Job:
     """The job of these members in this order."""
     keys = tuple(map(run_key, specs))
-    return Job(name_of_job(keys), tuple(specs), keys)
+    parents = frozenset(key for spec in specs for key in spec.parents.values())
+    return Job(name_of_job(keys), tuple(specs), keys, parents)
 
 
 def name_of_job(keys: Sequence[str]) -> str:
@@ -107,7 +106,7 @@ def name_of_job(keys: Sequence[str]) -> str:
 
 def group_runs(specs: list[RunSpec]) -> list[Job]:
     """The jobs that train `specs`, each run once: parents first, else by their first member."""
-    groups: dict[str, list[RunSpec]] = {}
+    groups: dict[tuple[Any, ...], list[RunSpec]] = {}
     for spec in specs:
         groups.setdefault(_group(spec), []).append(spec)
     return in_order([make_job(part) for members in groups.values() for part in _parts(members)])
@@ -161,9 +160,10 @@ def _by_parents(jobs: Sequence[Job]) -> TopologicalSorter[int]:
 def finishing_soonest(
     jobs: Sequence[Job], seconds: Callable[[Job], float], tables: Mapping[str, Sequence[str]]
 ) -> list[Job]:
-    """The jobs in the order that completes tables soonest: those of the table that lacks least
-    first; in it the first seed of every cell before the second; then the longest first, with all
-    that is made from it. Jobs of one task follow each other: a worker has its data at hand then.
+    """The jobs, which are given parents first, in the order that completes tables soonest: those of
+    the table that lacks least first; in it the first seed of every cell before the second; then the
+    longest first, with all that is made from it. Jobs of one task follow each other: a worker has
+    its data at hand then.
 
     `tables`: run -> those that need it.
     """
@@ -171,7 +171,7 @@ def finishing_soonest(
     left: dict[str, float] = {}
     chains: dict[str, float] = {}
     children: dict[str, float] = {}
-    for job in reversed(in_order(jobs)):
+    for job in reversed(jobs):
         own = seconds(job)
         for name in needing[job.id]:
             left[name] = left.get(name, 0.0) + own
@@ -184,7 +184,7 @@ def finishing_soonest(
     for job in jobs:
         for spec in job.specs:
             seeds.setdefault(spec.seed, len(seeds))
-        task = named[job.id] = canonical_json(identity_fields(job.lead.task))
+        task = named[job.id] = identity_json(job.lead.task)
         tasks.setdefault(task, len(tasks))
         longest[task] = max(longest.get(task, 0.0), chains[job.id])
 
@@ -207,7 +207,7 @@ def _parts(members: list[RunSpec]) -> list[list[RunSpec]]:
         return [members]
     by_method: dict[str, list[RunSpec]] = {}
     for spec in members:
-        by_method.setdefault(canonical_json(identity_fields(spec.method)), []).append(spec)
+        by_method.setdefault(identity_json(spec.method), []).append(spec)
     parts: list[list[RunSpec]] = []
     for runs in by_method.values():
         if parts and len(parts[-1]) + len(runs) <= MOST_JOINED:
@@ -223,19 +223,18 @@ def split_job(job: Job) -> list[Job]:
     return [make_job(list(job.specs[:half])), make_job(list(job.specs[half:]))]
 
 
-def _group(spec: RunSpec) -> str:
-    shared: list[Any] = [
-        identity_fields(spec.backbone),
-        identity_fields(spec.task),
-        [getattr(spec.recipe, name) for name in SHARED],
-        spec.method.own_rows or spec.seed,  # rows of its own may be another seed's
-        spec.parents,  # what a job waits for, all its members need
-    ]
-    if spec.method.trains_encoder or spec.method.evaluates or spec.method.family == "t5":
-        shared.append(run_key(spec))
-    if spec.method.foreign:  # what is wrong with it must not cost other methods
-        shared.append(spec.method.kind)
-    return canonical_json(shared)
+def _group(spec: RunSpec) -> tuple[Any, ...]:
+    method = spec.method
+    alone = method.trains_encoder or method.evaluates or method.family == "t5"
+    return (
+        identity_json(spec.backbone),
+        identity_json(spec.task),
+        *(getattr(spec.recipe, name) for name in SHARED),
+        None if method.own_rows else spec.seed,  # rows of its own may be another seed's
+        *sorted(spec.parents.items()),  # what a job waits for, all its members need
+        run_key(spec) if alone else None,
+        method.kind if method.foreign else None,  # what is wrong with it must not cost others
+    )
 
 
 def write_job(store: Store, job: Job, execution: Execution, code: str = "") -> Path:

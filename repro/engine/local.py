@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from repro.engine.cost import Speed, estimate
+from repro.engine.cost import Speed, estimates
 from repro.engine.devices import Device, devices, lease
 from repro.engine.dispatch import CHECKPOINTING, Ended, Listener
 from repro.engine.jobs import Job
@@ -160,7 +160,7 @@ def best_workers(jobs: Sequence[Job], speed: Speed, threads: int | None = None) 
     threads, memory has room for, and work for that is longer than a worker's start. One worker with
     all threads where a job is not small.
     """
-    costs = [estimate(job, speed) for job in jobs]
+    costs = list(estimates(jobs, speed).values())
     if max((cost.seconds for cost in costs), default=0.0) > SMALL_SECONDS:
         return 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2

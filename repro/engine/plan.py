@@ -12,8 +12,8 @@ from repro.engine.cost import (
     Range,
     Speed,
     basis,
-    estimate,
     estimate_all,
+    estimates,
     is_of,
     kind_of,
     modelled,
@@ -87,9 +87,9 @@ def make_plan(
     """
     specs, wanted, tables = runs_of(ARTEFACTS[one.id].matrix(one) for one in requests)
     runs, trained = plan_runs(specs, wanted, tables, store, retry_failed=retry_failed)
-    jobs = finishing_soonest(
-        jobs_for(trained, store), lambda job: estimate(job, speed).seconds, tables
-    )
+    jobs = jobs_for(trained, store)
+    costs = estimates(jobs, speed)
+    jobs = finishing_soonest(jobs, lambda job: costs[job.id].seconds, tables)
     return Plan(tuple(runs), tuple(jobs), speed)
 
 
@@ -170,7 +170,7 @@ def plan_runs(
     whose children are all stored is not trained again.
     """
     store.fetch(specs)
-    states = {key: store.state(key) for key in specs}
+    states = {key: store.state(key, spec) for key, spec in specs.items()}
     open_ = [key for key in specs if key in wanted and states[key] != "done"]
     needed = _with_parents(open_, specs, store)
     for key in needed:
@@ -238,4 +238,5 @@ def jobs_for(wanted: list[RunSpec], store: Store) -> list[Job]:
     keys = {key for key, _ in keyed}
     resumed = [job for job in unfinished_jobs(store) if keys & set(job.keys)]
     held = {key for job in resumed for key in job.keys}
-    return in_order(resumed + group_runs([spec for key, spec in keyed if key not in held]))
+    grouped = group_runs([spec for key, spec in keyed if key not in held])
+    return in_order(resumed + grouped) if resumed else grouped

@@ -81,7 +81,7 @@ class Profile(BaseModel):
     gpus: int = Field(0, ge=0)
     gpu_type: str | None = None
     jobs: int = Field(1000, ge=1, description="jobs in Slurm at once, where the site limits them")
-    throttle: int | None = Field(None, ge=1, description="tasks of one array that run at once")
+    throttle: int | None = Field(None, ge=1, description="tasks of each array that run at once")
     extra: list[str] = Field([], description="further options of sbatch")
     setup: str = Field("", description="shell lines before the worker, as `module load`")
 

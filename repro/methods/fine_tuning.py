@@ -38,7 +38,9 @@ class FullFineTuning(InsideEncoder):
 class TopLayers(InsideEncoder):
     """The top `layers` layers of the encoder, its pooler and a classifier (Houlsby et al., 3.4)."""
 
-    layers: int = identity(doc="how many layers are trained, counted from the last", ge=1)
+    layers: int = identity(
+        doc="how many layers are trained, counted from the last", ge=1, examples=[1]
+    )
 
     trains_encoder: ClassVar[bool] = True
     trains_alone: ClassVar[bool] = True

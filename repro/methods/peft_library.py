@@ -10,16 +10,19 @@ trained by itself.
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import warnings
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from repro.errors import ReproError, told
+from repro.errors import ReproError, StoreError, told
+from repro.folders import cache_folder
 from repro.methods.inside import InsideEncoder, trained_pooler
 from repro.spec.fields import identity
-from repro.spec.identity import canonical_json
+from repro.spec.identity import canonical_json, identity_fields
 from repro.spec.method import method
 from repro.strict import unique_keys
 
@@ -167,6 +170,24 @@ class PeftLibrary(InsideEncoder):
 
 @lru_cache(maxsize=32)
 def _added_parameters(settings: PeftLibrary, backbone: Backbone) -> int:
+    """Counted once on a machine and kept in the user's cache: a plan of such a run loads neither
+    torch nor the library.
+    """
+    from repro.store.atomic import write_json
+    from repro.store.entry import digest_of
+
+    counted = [importlib.metadata.version("peft"), settings.revision, settings.config]
+    name = digest_of(canonical_json([*counted, identity_fields(backbone)]).encode())
+    file = cache_folder() / "peft" / f"{name}.json"
+    with suppress(OSError, ValueError):
+        return int(file.read_text("utf-8"))
+    count = _counted(settings, backbone)
+    with suppress(StoreError):  # then it is counted again
+        write_json(file, count)
+    return count
+
+
+def _counted(settings: PeftLibrary, backbone: Backbone) -> int:
     import torch
 
     from repro.methods.inside.counting import shape_of

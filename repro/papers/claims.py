@@ -9,14 +9,17 @@ number but one that the paper's sentence states.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Literal
 
 from repro.errors import ReproError
-from repro.papers.margins import WIDEST
 from repro.papers.names import PAPERS
-from repro.papers.published import Published, load_published, table_names
+from repro.papers.published import WIDEST, Published, load_published, table_names
+from repro.papers.tables import Printed as PrintedOnly
+from repro.papers.tables import Table
 
 Kind = Literal["sentence", "reading"]
 KINDS: dict[Kind, str] = {
@@ -107,9 +110,38 @@ class Claim:
     note: str = ""
 
 
-def best(one: Quantity, *others: Quantity) -> tuple[Statement, ...]:
-    """`one` is more than each of the others."""
-    return tuple(Statement(one, other) for other in others)
+def cell(table: Table, row: str, column: str, name: str = "") -> Quantity:
+    """The number in a cell of a table here: where the paper prints it, and ours if it has runs."""
+    own = next(one for one in table.rows if one.name == row)
+    where = next(one for one in table.columns if one.name == column)
+    place = table.place(own, where)
+    printed = () if place is None else (Printed(table.published, *place),)
+    shown_only = own.only_printed or isinstance(where, PrintedOnly)
+    return Quantity(name, printed, () if shown_only else (Ours(table.id, row, column),))
+
+
+def mean(name: str, cells: Iterable[Quantity]) -> Quantity:
+    """The mean of several numbers."""
+    known = list(cells)
+    printed = tuple(place for one in known for place in one.printed)
+    return Quantity(name, printed, tuple(place for one in known for place in one.ours))
+
+
+def more(one: Quantity, *others: Quantity, plus: float = 0.0) -> tuple[Statement, ...]:
+    """`one` is more than each of the others and `plus`."""
+    return tuple(Statement(one, other, plus=plus) for other in others)
+
+
+def within(
+    one: Quantity, *others: Quantity | float, by: float = SIMILAR, times: float = 1.0
+) -> tuple[Statement, ...]:
+    """`one` differs from `times` each of the others by at most `by`."""
+    return tuple(Statement(one, other, "within", float(by), times) for other in others)
+
+
+def every(statements: Iterable[tuple[Statement, ...]]) -> tuple[Statement, ...]:
+    """All of these statements."""
+    return tuple(chain.from_iterable(statements))
 
 
 def printed_cell(place: Printed) -> Published:

@@ -122,7 +122,7 @@ class Curves:
     points: Callable[[Request], tuple[Point, ...]]
     chain: Callable[[Point, str, Request, int], Chain]
     scored: Callable[[str, Request], Scored]
-    marks: Callable[[], tuple[Mark, ...]]
+    marks: Callable[[], tuple[Mark, ...]] = field(default=tuple)
     said: Callable[[], tuple[Said, ...]] = field(default=tuple)
     notes: tuple[str, ...] = field(default=())
     spread: Literal["sem", "sd"] = "sem"

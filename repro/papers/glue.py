@@ -4,41 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from repro.papers.margins import for_rows
+from repro.papers.published import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
 from repro.papers.tables import SERVER, Score
-from repro.papers.texts import DATA as TEXT_DATA
 from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import KNOWN, MINILM
 from repro.spec.facts import SENTENCES
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 
+WHOLE = "draws nothing where all rows are taken"
+LENGTH: Setting = {"task.max_length": (128, code("max_seq_length"))}
+CAPPED: Setting = LENGTH | {
+    "task.train_rows": (4_000, assumed("reduced scale: a laptop")),
+    "task.evaluation_rows": (2_000, assumed("reduced scale: a laptop")),
+    "task.subset_seed": (0, assumed("draws the rows that a cap keeps")),
+}
+GENERATED: Setting = LENGTH | {
+    "task.source": ("generated", assumed("smoke scale: sentences made from a seed")),
+    "task.train_rows": (None, assumed("smoke scale: all rows")),
+    "task.evaluation_rows": (None, assumed("smoke scale: all rows")),
+    "task.subset_seed": (0, assumed(WHOLE)),
+}
 DATA: dict[str, Setting] = {
-    "paper": {
+    "paper": LENGTH
+    | {
         "task.source": ("glue", paper("the GLUE benchmark")),
         "task.train_rows": (None, paper("the training set as it is")),
         "task.evaluation_rows": (None, assumed("the whole validation set; test has no labels")),
-        "task.subset_seed": (0, assumed("draws nothing where all rows are taken")),
-        "task.max_length": (128, code("max_seq_length")),
+        "task.subset_seed": (0, assumed(WHOLE)),
     },
-    "reduced": {
-        "task.source": ("glue", assumed("reduced scale: real rows")),
-        "task.train_rows": (4_000, assumed("reduced scale: a laptop")),
-        "task.evaluation_rows": (2_000, assumed("reduced scale: a laptop")),
-        "task.subset_seed": (0, assumed("draws the rows that a cap keeps")),
-        "task.max_length": (128, code("max_seq_length")),
-    },
-    "smoke": {
-        "task.source": ("generated", assumed("smoke scale: sentences made from a seed")),
-        "task.train_rows": (None, assumed("smoke scale: all rows")),
-        "task.evaluation_rows": (None, assumed("smoke scale: all rows")),
-        "task.subset_seed": (0, assumed("draws nothing where all rows are taken")),
-        "task.max_length": (128, code("max_seq_length")),
-    },
+    "reduced": CAPPED | {"task.source": ("glue", assumed("reduced scale: real rows"))},
+    "smoke": GENERATED,
 }
-"""Scale -> which rows."""
+"""Scale -> which rows of GLUE."""
+TEXT_DATA: dict[str, Setting] = {
+    "paper": LENGTH
+    | {
+        "task.source": ("local", paper("public data sets of their owners")),
+        "task.split_seed": (0, assumed("published sizes; which rows are in a split is not")),
+        "task.train_rows": (None, paper("the training set as it is")),
+        "task.evaluation_rows": (None, paper("the whole validation and test sets")),
+        "task.subset_seed": (0, assumed(WHOLE)),
+    },
+    "reduced": CAPPED
+    | {
+        "task.source": ("local", assumed("reduced scale: real rows")),
+        "task.split_seed": (0, assumed("80/10/10; which rows are in a split is not published")),
+    },
+    "smoke": GENERATED | {"task.split_seed": (0, assumed("generated rows come in splits"))},
+}
+"""Scale -> which rows of the further sets of text."""
+
+CONLL = "conll2003"
 
 FINE_TUNING: Setting = {
     "method.kind": ("full-fine-tuning", assumed("BERT's own (Devlin et al., section 4.1)")),
@@ -74,37 +93,28 @@ POOLER: Setting = {
 """At reduced and smoke scale: MiniLM's pooler was never trained, other encoders have none."""
 
 
-def sentence_run(
+def on_sentences(
     request: Request,
     task: str,
-    seed: int,
     backbone: tuple[Backbone, Source],
     setting: Setting,
     parents: Mapping[str, RunSpec] | None = None,
-) -> RunSpec:
-    """The run of a paper's setting (method and recipe) on a task of sentences of this request."""
+    why: Source | None = None,
+) -> Template:
+    """The runs of a paper's setting (method and recipe) on a task of this request: of sentences, or
+    CoNLL-2003, whose rows are chosen as those of the other local sets. See `template`.
+    """
+    title = "GLUE" if task in GLUE else "CoNLL-2003" if task == CONLL else SENTENCES[task].title
     found: Setting = {
-        "task.name": (task, paper("GLUE" if task in GLUE else SENTENCES[task].title)),
+        "task.name": (task, paper(title)),
         "task.revision": (request.data_revisions.get(task), assumed("the data found")),
     }
     small = {} if request.scale == "paper" else SMALL_BATCHES
-    data = (DATA if task in GLUE else TEXT_DATA)[request.scale]
+    data = dict((DATA if task in GLUE else TEXT_DATA)[request.scale])
+    if task == CONLL:
+        del data["task.split_seed"]
     whole = data | found | BATCHES | setting | small | asked_for(request)
-    return make_run(request, backbone, whole, seed, parents)
-
-
-def word_run(
-    request: Request, task: str, seed: int, backbone: tuple[Backbone, Source], setting: Setting
-) -> RunSpec:
-    """The same on CoNLL-2003, whose rows are chosen as those of the other local sets."""
-    data = {k: v for k, v in TEXT_DATA[request.scale].items() if k != "task.split_seed"}
-    found: Setting = {
-        "task.name": (task, paper("CoNLL-2003")),
-        "task.revision": (request.data_revisions.get(task), assumed("the data found")),
-    }
-    small = {} if request.scale == "paper" else SMALL_BATCHES
-    whole = data | found | BATCHES | setting | small | asked_for(request)
-    return make_run(request, backbone, whole, seed)
+    return template(request, backbone, whole, parents, why)
 
 
 def encoder(request: Request, published: str, source: Source) -> tuple[Backbone, Source]:

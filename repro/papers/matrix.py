@@ -93,12 +93,17 @@ class Matrix(Generic[A_co]):
     ) -> None:
         self.source, self.request = source, request
         self.artefact = source if artefact is None else artefact
-        found = []
-        for role, of_cell in (("cell", cells), ("model", models or {})):
+        found: list[Entry] = []
+        keys: dict[int, str] = {}  # a run of several cells, or behind several, is one object
+        of_roles: tuple[tuple[Role, Mapping[Where, Iterable[Chain]]], ...]
+        of_roles = ("cell", cells), ("model", models or {})
+        for role, of_cell in of_roles:
             for (row, column), chains in of_cell.items():
-                for *needed, own in chains:
-                    for spec, has in (*((one, "needed") for one in needed), (own, role)):
-                        found.append(Entry(row, column, has, run_key(spec), spec))  # type: ignore[arg-type]
+                for chain in chains:
+                    for spec in chain:
+                        key = keys.get(id(spec)) or keys.setdefault(id(spec), run_key(spec))
+                        has: Role = role if spec is chain[-1] else "needed"
+                        found.append(Entry(row, column, has, key, spec))
         self.entries = tuple(found)
 
     @cached_property

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from repro.errors import ReproError
 from repro.spec import RunSpec, Source, run_key
-from repro.spec.method import method_called, methods
+from repro.spec.method import Method, method_called, methods
 from repro.spec.types import START
 
 if TYPE_CHECKING:
@@ -106,6 +107,11 @@ def _check_fits(table: Table, lender: Row, request: Request, kind: str) -> None:
             f"The method '{kind}' trains inside {FAMILIES[cls.family]}, and the rows of {table.id} "
             f"inside {FAMILIES[lent.method.family]}. Choose another with --method."
         )
+    needed = {f"method.{name}": field.examples for name, field in _required(cls).items()}
+    examples = {path: examples[0] for path, examples in needed.items() if examples}
+    lacking = needed.keys() - request.settings.keys()
+    if lacking and lacking <= examples.keys():  # a task that no value mends is said before it
+        _changed(lent, replace(request, settings={**examples, **request.settings}), kind)
 
 
 def _row(lender: Row, request: Request, kind: str) -> Row:
@@ -129,9 +135,13 @@ def named(kind: str, settings: Mapping[str, Any]) -> str:
 def needed_settings(request: Request) -> dict[str, Any]:
     """Of what is set by hand, that without which the further row's method cannot be made."""
     cls = methods().get(request.method or "")
-    fields = cls.model_fields if cls is not None else {}
-    needed = {f"method.{name}" for name, field in fields.items() if field.is_required()}
+    needed = {f"method.{name}" for name in _required(cls)} if cls is not None else set()
     return {path: value for path, value in request.settings.items() if path in needed}
+
+
+def _required(cls: type[Method]) -> dict[str, FieldInfo]:
+    """The settings without a default."""
+    return {name: field for name, field in cls.model_fields.items() if field.is_required()}
 
 
 def _made(kind: str, settings: Mapping[str, Any]) -> Any:
@@ -143,9 +153,18 @@ def _made(kind: str, settings: Mapping[str, Any]) -> Any:
         return cls(**given)
     except ValidationError as error:
         name, problem = _first(error)
+        if name not in _required(cls) or f"method.{name}" in settings:
+            raise ReproError(
+                f"The method '{kind}' cannot be made: method.{name}: {problem}. Give another value "
+                f"with --set method.{name}=VALUE."
+            ) from error
+        field, of_file = cls.model_fields[name], cls.settings_from.__func__  # type: ignore[attr-defined]
+        value = field.examples[0] if field.examples else "VALUE"
+        mend = f"--set method.{name}={value}" + ", for example" * bool(field.examples)
+        if of_file is not Method.settings_from.__func__:  # type: ignore[attr-defined]
+            mend = f"its file: --method {kind}:FILE"
         raise ReproError(
-            f"The method '{kind}' cannot be made: method.{name}: {problem}. Give it with --set "
-            f"method.{name}=VALUE."
+            f"The method '{kind}' needs a setting, {name} ({field.description}). Give {mend}."
         ) from error
 
 

@@ -10,12 +10,9 @@ from types import ModuleType
 from typing import Any, TypeVar, get_args
 
 from repro.errors import ReproError, UnknownName
-from repro.papers.activations import Activations
-from repro.papers.architecture import Architecture
 from repro.papers.claims import Claim
 from repro.papers.curves import Curves
-from repro.papers.embeddings import Embeddings
-from repro.papers.figures import Figure
+from repro.papers.figures import Activations, Architecture, Embeddings, Figure
 from repro.papers.matrix import Artefact
 from repro.papers.names import ADDED, PAPERS, Misdeclared, leave_out
 from repro.papers.published import load_published

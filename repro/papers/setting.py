@@ -7,6 +7,8 @@ the code has a defect that changes results, the headline reading repairs it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache, lru_cache
 from typing import Any
 
@@ -14,11 +16,19 @@ from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import ReproError
 from repro.papers.request import BOTTLENECK, Request
-from repro.spec import Backbone, Recipe, RunSpec, Source, run_key
+from repro.spec import Backbone, Recipe, RunSpec, Source, Task, run_key
+from repro.spec.identity import remembered
 from repro.spec.method import AnyMethod, method_called
+from repro.spec.tasks import AnyTask
 
 Setting = dict[str, tuple[Any, Source]]
 """Field path -> value and where it comes from."""
+
+
+class Own(Enum):
+    """A value of a setting that every run has of its own."""
+
+    SEED = "the run's seed"
 
 
 @cache
@@ -62,39 +72,85 @@ def width_of(request: Request) -> int | None:
     return width
 
 
-def make_run(
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A run but for its seed, checked once: the runs of its seeds are copies that share its parts.
+
+    Attributes:
+        spec: The run with seed 0.
+        drawn: Whether the seed of a run also draws its rows (`task.subset_seed`).
+    """
+
+    spec: RunSpec
+    drawn: bool
+    _made: dict[int, RunSpec] = field(default_factory=dict, init=False, repr=False)
+
+    def run(self, seed: int, parents: Mapping[str, RunSpec] | None = None) -> RunSpec:
+        """The run of a seed; `parents`: where every seed needs runs of its own, these, by role."""
+        if parents is None and seed in self._made:
+            return self._made[seed]
+        own: dict[str, Any] = {"seed": seed}
+        if self.drawn:
+            drawn = _drawn(self.spec.task)
+            if seed not in drawn:
+                drawn[seed] = self.spec.task.model_copy(update={"subset_seed": seed})
+            own["task"] = drawn[seed]
+        if parents is not None:
+            own["parents"] = {role: run_key(parent) for role, parent in parents.items()}
+            return self.spec.model_copy(update=own)
+        return self._made.setdefault(seed, self.spec.model_copy(update=own))
+
+    def changed(self, **fields: Any) -> Template:
+        """The template with other fields, checked. Raises ReproError where these do not fit."""
+        spec = self.spec.model_copy(update=fields)
+        spec.check()
+        return Template(spec, self.drawn)
+
+
+@remembered
+def _drawn(task: Task) -> dict[int, Task]:
+    """Seed -> the one task of all its runs whose rows are those of `task`, drawn by the seed."""
+    return {}
+
+
+def template(
     request: Request,
     backbone: tuple[Backbone, Source],
     setting: Setting,
-    seed: int,
     parents: Mapping[str, RunSpec] | None = None,
-) -> RunSpec:
-    """The run of this setting. Lines on a method that lack a field of its kind are left out, so
-    that one setting can serve all rows of a table. `parents` are the runs that it needs, by role.
+    why: Source | None = None,
+) -> Template:
+    """The run of this setting, but for its seed. Lines on a method that lack a field of its kind
+    are left out, so that one setting can serve all rows of a table. `parents` are the runs that all
+    seeds need, by role, and `why` says where it is from that they do.
 
     Raises ReproError for parts that do not fit each other.
     """
+    drawn = False
     values: dict[str, Any] = {"task": {}, "method": {}, "recipe": {}}
     sources: dict[str, Source] = {}
     known = method_fields(setting["method.kind"][0])
     for path, (value, source) in setting.items():
         part, name = path.split(".")
+        drawn = drawn or value is Own.SEED
         if part != "method" or name in known:
-            values[part][name] = value
+            values[part][name] = 0 if value is Own.SEED else value
             sources[path] = source
-    encoder, origin = backbone
+    encoder, sources["backbone"] = backbone
+    if why is not None:
+        sources["parents"] = why
     spec = _checked(
         scale=request.scale,
         backbone=encoder,
-        seed=seed,
+        seed=0,
         parents={role: run_key(parent) for role, parent in (parents or {}).items()},
-        sources=sources | {"backbone": origin},
-        task=values["task"],
+        sources=sources,
+        task=_shared(AnyTask, values["task"]),
         method=_shared(AnyMethod, values["method"], method_called(values["method"]["kind"])),
         recipe=_shared(Recipe, values["recipe"]),
     )
     spec.check()
-    return spec
+    return Template(spec, drawn)
 
 
 def _shared(kind: Any, values: dict[str, Any], *of: Any) -> Any:

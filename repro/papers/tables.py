@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import Literal
 
 from repro.errors import MissingData, ReproError
-from repro.papers.margins import WIDEST, half_of
 from repro.papers.matrix import Chain, Matrix, Where, tasks_of
 from repro.papers.own_method import with_method
-from repro.papers.published import Published, load_published
+from repro.papers.published import WIDEST, Published, half_of, load_published
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
 from repro.spec.method import Method, methods
@@ -180,7 +179,7 @@ class Table:
     `low_data`: where a task has no training rows here, validation rows are divided.
     `published` is the CSV of its numbers, "" where none is known.
     `margin`: the largest difference, in the columns' units, that changes no conclusion of the
-    paper's, declared before any result exists (see `papers.margins`); a column may have its own.
+    paper's, declared before any result exists (see `papers.published`); a column may have its own.
     """
 
     id: str
@@ -284,14 +283,18 @@ class Table:
 
     def published_cell(self, row: Row, column: Column) -> Published | None:
         """The printed number, or None where the paper has none."""
-        if row.published is None:
+        if row.published is not None and not column.published_column:
+            return self.printed_mean(row, column) if isinstance(column, Mean) else None
+        place = self.place(row, column)
+        return load_published(self.paper, self.published).get(place) if place else None
+
+    def place(self, row: Row, column: Column) -> tuple[str, str, str] | None:
+        """Row, column and metric of the printed number in the CSV; None where it is not printed."""
+        if row.published is None or not column.published_column:
             return None
-        if isinstance(column, Mean) and not column.published_column:
-            return self.printed_mean(row, column)
-        cells = load_published(self.paper, self.published)
         names = row.published, column.published_column
         first, second = reversed(names) if self.transposed else names
-        return cells.get((first, second, row.metric or column.published_metric))
+        return first, second, row.metric or column.published_metric
 
     def margin_of(self, column: Column) -> float | None:
         """The margin declared for a measured column, None for another; the rounding of the printed
@@ -317,6 +320,20 @@ class Table:
         source = "recomputed from the printed scores of the row"
         text = f"{value:.2f}"
         return Published(row.name, "", "mean", value, text, None, None, source, decimals=2)
+
+
+def one_a_seed(
+    run: Callable[[str, str, Request, int], RunSpec],
+) -> Callable[[Row, Column, Request], list[Chain]]:
+    """The `chains` of a table whose cells have one run a seed: `run(variant, task, request, seed)`,
+    which needs no other.
+    """
+
+    def chains(row: Row, column: Column, request: Request) -> list[Chain]:
+        assert isinstance(column, Score)
+        return [(run(row.variant, column.task, request, seed),) for seed in range(request.seeds)]
+
+    return chains
 
 
 @lru_cache(maxsize=32)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from repro.methods.fine_tuning import TopLayers
-from repro.papers.tables import SERVER, Fact, Row, Score, Select
+from repro.papers.tables import SERVER, Fact, Score, Select
 from repro.report.declared import not_comparable
 from repro.report.view import TableView
-from repro.spec import Backbone, RunSpec, SquadTask, run_key
+from repro.spec import RunSpec, SquadTask, run_key
 from repro.tasks.catalogue import TITLES
-from repro.words import counted, training_length
+from repro.words import counted, either, grouped, training_length
 
 METRICS = {
     "matthews": "Matthews correlation",
@@ -24,6 +24,12 @@ METRICS = {
 def many_tasks(view: TableView) -> bool:
     """Whether its columns are of several tasks, so that a cell has runs of its own."""
     return len(view.table.tasks) > 1
+
+
+def of_data(view: TableView) -> bool:
+    """Whether it counts rows, so that no model has a part in it."""
+    columns = view.table.columns
+    return any(isinstance(column, Fact) and column.counted == "rows" for column in columns)
 
 
 def caption(view: TableView) -> str:
@@ -48,7 +54,7 @@ def _scale(view: TableView) -> str:
 
 
 def _of_facts(view: TableView) -> list[str]:
-    if any(isinstance(column, Fact) and column.counted == "rows" for column in view.table.columns):
+    if of_data(view):
         return [f"Scale: {view.request.scale}. Of the data found here; nothing is trained."]
     return [
         f"Scale: {view.request.scale} (the same at every scale).",
@@ -77,35 +83,30 @@ def _of_questions(view: TableView) -> list[str]:
 
 
 def _of_sentences(view: TableView) -> list[str]:
-    request, lead = view.request, view.lead
-    task = lead.task
-    needed = view.table.needed(request)
+    request, task = view.request, view.lead.task
+    needed, columns = view.table.needed(request), scored_columns(view)
     kind = {"generated": "generated ", "local": ""}.get(task.source, "published ")
+    drawn = [spec.task.train_rows for spec in _leads(view)]
     cap = f"at most {task.train_rows:,} of each task's" if task.train_rows else "each task's"
     divided = ""
     if task.development_share is not None:
-        cap = f"{_drawn(view)} of each task's"
+        parts = either(f"{rows:,}" if rows else "all" for rows in drawn)
+        cap = f"{parts} of each task's"
         divided = f", of which {task.development_share:.0%} are development rows"
     if task.draws:
         cap = _capped(view)
-    asked = [f"Tasks: {_titles(needed)} only."] if needed not in ((), view.table.tasks) else []
-    columns = scored_columns(view)
-    metrics = {
-        column.name: METRICS[column.metric]
-        for column in columns
-        if column.metric in METRICS and not _names_itself(column)
-    }
-    counted = any(row.parameters for row in view.rows)
-    named = "".join(f"{title} by {metric}, " for title, metric in metrics.items())
+    titles = ", ".join(title for name, title in TITLES.items() if name in needed)
+    asked = [f"Tasks: {titles} only."] if needed not in ((), view.table.tasks) else []
     repaired = "repaired" if task.draws else "as published"
     reading = "as released" if request.as_released else repaired
     reading += ", with the printed layers" * request.published_layers
+    counted = any(row.parameters for row in view.rows)
     return [
         _scale(view),
-        _backbones(view),
+        f"{_backbones(view)}.",
         f"Training: {cap} {kind}training rows{divided}; {settings(view)}.",
         *asked,
-        f"Scored: {_rows(view, columns)}, {named}{_others(columns, named)}".rstrip(", ") + ".",
+        f"Scored: {_rows(view, columns)}{_metrics(columns)}.",
         f"Reading: {reading}.",
         f"Seeds: {request.seeds}.",
         *["Cells: the median of their runs."] * (view.table.statistic == "median"),
@@ -113,57 +114,44 @@ def _of_sentences(view: TableView) -> list[str]:
     ]
 
 
-def _drawn(view: TableView) -> str:
-    """How many rows are drawn in the table's parts: "100, 300 or all"."""
-    column = scored_columns(view)[0]
-    rows = [row.row for row in view.rows if row.row.trained]
-    leads = (view.matrix.of(row.name, column.name)[0] for row in rows)
-    return _listed(f"{n:,}" if (n := spec.task.train_rows) else "all" for spec in leads)
+def _leads(view: TableView) -> list[RunSpec]:
+    """The first run of each trained row."""
+    column = scored_columns(view)[0].name
+    return [view.matrix.of(row.row.name, column)[0] for row in view.rows if row.row.trained]
 
 
-def _others(columns: Sequence[Score], named: str) -> str:
-    """The metric of the columns that none was said for; some say their own."""
-    own = any(column.metric in METRICS and _names_itself(column) for column in columns)
+def _metrics(columns: Sequence[Score]) -> str:
+    """By which metrics columns are scored: some name theirs ("MRPC F1"), most are accuracies."""
+    known = [column for column in columns if column.metric in METRICS]
+    own = [one for one in known if one.name.lower().endswith(f" {one.metric}")]
+    said = [f"{one.name} by {METRICS[one.metric]}" for one in known if one not in own]
+    others = "the others " * bool(said)
     if own:
-        return f"{'the others ' if named else ''}by the metric that they name, or accuracy"
-    if all(column.metric in METRICS for column in columns):
-        return ""
-    return f"{'the others ' if named else ''}by accuracy"
-
-
-def _names_itself(column: Score) -> bool:
-    """MRPC F1."""
-    return column.name.lower().endswith(f" {column.metric}")
+        said.append(f"{others}by the metric that they name, or accuracy")
+    elif len(known) < len(columns):
+        said.append(f"{others}by accuracy")
+    return "".join(f", {one}" for one in said)
 
 
 def _capped(view: TableView) -> str:
     """How many rows of a task, as runs on texts draw them: "at most 4, 16 or 32 of each task's"."""
-    columns = scored_columns(view)
     row = next(row.row for row in view.rows if row.row.trained)
-    caps = {
-        spec.task.train_rows or 0
-        for column in columns
-        for spec in view.matrix.of(row.name, column.name)
-    }
-    if not any(caps):
-        return "each task's"
-    return f"at most {_listed(f'{cap:,}' for cap in sorted(caps))} of each task's"
+    runs = (view.matrix.of(row.name, column.name) for column in scored_columns(view))
+    caps = {spec.task.train_rows or 0 for specs in runs for spec in specs}
+    listed = either(f"{cap:,}" for cap in sorted(caps))
+    return f"at most {listed} of each task's" if any(caps) else "each task's"
 
 
 def _backbones(view: TableView) -> str:
-    """The encoder, or what there are in place of one for all rows."""
-    column = scored_columns(view)[0]
-    rows = [row.row for row in view.rows if row.row.trained]
-    found = [view.matrix.of(row.name, column.name)[0].backbone for row in rows]
-    several = {backbone.id: _named(backbone) for backbone in found}
+    """The encoder, or what there are in place of one for all rows: MiniLM-L6, 6 layers; of a T5 as
+    many in encoder and decoder.
+    """
+    several = {}
+    for backbone in (spec.backbone for spec in _leads(view)):
+        each = "" if backbone.family == "bert" else " each in encoder and decoder"
+        several[backbone.id] = f"{backbone.name}, {backbone.layers} layers{each}"
     kind = "Encoder" if view.lead.backbone.family == "bert" else "Model"
-    return f"{kind}: {_listed(several.values())}."
-
-
-def _named(backbone: Backbone) -> str:
-    """MiniLM-L6, 6 layers; of a T5 as many in encoder and decoder."""
-    each = "" if backbone.family == "bert" else " each in encoder and decoder"
-    return f"{backbone.name}, {backbone.layers} layers{each}"
+    return f"{kind}: {either(several.values())}"
 
 
 def _rows(view: TableView, columns: Sequence[Score]) -> str:
@@ -175,19 +163,15 @@ def _rows(view: TableView, columns: Sequence[Score]) -> str:
     tested = [column.name for column in columns if column.split == "test"]
     if not tested:
         return f"{most}validation rows"
-    rest = "" if len(tested) == len(columns) else ", validation rows of the others"
-    named = f" of {', '.join(tested)}" if rest else ""
-    return f"{most}test rows{named}{rest}"
+    if len(tested) == len(columns):
+        return f"{most}test rows"
+    return f"{most}test rows of {', '.join(tested)}, validation rows of the others"
 
 
 def scored_columns(view: TableView) -> list[Score]:
     """The columns that are reproduced; all where none is."""
     columns = view.table.scores
     return [column for column in columns if not view.table.gap(column, view.request)] or columns
-
-
-def _titles(tasks: Iterable[str]) -> str:
-    return ", ".join(title for name, title in TITLES.items() if name in tasks)
 
 
 def settings(view: TableView) -> str:
@@ -197,30 +181,23 @@ def settings(view: TableView) -> str:
     setting may differ by column.
     """
     columns = scored_columns(view)
-    alike: dict[str, list[str]] = {}
-    for row in view.rows:
-        if not row.row.trained:
-            continue
-        sweep = row.row.swept
-        specs = [
-            spec
-            for column in (columns[:1] if sweep else columns)
-            for spec in view.matrix.of(row.row.name, column.name)
-        ]
-        own = _own_epochs(row.row, columns, view) if sweep else None
-        alike.setdefault(setting(specs, row.row.select, own), []).append(row.row.name)
-    if len(alike) == 1:
-        return next(iter(alike))
-    return "; ".join(f"{', '.join(names)}: {said}" for said, names in alike.items())
+    alike = []
+    for row in (one.row for one in view.rows if one.row.trained):
+        runs = [view.matrix.of(row.name, column.name) for column in columns]
+        own = _own_epochs(runs) if row.swept else None
+        specs = runs[0] if row.swept else [spec for some in runs for spec in some]
+        alike.append((setting(specs, row.select, own), row.name))
+    found = grouped(alike)
+    if len(found) == 1:
+        return next(iter(found))
+    return "; ".join(f"{', '.join(names)}: {said}" for said, names in found.items())
 
 
-def _own_epochs(row: Row, columns: Sequence[Score], view: TableView) -> str | None:
-    """From which to which, where no task's are swept and tasks differ; None where they do not."""
-    of_task = [
-        {spec.recipe.epochs for spec in view.matrix.of(row.name, column.name)} for column in columns
-    ]
-    every = set().union(*of_task)
-    if len(every) == 1 or any(len(epochs) > 1 for epochs in of_task):
+def _own_epochs(runs: Sequence[Sequence[RunSpec]]) -> str | None:
+    """From which to which, where no column's are swept and columns differ; else None."""
+    of_column = [{spec.recipe.epochs for spec in specs} for specs in runs]
+    every = set().union(*of_column)
+    if len(every) == 1 or any(len(epochs) > 1 for epochs in of_column):
         return None
     return f"{min(every)} to {max(every)}, by task"
 
@@ -246,22 +223,16 @@ def setting(
     swept = f"best of {many}{noun} on validation, " if select != "mean" and many > 1 else ""
     tops = [spec.method.layers for spec in specs if isinstance(spec.method, TopLayers)]
     deep = f"top {_counted(tops, 'layer')}, " if tops and select != "mean" else ""
-    wide = f"size {_listed(sizes)}, " if len(set(sizes)) > 1 else ""
+    wide = f"size {either(sizes)}, " if len(set(sizes)) > 1 else ""
     long = f"epochs {own_epochs}" if own_epochs else _counted(epochs, "epoch")
     if specs[0].recipe.look_steps is not None:
-        long = _listed(training_length(spec) for spec in specs)
+        long = either(training_length(spec) for spec in specs)
     return (
-        f"{swept}{deep}{wide}{long}, batch {_listed(batches)}, rate {_listed(rates)}, "
-        f"{_listed(precisions)}"
+        f"{swept}{deep}{wide}{long}, batch {either(batches)}, rate {either(rates)}, "
+        f"{either(precisions)}"
     )
 
 
 def _counted(values: Sequence[object], noun: str) -> str:
     """1 epoch; 3 epochs; 1 or 3 epochs."""
-    return f"{_listed(values)} {noun}{'s' * (set(values) != {1})}"
-
-
-def _listed(values: Iterable[object]) -> str:
-    """Each once, in order: "8, 64 or 256"."""
-    *most, last = map(str, dict.fromkeys(values))
-    return f"{', '.join(most)} or {last}" if most else last
+    return f"{either(values)} {noun}{'s' * (set(values) != {1})}"

@@ -10,11 +10,10 @@ from typing import Any
 from repro.papers.matrix import Matrix
 from repro.papers.published import Published
 from repro.papers.request import Request
-from repro.papers.tables import NOT_ASKED, Column, Fact, Mean, Printed, Row, Score, Table, Value
-from repro.report.counted import read_count
-from repro.report.declared import OF_A_COUNT, runs_differ, settings_differ
+from repro.papers.tables import NOT_ASKED, Column, Mean, Row, Score, Table
+from repro.report.declared import runs_differ
 from repro.report.runs_found import Found, Lookup, kept_epoch, varying
-from repro.report.served import NOT_IMPORTED, server_score
+from repro.server.layout import of_column
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.spec.types import ARCHITECTURE
@@ -22,6 +21,9 @@ from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
 from repro.store.entry import StoredRun
 from repro.store.external import Number
+from repro.words import grouped
+
+NOT_IMPORTED = "no score of the GLUE test server was imported (see python -m repro export --help)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,44 +97,32 @@ class Place:
 
     @property
     def table(self) -> Table:
-        """The table as it is shown."""
         return self.matrix.artefact
 
     @property
     def request(self) -> Request:
-        """What was asked for."""
         return self.matrix.request
 
     def specs(self, column: Column) -> list[RunSpec]:
-        """The runs behind the row's cell of this column."""
         return self.matrix.of(self.row.name, column.name)
 
     def differs(self, column: Column) -> str:
-        """Why the runs of the row's cell of this column are not the paper's."""
         return runs_differ(self.matrix, self.lookup, (self.row.name, column.name))
 
     def split(self, column: Score) -> str:
         """The rows that the column is scored on."""
         return self.table.split(column, self.request.scale)
 
-    def protocol(self, column: Score) -> str:
-        """What the column's scores are called in a result."""
-        return column.protocol or self.table.protocol
-
     def gap(self, column: Column, reason: str, **more: Any) -> Cell:
-        """A cell without a number."""
         published = self.table.published_cell(self.row, column)
         return Cell(column, published, verdict="GAP", reason=reason, **more)
 
 
 def score_cell(at: Place, column: Score) -> Cell:
     """A cell that runs are trained for."""
-    if at.row.only_printed:
-        published = at.table.published_cell(at.row, column)
-        return Cell(column, published, reason=at.row.only_printed, wanted=False)
-    if at.row.gap is not None and not at.table.gap(column, at.request):
-        return at.gap(column, at.row.gap.reason, wanted=at.row.gap.wanted)
     gap = at.table.gap(column, at.request)
+    if at.row.only_printed or (at.row.gap is not None and not gap):
+        return without_runs(at, column)
     if gap:
         return at.gap(column, gap, wanted=gap != NOT_ASKED)
     found = at.lookup.find(at.specs(column))
@@ -150,6 +140,13 @@ def score_cell(at: Place, column: Score) -> Cell:
     return _mean_of_seeds(at, column, found, values)
 
 
+def without_runs(at: Place, column: Column) -> Cell:
+    if at.row.only_printed or at.row.gap is None:
+        published = at.table.published_cell(at.row, column)
+        return Cell(column, published, reason=at.row.only_printed, wanted=False)
+    return at.gap(column, at.row.gap.reason, wanted=at.row.gap.wanted)
+
+
 def value_of(at: Place, column: Score, run: StoredRun, split: str = "") -> float | None:
     """The run's score, on these rows where a split is given; or how many of its layers have an
     adapter in use.
@@ -158,14 +155,21 @@ def value_of(at: Place, column: Score, run: StoredRun, split: str = "") -> float
         return None if run.result.layers is None else float(len(run.result.layers))
     epoch = at.row.epoch or kept_epoch(run)
     rows = split or at.split(column)
-    where = rows, at.protocol(column), column.metric, column.group, epoch
+    where = rows, column.protocol or at.table.protocol, column.metric, column.group, epoch
     score = run.score(*where, task=column.task if len(run.tasks) > 1 else None)
     return None if score is None else score.value
 
 
 def _served(at: Place, column: Score, found: Found) -> float | None:
-    """What the test server said of a run that is stored, None where nothing was imported."""
-    return server_score(at.lookup.store, found.key, column) if found.run is not None else None
+    """What the GLUE test server said of a stored run for the test rows that belong to a column.
+
+    None where no score of that metric was imported, where the run was trained again to another
+    result since, and where the server has no such test rows.
+    """
+    served, file = at.lookup.store.served(found.key), of_column(column.task, column.split)
+    if found.run is None or served is None or file is None or found.run.digest != served.result:
+        return None
+    return served.value(file.task, file.split, column.metric)
 
 
 def _mean_of_seeds(
@@ -183,7 +187,7 @@ def _mean_of_seeds(
     stored = [one.run for one in found if one.run is not None]
     collapsed = tuple(run.key for run in stored if run.result.collapsed)
     once = _once(at, values)
-    cell = _judged(
+    cell = judged(
         at,
         column,
         list(once.values()),
@@ -196,7 +200,13 @@ def _mean_of_seeds(
         partial=at.lookup.missing(rest, len(found), why) if values else "",
         collapsed=collapsed if at.row.epoch is None and at.row.measure == "score" else (),
     )
-    return _exact(at, cell, found)
+    named = at.row.measure == "layers" and not any(map(_selected_by, found))
+    if named and cell.verdict == "UNDECIDED" and cell.reproduced and cell.published:
+        # a number of layers that the settings name is compared exactly
+        published, mean = cell.published, cell.reproduced.mean
+        verdict, reason = compare(published.value, mean, published.decimals)
+        return replace(cell, verdict=verdict, reason=reason)
+    return cell
 
 
 def _once(at: Place, values: Sequence[tuple[Found, float]]) -> dict[str, float]:
@@ -223,15 +233,6 @@ def _selected_by(one: Found) -> str:
     return one.key if one.spec.method.selects_layers else ""
 
 
-def _exact(at: Place, cell: Cell, found: Sequence[Found]) -> Cell:
-    """The same cell; a number of layers that the settings name is compared exactly."""
-    named = at.row.measure == "layers" and not any(map(_selected_by, found))
-    if not named or cell.verdict != "UNDECIDED" or not (cell.reproduced and cell.published):
-        return cell
-    verdict, reason = compare(cell.published.value, cell.reproduced.mean, cell.published.decimals)
-    return replace(cell, verdict=verdict, reason=reason)
-
-
 def _all_stored(found: Sequence[Found]) -> bool:
     return all(one.run is not None for one in found)
 
@@ -241,55 +242,51 @@ def _best(
 ) -> Cell:
     """The best run of a whole sweep, ties to the first; a diverged run is never the best.
 
-    Blank while one of the others may still win. With more seeds than the paper's best is of, the
-    value is what the best of the paper's number of seeds is expected to be.
+    Blank while one of the others may still win. With more seeds than the paper's best is of (as
+    printed, else as declared), the value is what the best of that number is expected to be.
     """
     behind = tuple(one.key for one in found if one.run is not None)
     why = _undecided(at, found, values)
     if why:
         return at.gap(column, why, behind=behind, settled=_all_stored(found))
     best, value = max(values, key=lambda pair: pair[1])
-    restarts = _restarts(at, column)
-    expected = _best_of_as_many(restarts, values)
-    value = value if expected is None else expected
+    published = at.table.published_cell(at.row, column)
+    restarts = (published.n if published else None) or at.table.default_seeds["paper"]
+    of_seed = grouped((one.spec.seed, value) for one, value in values)
+    if len(of_seed) > restarts:
+        value = expected_maximum(list(map(max, of_seed.values())), restarts)
     chosen = varying(best.spec, [one.spec for one in found])
     if at.request.server:
         served = _served(at, column, best)
         if served is None:
             return at.gap(column, NOT_IMPORTED, behind=behind, chosen=chosen, model=best.spec)
         value = served
-    collapsed = best.run is not None and best.run.result.collapsed
     fewer = f"best of {at.request.seeds}, declared of {restarts}"
-    return _judged(
+    fewer = fewer if at.request.seeds < restarts else ""
+    return _selected(at, column, [(best, value)], chosen, behind, at.differs(column) or fewer)
+
+
+def _selected(
+    at: Place,
+    column: Score,
+    values: Sequence[tuple[Found, float]],
+    chosen: dict[str, Any],
+    behind: tuple[str, ...],
+    differs: str,
+) -> Cell:
+    return judged(
         at,
         column,
-        [value],
+        [value for _, value in values],
         "",
-        differs=at.differs(column) or (fewer if at.request.seeds < restarts else ""),
-        runs=(best.key,),
+        differs=differs,
+        runs=tuple(one.key for one, _ in values),
         behind=behind,
         complete=True,
-        collapsed=(best.key,) if collapsed else (),
+        collapsed=tuple(one.key for one, _ in values if one.run and one.run.result.collapsed),
         chosen=chosen,
-        model=best.spec,
+        model=values[0][0].spec,
     )
-
-
-def _restarts(at: Place, column: Score) -> int:
-    """Of how many seeds the published number is the best: as printed, else as declared."""
-    published = at.table.published_cell(at.row, column)
-    printed = published.n if published is not None else None
-    return printed or at.table.default_seeds["paper"]
-
-
-def _best_of_as_many(restarts: int, values: Sequence[tuple[Found, float]]) -> float | None:
-    """The expected best over as many seeds as the paper had; None where we have no more."""
-    of_seed: dict[int, float] = {}
-    for one, value in values:
-        of_seed[one.spec.seed] = max(value, of_seed.get(one.spec.seed, value))
-    if len(of_seed) <= restarts:
-        return None
-    return expected_maximum(list(of_seed.values()), restarts)
 
 
 def _undecided(at: Place, found: Sequence[Found], values: Sequence[tuple[Found, float]]) -> str:
@@ -312,10 +309,11 @@ def _tuned(
     Blank while another may still win; a setting of which a seed diverged never does.
     """
     behind = tuple(one.key for one in found if one.run is not None)
-    settings: dict[str, list[Found]] = {}
-    for one in found:
-        settings.setdefault(_without_seed(one.spec), []).append(one)
     shown = {one.key: value for one, value in values}
+    settings = grouped(
+        (canonical_json(identity_fields(one.spec.model_copy(update={"seed": 0}))), one)
+        for one in found
+    )
     chosen_by = {name: _on_validation(at, runs) for name, runs in settings.items()}
     known = {name: value for name, value in chosen_by.items() if value is not None}
     why = _undecided(at, found, values) or ("" if known else "every setting diverged")
@@ -325,24 +323,9 @@ def _tuned(
     if any(one.key not in shown for one in best):
         why = at.lookup.why(best, at.row.epoch, at.table.collapse)
         return at.gap(column, why, behind=behind, settled=_all_stored(best))
-    firsts = [runs[0].spec for runs in settings.values()]
-    return _judged(
-        at,
-        column,
-        [shown[one.key] for one in best],
-        "",
-        differs=at.differs(column),
-        runs=tuple(one.key for one in best),
-        behind=behind,
-        complete=True,
-        collapsed=tuple(one.key for one in best if one.run and one.run.result.collapsed),
-        chosen=varying(best[0].spec, firsts),
-        model=best[0].spec,
-    )
-
-
-def _without_seed(spec: RunSpec) -> str:
-    return canonical_json(identity_fields(spec.model_copy(update={"seed": 0})))
+    chosen = varying(best[0].spec, [runs[0].spec for runs in settings.values()])
+    numbers = [(one, shown[one.key]) for one in best]
+    return _selected(at, column, numbers, chosen, behind, at.differs(column))
 
 
 def _on_validation(at: Place, runs: Sequence[Found]) -> float | None:
@@ -358,63 +341,7 @@ def _on_validation(at: Place, runs: Sequence[Found]) -> float | None:
     return statistics.fmean(values)
 
 
-def delta_cell(at: Place, column: Score | Mean, first: Cell, second: Cell) -> Cell:
-    """The difference of two rows' cells, seed by seed; blank while one of them lacks a seed."""
-    if not (first.complete and second.complete and first.reproduced and second.reproduced):
-        wanted = first.wanted and second.wanted
-        lacking = " and ".join(at.row.delta or ()) if wanted else first.reason or second.reason
-        reason = f"needs {lacking}" if wanted else lacking
-        settled = all(cell.complete or cell.settled for cell in (first, second))
-        return at.gap(column, reason, wanted=wanted, settled=settled)
-    pairs = zip(first.reproduced.values, second.reproduced.values, strict=True)
-    keys = tuple(dict.fromkeys(first.runs + second.runs))
-    differs = _of_cells([first, second])
-    values = [a - b for a, b in pairs]
-    return _judged(at, column, values, "", runs=keys, complete=True, differs=differs)
-
-
-def derived_cell(at: Place, column: Column, scores: list[Cell]) -> Cell:
-    """A cell that follows from the row's scores, or from its models themselves."""
-    if at.row.only_printed:
-        published = at.table.published_cell(at.row, column)
-        return Cell(column, published, reason=at.row.only_printed, wanted=False)
-    if at.row.gap is not None and not at.specs(column):
-        return at.gap(column, at.row.gap.reason, wanted=at.row.gap.wanted)
-    if isinstance(column, Mean):
-        return _mean_of_row(at, column, scores)
-    if isinstance(column, Fact):
-        return _fact(at, column, scores)
-    assert isinstance(column, Printed)
-    published = at.table.published_cell(at.row, column)
-    return Cell(column, published, reason=column.reason, wanted=False)
-
-
-def _mean_of_row(at: Place, column: Mean, scores: list[Cell]) -> Cell:
-    """The mean of the row's scores, seed by seed; blank while one of them is not complete."""
-    scores = [cell for cell in scores if cell.column in at.table.parts(column)]
-    done = [cell.reproduced.values for cell in scores if cell.complete and cell.reproduced]
-    if len(done) < len(scores):
-        wanted = all(cell.wanted for cell in scores)
-        settled = all(cell.complete or cell.settled for cell in scores)
-        return at.gap(column, f"{len(done)}/{len(scores)} columns", wanted=wanted, settled=settled)
-    totals = [statistics.fmean(of_seed) for of_seed in zip(*done, strict=True)]
-    number = None
-    if at.table.statistic == "median":  # the paper's is of the printed medians
-        number = statistics.fmean(cell.reproduced.mean for cell in scores if cell.reproduced)
-    keys = tuple(dict.fromkeys(key for cell in scores for key in cell.runs))
-    differs = _of_cells(scores)
-    return _judged(at, column, totals, "", runs=keys, complete=True, differs=differs, number=number)
-
-
-def _of_cells(cells: Sequence[Cell]) -> str:
-    """Why the runs behind several cells are not the paper's: what holds for the first such cell."""
-    found = [cell for cell in cells if cell.differs]
-    if len(found) == len(cells) or not found:
-        return found[0].differs if found else ""
-    return f"{found[0].column.name}: {found[0].differs}"
-
-
-def _judged(
+def judged(
     at: Place,
     column: Column,
     values: Sequence[float],
@@ -449,59 +376,3 @@ def _other_rows(at: Place, column: Column) -> str:
     first, many = next(iter(found)), len(scores) > 1
     named = f"{first}: " if many and len(set(found.values())) > 1 else ""
     return f"{named}{found[first]}"
-
-
-def _fact(at: Place, column: Fact, scores: list[Cell]) -> Cell:
-    """What is known of the row's models; blank while it depends on a choice not made yet."""
-    own = at.specs(column)
-    of_scores = [] if own else scores
-    models = [[cell.model] if cell.model else at.specs(cell.column) for cell in of_scores]
-    values: list[Value] = []
-    for specs in models or [own]:
-        found = {_of_model(at, column, spec) for spec in specs}
-        if None in found:
-            absent = at.request.unavailable.get(specs[0].task.name)
-            return at.gap(column, absent or "not counted")
-        values += [value for value in found if value is not None and len(found) == 1]
-    if models and len(values) < len(models):
-        why = f"{len(values)}/{len(models)} columns have their model chosen"
-        settled = all(cell.complete or cell.settled for cell in scores)
-        wanted = all(cell.wanted for cell in scores)
-        return at.gap(column, why, wanted=wanted, settled=settled)
-    return _stated(at, column, column.combine(values), _model_differs(at, column, scores))
-
-
-def _of_model(at: Place, column: Fact, spec: RunSpec) -> Value | None:
-    what = column.counted
-    counted = read_count(at.lookup.store, what, spec) if what else {}
-    return None if counted is None else column.of(spec, counted)
-
-
-def _model_differs(at: Place, column: Fact, scores: Sequence[Cell]) -> str:
-    """Why the models that a fact is of are not the paper's; nothing is read to count them."""
-    if not column.everywhere and at.request.scale != "paper":
-        return f"{at.request.scale} scale"
-    if not column.everywhere and scores:
-        return _of_cells(scores)
-    of_all = at.matrix, at.matrix.declared
-    ours, declared = (matrix.behind((at.row.name, column.name)) for matrix in of_all)
-    return settings_differ(ours, declared, OF_A_COUNT)
-
-
-def _stated(at: Place, column: Fact, value: Value, differs: str) -> Cell:
-    """A cell whose number or words are no measurement: compared exactly."""
-    published = at.table.published_cell(at.row, column)
-    known = published.value if published else None
-    worded = known is None or isinstance(value, str)
-    printed = published.text if published and worded else known
-    digits = min(column.digits, published.places) if published else column.digits
-    verdict, reason = compare(printed, value, digits)
-    if verdict is not None and differs:
-        verdict, reason = "NOT COMPARABLE", differs
-    text = value if isinstance(value, str) else None
-    found = None if isinstance(value, str) else summarise([value])
-    difference = found.mean - known if found is not None and known is not None else None
-    return Cell(
-        column, published, found, difference, verdict, reason, complete=True, text=text,
-        differs=differs,
-    )  # fmt: skip

@@ -79,7 +79,6 @@ def _counted(what: Counted, spec: RunSpec) -> dict[str, int]:
 
 
 def _whole(spec: RunSpec) -> GlueTask:
-    """The run's task with all rows of its data."""
     assert isinstance(spec.task, GlueTask)
     return spec.task.model_copy(update={"train_rows": None, "evaluation_rows": None})
 
@@ -88,19 +87,13 @@ def _name(what: Counted, spec: RunSpec) -> str:
     """By all that the count depends on: the rows and the code that reads or makes them; or the
     method, the encoder's shape, the task's outputs.
     """
-    document = _rows(spec) if what == "rows" else _model(spec)
+    task, encoder = spec.task, spec.backbone
+    if what == "rows":
+        raised = {part: number for part, number in task.code.items() if number > 1}
+        document: list[Any] = [identity_fields(_whole(spec)), *([raised] if raised else ())]
+    else:
+        shape = [encoder.layers, encoder.hidden_size, encoder.intermediate_size]
+        several = [task.names] if task.names != (task.name,) else []
+        document = [identity_fields(spec.method), shape, encoder.parameters, task.name]
+        document += [revisions(spec), *several]
     return hashlib.sha256(canonical_json(document).encode()).hexdigest()[:16] + ".json"
-
-
-def _rows(spec: RunSpec) -> list[Any]:
-    raised = {part: number for part, number in spec.task.code.items() if number > 1}
-    return [identity_fields(_whole(spec)), *([raised] if raised else ())]
-
-
-def _model(spec: RunSpec) -> list[Any]:
-    shape = [spec.backbone.layers, spec.backbone.hidden_size, spec.backbone.intermediate_size]
-    tasks = [spec.task.names] if spec.task.names != (spec.task.name,) else []
-    return [
-        identity_fields(spec.method), shape, spec.backbone.parameters, spec.task.name,
-        revisions(spec), *tasks,
-    ]  # fmt: skip

@@ -9,6 +9,7 @@ may differ, not even the precision: nothing here shows that bf16 and fp32 give e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -20,6 +21,7 @@ from repro.spec.contents import Contents, locked, unknown
 from repro.spec.identity import flatten, identity_fields
 from repro.store.entry import StoredRun
 from repro.tasks.state import folders_of
+from repro.words import either
 
 MOST_NAMED = 3
 """Differing fields that a reason names; the others are counted."""
@@ -80,24 +82,14 @@ def _unverified(ours: Behind, lookup: Lookup) -> str:
 
 def _unknown(run: StoredRun) -> dict[str, str]:
     """What one run reads, by its spec and by its own record -> why it is not known."""
-    read, lock = _read(run), locked()
-    backbone = run.spec.backbone.id
-    found = {
-        f"{MODEL} {backbone}": unknown(
-            read.models.get(backbone), lock.models.get(backbone), whole=True
-        )
-    }
+    backbone, lock, read = run.spec.backbone.id, locked(), Contents()
+    with suppress(ValidationError):  # a record of an earlier version says nothing of it
+        read = Contents.model_validate(run.environment().get(READ, {}))
+    model = unknown(read.models.get(backbone), lock.models.get(backbone), whole=True)
+    found = {f"{MODEL} {backbone}": model}
     for name in dict.fromkeys([*folders_of(run.spec.task), *read.data]):
         found[f"{DATA} {name}"] = unknown(read.data.get(name), lock.data.get(name), whole=False)
     return {what: why for what, why in found.items() if why}
-
-
-def _read(run: StoredRun) -> Contents:
-    """What the run stored of it; nothing where it is of an earlier version."""
-    try:
-        return Contents.model_validate(run.environment().get(READ, {}))
-    except ValidationError:
-        return Contents()
 
 
 def settings_differ(ours: Behind, declared: Behind, only: Sequence[str] = ()) -> str:
@@ -106,7 +98,8 @@ def settings_differ(ours: Behind, declared: Behind, only: Sequence[str] = ()) ->
     Runs may be of other seeds. A sweep must be the declared one whole. `only`: the fields, or parts
     of a spec, that count.
     """
-    if _settings(ours.runs, only) == _settings(declared.runs, only):
+    sides = ({canonical_json(_fields(run, only)) for run in one.runs} for one in (ours, declared))
+    if len({frozenset(side) for side in sides}) == 1:  # the same settings, whatever the seeds
         return ""
     found = _differing(ours.runs, declared.runs, only)
     if all(name.startswith("parents.") for name in found):
@@ -116,11 +109,6 @@ def settings_differ(ours: Behind, declared: Behind, only: Sequence[str] = ()) ->
     said = [f"{name} {one}, declared {other}" for name, (one, other) in found.items()]
     more = len(said) - MOST_NAMED
     return "; ".join(said[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _settings(runs: Sequence[RunSpec], only: Sequence[str]) -> set[str]:
-    """Each run as text, without its seed."""
-    return {canonical_json(_fields(run, only)) for run in runs}
 
 
 def _fields(run: RunSpec, only: Sequence[str]) -> dict[str, Any]:
@@ -193,7 +181,5 @@ def _shown(value: Any) -> str:
 
 def _listed(values: Sequence[str]) -> str:
     """1e-05, 3e-05 or 0.0001; of many the first and a count."""
-    if len(values) > MOST_VALUES:
-        return f"{', '.join(values[:MOST_VALUES])} or {len(values) - MOST_VALUES} others"
-    *most, last = values or ["unset"]
-    return f"{', '.join(most)} or {last}" if most else last
+    more = len(values) - MOST_VALUES
+    return either([*values[:MOST_VALUES], *[f"{more} others"] * (more > 0)] or ["unset"])

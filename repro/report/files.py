@@ -6,10 +6,10 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -37,8 +37,14 @@ from repro.store.store import Store
 from repro.store.strict_json import json_bytes
 from repro.store.temporary import unfinished_name
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
 REQUEST = TypeAdapter(Request)
 SWEEP = TypeAdapter(Sweep)
+FIGURES_FOLDER = "figures"
+ENDINGS = ("png", "svg", "pdf", "csv", "json")
+"""Of a figure's files."""
 LATER = ("rows", "columns")
 """Fields that came when tables were stored already: without a value they change no name."""
 LONGEST_TABLE = 60
@@ -178,14 +184,27 @@ def write_changed(path: Path, text: str) -> Path:
     return path
 
 
-def write_contents(paths: Sequence[Path], contents: Mapping[str, str | bytes]) -> None:
-    """Writes files whose content changed; `contents`: ending, without its dot -> content."""
-    for path in paths:
-        content = contents[path.suffix[1:]]
-        if isinstance(content, str):
-            write_changed(path, content)
-        elif not path.exists() or path.read_bytes() != content:
+def figure_paths(name: str, endings: Sequence[str] = ENDINGS) -> list[Path]:
+    """Where the files of a figure are, relative to the folder that is written to."""
+    return [Path(FIGURES_FOLDER, f"{name}.{ending}") for ending in endings]
+
+
+def write_drawing(
+    folder: Path, name: str, draw: Callable[[], Drawing], texts: Mapping[str, str]
+) -> list[Path]:
+    """Writes figures/NAME as a picture in every format and as `texts` (ending -> content), where
+    content changed; returns the paths. Raises StoreError, which names --out.
+    """
+    from repro.report.figures.style import rendered, styled
+
+    with styled():
+        contents = rendered(draw())
+    contents |= {ending: text.encode() for ending, text in texts.items()}
+    paths = [folder / path for path in figure_paths(name, list(contents))]
+    for path, content in zip(paths, contents.values(), strict=True):
+        if not path.exists() or path.read_bytes() != content:
             write_artefact(path, content)
+    return paths
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -240,31 +259,41 @@ def save_request(store: Store, request: Request) -> None:
     runs are on other data.
     """
     name, document = table_name(request), request_document(request)
-    known = store.requests().get(name)
-    _save_method(store, request)
-    if known is not None and canonical_json(known) == canonical_json(document):
-        return
-    other = _other_data(request, known or {})
+    here, there = request.data_revisions, _remember(store, name, document, request)
+    other = [task for task in here if there.get(task, here[task]) not in (here[task], None)]
     if other:
         store.say(
             f"{name}: the rows of {', '.join(other)} are not those that the table of this name had "
             "before. The report will show the new table; name another --store to keep both."
         )
-    store.save_request(name, document)
 
 
-def _save_method(store: Store, request: Request) -> None:
-    """Remembers the file of the further row's method, so that the report finds it again."""
-    if request.id not in FIGURES and request.method is not None:
-        file = file_of(request.method)
-        if file is not None:
-            store.save_method(request.method, file)
+def sweep_document(sweep: Sweep) -> dict[str, Any]:
+    """The sweep as plain data."""
+    document: dict[str, Any] = SWEEP.dump_python(sweep, mode="json")
+    return document
 
 
-def _other_data(request: Request, known: Mapping[str, Any]) -> list[str]:
-    """The tasks whose data here are not those of a known request of the same name."""
-    here, there = request.data_revisions, known.get("data_revisions", {})
-    return [task for task in here if there.get(task, here[task]) not in (here[task], None)]
+def save_sweep(store: Store, sweep: Sweep) -> None:
+    """Remembers a sweep where it is new, for `status`, `why` and `pack`."""
+    _remember(store, sweep_name(sweep), sweep_document(sweep), sweep.request)
+
+
+def _remember(
+    store: Store, name: str, document: dict[str, Any], request: Request
+) -> Mapping[str, Any]:
+    """Stores a request or sweep where it is new, and the file of a further row's method, so that
+    the report finds it again. Returns the data revisions of what had the name before.
+    """
+    known = store.requests().get(name)
+    own = None if request.id in FIGURES else request.method
+    file = file_of(own) if own is not None else None
+    if own is not None and file is not None:
+        store.save_method(own, file)
+    if known is None or canonical_json(known) != canonical_json(document):
+        store.save_request(name, document)
+    revisions: Mapping[str, Any] = (known or {}).get("data_revisions", {})
+    return revisions
 
 
 def saved_requests(store: Store) -> list[Request]:
@@ -290,21 +319,6 @@ def asked_for(store: Store) -> dict[str, Sequence[Request]]:
     return {**dict(sorted(alone.items())), **sweeps}
 
 
-def sweep_document(sweep: Sweep) -> dict[str, Any]:
-    """The sweep as plain data."""
-    document: dict[str, Any] = SWEEP.dump_python(sweep, mode="json")
-    return document
-
-
-def save_sweep(store: Store, sweep: Sweep) -> None:
-    """Remembers a sweep where it is new, for `status`, `why` and `pack`."""
-    name, document = sweep_name(sweep), sweep_document(sweep)
-    known = store.requests().get(name)
-    _save_method(store, sweep.request)
-    if known is None or canonical_json(known) != canonical_json(document):
-        store.save_request(name, document)
-
-
 def _saved(store: Store) -> dict[str, Request | Sweep]:
     read = {name: read_asked(store, name, document) for name, document in store.requests().items()}
     return {name: found for name, found in read.items() if found is not None}
@@ -325,22 +339,17 @@ def read_asked(store: Store, name: str, document: Any) -> Request | Sweep | None
         request = found.request if isinstance(found, Sweep) else found
         unknown = sorted(set(document["request"] if is_sweep else document) - known)
         if not unknown and request.id in ARTEFACTS:
-            return found if _has_method(store, name, request) else None
+            own = None if request.id in FIGURES else request.method
+            lost = "" if own is None else why_unknown(own)
+            if lost:
+                store.say(f"{name} is left out: {lost} Or delete {store.request_path(name)}.")
+            return None if lost else found
         problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.id}"
     store.say(
         f"{store.request_path(name)} was written by another version of this project ({problem}) "
         "and is left out. Give its command again with this version, or delete the file."
     )
     return None
-
-
-def _has_method(store: Store, name: str, request: Request) -> bool:
-    """Whether the method of a further row is known; says where it is not."""
-    own = None if request.id in FIGURES else request.method
-    problem = "" if own is None else why_unknown(own)
-    if problem:
-        store.say(f"{name} is left out: {problem} Or delete {store.request_path(name)}.")
-    return not problem
 
 
 def command_line(request: Request, verb: str = "") -> str:

@@ -83,12 +83,15 @@ def _letter(letter: str) -> str:
 
 def latex(view: TableView, name: str, layout: Layout | None = None) -> str:
     """The table called `name`, to be read into a document with \\input; `layout`: see `LAYOUTS`."""
-    parts = list(_parts(view, layout))
+    parts, said = list(_parts(view, layout)), view.table.title
+    if view.table.scores:
+        model, many = view.lead.backbone.name, counted(view.request.seeds, "seed")
+        said += f": {view.request.scale} scale, {model}, {many}"
     lines = [rf"% Needs \usepackage{{{','.join(NEEDS)}}}"]
     for place, (section, part) in enumerate(parts):
         named = f": {section}" * bool(section)
         above = [
-            rf"\caption[{escape(view.table.title)}]{{{escape(_caption(view) + named)}.}}",
+            rf"\caption[{escape(view.table.title)}]{{{escape(said + named)}.}}",
             rf"\label{{{label(name)}}}",
         ]
         if place:
@@ -96,15 +99,6 @@ def latex(view: TableView, name: str, layout: Layout | None = None) -> str:
         notes = _notes(view, [part for _, part in parts], layout) if place == len(parts) - 1 else []
         lines += floated(part, above, notes)
     return "\n".join(lines) + "\n"
-
-
-def _caption(view: TableView) -> str:
-    """What the table is of, at which scale, with which model, over how many runs."""
-    if not view.table.scores:
-        return view.table.title
-    model, scale = view.lead.backbone.name, view.request.scale
-    many = counted(view.request.seeds, "seed")
-    return f"{view.table.title}: {scale} scale, {model}, {many}"
 
 
 def _parts(view: TableView, layout: Layout | None) -> Iterator[tuple[str, Grid]]:
@@ -164,8 +158,9 @@ def _width(text: str) -> float:
 
 def floated(page: Grid, above: Sequence[str], notes: Sequence[str]) -> list[str]:
     """A float as wide as one column of a paper, or as two."""
-    tabular = _tabular(page)
-    star = "*" * (_total(page) > ONE_COLUMN)
+    columns = zip(page.head(), *page.body(), strict=True)
+    wide = math.fsum(max(map(_width, column)) + GAP_WIDTH for column in columns)
+    star = "*" * (wide > ONE_COLUMN)
     below = [rf"\begin{{tablenotes}}{SIZE}"] * bool(notes)
     below += [rf"\item {escape(note)}" for note in notes]
     below += [r"\end{tablenotes}"] * bool(notes)
@@ -174,16 +169,11 @@ def floated(page: Grid, above: Sequence[str], notes: Sequence[str]) -> list[str]
         rf"\centering{SIZE}\setlength{{\tabcolsep}}{{{GAP_WIDTH / 2:g}pt}}",
         r"\begin{threeparttable}",
         *above,
-        *tabular,
+        *_tabular(page),
         *below,
         r"\end{threeparttable}",
         rf"\end{{table{star}}}",
     ]
-
-
-def _total(page: Grid) -> float:
-    columns = zip(page.head(), *page.body(), strict=True)
-    return math.fsum(max(map(_width, column)) + GAP_WIDTH for column in columns)
 
 
 def _tabular(page: Grid) -> list[str]:
@@ -191,11 +181,13 @@ def _tabular(page: Grid) -> list[str]:
     import pandas
 
     lead = 1 + page.kinds
+    # the library calls `str.format` on labels
+    heads = [escape(text).replace("{", "{{").replace("}", "}}") for text in page.head()]
     frame = pandas.DataFrame([list(map(cell, line)) for line in page.body()])
     bold = pandas.DataFrame([(*[False] * lead, *line.best) for line in page.lines])
     styled = (
         frame.style.hide(axis="index")
-        .relabel_index([_unformatted(escape(text)) for text in page.head()], axis=1)
+        .relabel_index(heads, axis=1)
         .apply(lambda _: bold.map(lambda best: "textbf:--rwrap;" if best else ""), axis=None)
     )
     text = styled.to_latex(hrules=True, column_format="l" * lead + "r" * len(page.columns))
@@ -206,11 +198,6 @@ def _tabular(page: Grid) -> list[str]:
         if page.lines[place].first and page.kinds:
             rows.insert(place, r"\addlinespace[2pt]")
     return [*(head + rule).splitlines(), *rows, *(bottom + end).splitlines()]
-
-
-def _unformatted(label: str) -> str:
-    """A label that the library's `str.format` leaves as it is."""
-    return label.replace("{", "{{").replace("}", "}}")
 
 
 def cell(text: str) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from repro.papers.published import Published
 from repro.papers.tables import NOT_ASKED, Column, Fact, Mean, Score
 from repro.report.captions import many_tasks
-from repro.report.cells import Cell, RowView
+from repro.report.cells import RowView
 from repro.report.view import TableView
 from repro.spec import GlueTask
 from repro.spec.glue import GLUE
 from repro.stats.summary import Summary, share_interval
 from repro.tasks.catalogue import TITLES
+from repro.words import grouped
 
 MOST_NAMED = 12
 """Rows that lack the same and are named one by one."""
@@ -31,8 +31,7 @@ def notes(view: TableView) -> list[str]:
         *_parts(view),
         *_gaps(view),
         *(f"{row.row.name}: {row.row.note}." for row in view.asked if row.row.note),
-        *_odd_means(view),
-        *_cut_means(view),
+        *_means(view),
         *_odd_deltas(view),
         *_choices(view),
         *_margins(view),
@@ -74,27 +73,19 @@ def _asked(view: TableView) -> list[Score]:
 
 
 def _collapsed(view: TableView) -> list[str]:
-    found = [row for row in view.asked if row.collapsed]
-    if not found:
-        return []
-    if many_tasks(view):
-        said = [
-            f"{row.row.name} on {cell.column.name}: {len(cell.collapsed)} of "
-            f"{1 if cell.chosen else len(cell.behind)} runs"
-            for row in found
-            for cell in row.cells
-            if cell.collapsed
-        ]
-    else:
-        said = [f"{row.row.name}: {_collapse(row, view)}" for row in found]
-    return [f"† collapsed, {view.table.collapse}: {'; '.join(said)}."]
-
-
-def _collapse(row: RowView, view: TableView) -> str:
-    text = f"{row.collapsed} of {view.request.seeds} runs"
-    if row.span_f1 is not None:
-        text += f", best non-null span F1 on HasAns {_spread(row.span_f1)}"
-    return text
+    said = []
+    for row in (row for row in view.asked if row.collapsed):
+        if many_tasks(view):
+            for cell in (cell for cell in row.cells if cell.collapsed):
+                of = 1 if cell.chosen else len(cell.behind)
+                runs = f"{len(cell.collapsed)} of {of} runs"
+                said.append(f"{row.row.name} on {cell.column.name}: {runs}")
+        else:
+            text = f"{row.row.name}: {row.collapsed} of {view.request.seeds} runs"
+            if row.span_f1 is not None:
+                text += f", best non-null span F1 on HasAns {_spread(row.span_f1)}"
+            said.append(text)
+    return [f"† collapsed, {view.table.collapse}: {'; '.join(said)}."] * bool(said)
 
 
 def _spread(summary: Summary) -> str:
@@ -103,57 +94,49 @@ def _spread(summary: Summary) -> str:
 
 def _unavailable(view: TableView) -> list[str]:
     """One line a reason that holds for whole columns."""
-    reasons: dict[str, list[str]] = {}
-    for column in _asked(view):
-        reason = view.table.gap(column, view.request)
-        if reason not in ("", NOT_ASKED):
-            reasons.setdefault(reason, []).append(column.name)
+    gaps = ((view.table.gap(column, view.request), column.name) for column in _asked(view))
+    reasons = grouped((why, name) for why, name in gaps if why not in ("", NOT_ASKED))
     return [f"{', '.join(names)}: gap, {reason}." for reason, names in reasons.items()]
 
 
 def _pools(view: TableView) -> list[str]:
     """The tasks whose training rows come from validation rows."""
-    pools = view.request.pools
-    names = [column.name for column in _asked(view) if column.task in pools]
-    if not names:
-        return []
-    return [
+    names = [column.name for column in _asked(view) if column.task in view.request.pools]
+    said = (
         f"{', '.join(names)}: no training rows are here. Half of the validation rows, drawn once, "
         "is where the annotated rows come from; the scored rows are of the other half."
-    ]
+    )
+    return [said] * bool(names)
 
 
 def _parts(view: TableView) -> list[str]:
     """The tasks of which a table that counts rows found a part of the official ones only."""
     said = []
     for row in view.asked:
-        counted = [cell for cell in row.cells if cell.reproduced and _counts_rows(cell.column)]
-        task = view.matrix.of(row.row.name, counted[0].column.name)[0].task if counted else None
+        counted = {
+            cell.column.name: round(cell.reproduced.mean)
+            for cell in row.cells
+            if cell.reproduced and isinstance(cell.column, Fact) and cell.column.counted == "rows"
+        }
+        task = view.matrix.of(row.row.name, next(iter(counted)))[0].task if counted else None
         if not isinstance(task, GlueTask) or task.source == "generated":
             continue
         official, scored = GLUE[task.name].rows, GLUE[task.name].evaluation[0]
         whole = official[scored] + official["train"] * (task.drawn_from == "train")
-        here = sum(round(cell.reproduced.mean) for cell in counted if cell.reproduced)
+        here = sum(counted.values())
         if here < whole:
             said.append(f"{row.row.name} ({here:,} of {whole:,})")
     return [f"Only a part of the official rows is here: {', '.join(said)}."] * bool(said)
 
 
-def _counts_rows(column: Column) -> bool:
-    return isinstance(column, Fact) and column.counted == "rows"
-
-
 def _gaps(view: TableView) -> list[str]:
     """What is missing in each row; once for many rows that lack the same."""
-    found: dict[str, list[str]] = {}
-    for row in view.asked:
-        for reason in _row_gaps(row, view):
-            found.setdefault(reason, []).append(row.row.name)
-    said = {reason for reason, rows in found.items() if len(rows) > MOST_NAMED}
-    lines = [f"{len(found[why])} of {len(view.asked)} rows{why}" for why in found if why in said]
-    for row in view.asked:
-        own = [why for why, rows in found.items() if why not in said and row.row.name in rows]
-        lines += [f"{row.row.name}{why}" for why in own]
+    own = {row.row.name: _row_gaps(row, view) for row in view.asked}
+    rows = grouped((why, name) for name, reasons in own.items() for why in reasons)
+    common = [why for why, names in rows.items() if len(names) > MOST_NAMED]
+    lines = [f"{len(rows[why])} of {len(view.asked)} rows{why}" for why in common]
+    for name, reasons in own.items():
+        lines += [f"{name}{why}" for why in rows if why in reasons and why not in common]
     return lines
 
 
@@ -161,84 +144,66 @@ def _row_gaps(row: RowView, view: TableView) -> list[str]:
     """Gaps of the row's own, and seeds that are missing; columns named where they differ. Each is
     what stands after the row's name.
     """
-    found: dict[str, list[str]] = {}
     cells = [
         cell
         for cell in row.cells
         if not isinstance(cell.column, Score) or not view.table.gap(cell.column, view.request)
     ]
-    for cell in cells:
-        if cell.verdict == "GAP" and not isinstance(cell.column, Mean):
-            found.setdefault(f"gap, {cell.reason}", []).append(cell.column.name)
-    gaps = sorted(found)
-    for cell in cells:
-        if cell.partial:
-            found.setdefault(cell.partial, []).append(cell.column.name)
+    gaps = (c for c in cells if c.verdict == "GAP" and not isinstance(c.column, Mean))
+    found = [(f"gap, {cell.reason}", cell.column.name) for cell in gaps]
+    found.sort(key=lambda pair: pair[0])
+    found += [(cell.partial, cell.column.name) for cell in cells if cell.partial]
     scores = {cell.column.name for cell in cells if isinstance(cell.column, Score)}
     lines = []
-    for reason in [*gaps, *(reason for reason in found if reason not in gaps)]:
-        some = many_tasks(view) and not scores <= set(found[reason])
-        named = f" ({', '.join(found[reason])})" if some else ""
+    for reason, columns in grouped(found).items():
+        some = many_tasks(view) and not scores <= set(columns)
+        named = f" ({', '.join(columns)})" if some else ""
         lines.append(f"{named}: {reason.removesuffix('.')}.")
     return lines
 
 
-def _printed_means(view: TableView) -> Iterator[tuple[str, Cell, float, Published, float]]:
-    """Row, cell and value of each printed mean, and what the row's printed scores give: as it is
-    printed, and exactly.
+def _means(view: TableView) -> list[str]:
+    """Printed means that the row's printed scores do not give, rounded or cut; then those that are
+    cut where rounding gives another number.
     """
-    for row in view.asked:
-        for cell in row.cells if row.row.published else ():
-            printed = cell.published.value if cell.published else None
-            if not isinstance(cell.column, Mean) or not cell.column.published_column:
+    odd, cut = [], []
+    for row in (row for row in view.asked if row.row.published):
+        for cell in row.cells:
+            column, published = cell.column, cell.published
+            if not isinstance(column, Mean) or not column.published_column or published is None:
                 continue
-            mean = view.table.printed_mean(row.row, cell.column)
-            if printed is not None and mean is not None and mean.value is not None:
-                yield row.row.name, cell, printed, mean, mean.value
-
-
-def _odd_means(view: TableView) -> list[str]:
-    """Printed means that the row's printed scores do not give, rounded or cut."""
-    return [
-        f"{row}: {printed:g} is printed as {cell.column.name}, and the mean of the row's printed "
-        f"scores is {mean.text}."
-        for row, cell, printed, mean, exact in _printed_means(view)
-        if not follows(printed, exact, _decimals(cell))
-    ]
-
-
-def _cut_means(view: TableView) -> list[str]:
-    """Printed means that are cut where rounding gives another number."""
-    said = []
-    for row, cell, printed, mean, exact in _printed_means(view):
-        places = _decimals(cell)
-        cut = not math.isclose(printed, round(exact, places))
-        if follows(printed, exact, places) and cut:
-            said.append(
-                f"{row}: the mean of the printed scores is {mean.text}, printed as "
-                f"{printed:.{places}f}, so it is cut; rounded it is {exact:.{places}f}."
-            )
-    return said
+            mean, printed = view.table.printed_mean(row.row, column), published.value
+            if printed is None or mean is None or mean.value is None:
+                continue
+            places = max(1, published.decimals)  # a round number is printed without its zero
+            if not follows(printed, mean.value, places):
+                odd.append(
+                    f"{row.row.name}: {printed:g} is printed as {column.name}, and the mean of the "
+                    f"row's printed scores is {mean.text}."
+                )
+            elif not math.isclose(printed, round(mean.value, places)):
+                cut.append(
+                    f"{row.row.name}: the mean of the printed scores is {mean.text}, printed as "
+                    f"{printed:.{places}f}, so it is cut; rounded it is {mean.value:.{places}f}."
+                )
+    return odd + cut
 
 
 def _odd_deltas(view: TableView) -> list[str]:
     """Printed differences that the two printed scores do not give."""
-    rows = {row.row.name: row for row in view.asked}
+    rows = {row.row.name: row.cells for row in view.asked}
     said = []
-    for row in view.asked:
-        if row.row.delta is None:
-            continue
-        first, second = (rows[name].cells for name in row.row.delta)
-        for cell, a, b in zip(row.cells, first, second, strict=True):
-            values = [one.published.value if one.published else None for one in (cell, a, b)]
-            if any(value is None for value in values):
+    for row in (row for row in view.asked if row.row.delta is not None):
+        for cells in zip(row.cells, *(rows[name] for name in row.row.delta or ()), strict=True):
+            found = [cell.published for cell in cells if cell.published is not None]
+            values = [one.value for one in found if one.value is not None]
+            if len(values) < len(cells):
                 continue
-            printed, one, other = (value or 0.0 for value in values)
-            places = _decimals(cell)
+            (printed, one, other), places = values, max(1, found[0].decimals)
             if round(one - other, places) != printed:
                 said.append(
-                    f"{row.row.name}: {printed:.{places}f} is printed for {cell.column.name}, and "
-                    f"the two printed scores give {one - other:.{places}f}."
+                    f"{row.row.name}: {printed:.{places}f} is printed for {cells[0].column.name}, "
+                    f"and the two printed scores give {one - other:.{places}f}."
                 )
     return said
 
@@ -250,20 +215,15 @@ def follows(printed: float, mean: float, decimals: int = 1) -> bool:
     return math.isclose(printed, cut) or math.isclose(printed, round(mean, decimals))
 
 
-def _decimals(cell: Cell) -> int:
-    """Of a printed mean; at least one, as a round number is printed without its zero."""
-    return max(1, cell.published.decimals) if cell.published else 1
-
-
 def _margins(view: TableView) -> list[str]:
     """What was declared beforehand: how far a number may be off and still confirm the paper; not of
     made-up data, which are compared with none.
     """
-    found: dict[float, list[str]] = {}
-    for column in view.table.shown(view.request) if view.request.scale != "smoke" else ():
-        margin = view.table.margin_of(column)
-        if margin is not None:
-            found.setdefault(margin, []).append(column.name)
+    if view.request.scale == "smoke":
+        return []
+    columns = view.table.shown(view.request)
+    margins = ((view.table.margin_of(column), column.name) for column in columns)
+    found = grouped((margin, name) for margin, name in margins if margin is not None)
     if not found:
         return []
     common, *others = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
@@ -311,7 +271,7 @@ def _choices(view: TableView) -> list[str]:
     lines = []
     for row in view.asked:
         said = [
-            f"{cell.column.name} {', '.join(_choice(*item) for item in cell.chosen.items())}"
+            f"{cell.column.name} {', '.join(map(_choice, cell.chosen, cell.chosen.values()))}"
             for cell in row.cells
             if cell.chosen
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -13,20 +12,20 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.pairs import COLUMNS, Pair
-from repro.report.figures.files import FOLDER
 from repro.report.figures.view import csv_of
-from repro.report.files import table_name, write_artefact
+from repro.report.files import figure_paths, table_name, write_drawing
 from repro.report.latex import NEEDS, escape, floated, label
 from repro.report.layout import markdown_table, plain_label, prose
 from repro.report.render import GAP, Grid, Line, number, signed
 from repro.spec import canonical_json
+from repro.words import grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 Record = Mapping[str, Any]
-FORMATS = ("md", "csv", "tex")
+PICTURES = ("png", "svg", "pdf")
 COLOURS = {"higher": "#0072B2", "lower": "#D55E00"}
 """Of columns that are shown to differ (Okabe and Ito's palette); the others are grey."""
 EFFECT = "All tasks"
@@ -42,23 +41,24 @@ def grid(pair: Pair) -> Grid:
         pair.first.label, pair.second.label, "Difference", "95 % interval", "p", "p (Holm)",
         "Outcome",
     )  # fmt: skip
-    none = (False,) * len(heads)
-    lines = [Line(one["column"], "", _texts(one), none, True) for one in pair.lines]
+    lines = []
+    for one in pair.lines:
+        places = one["digits"]
+        texts = (
+            _side(one, "first"),
+            _side(one, "second"),
+            signed(one["difference"], places),
+            _interval(one["low_95"], one["high_95"], places + 1),
+            _p(one["p"]),
+            _p(one["p_adjusted"]),
+            one["outcome"],
+        )
+        lines.append(Line(one["column"], "", texts, (False,) * len(texts), True))
     return Grid("Column", heads, tuple(lines), kinds=False)
 
 
-def _texts(line: Record) -> tuple[str, ...]:
-    low, high, places = line["low_95"], line["high_95"], line["digits"]
-    interval = GAP if low is None else f"{signed(low, places + 1)} to {signed(high, places + 1)}"
-    return (
-        _side(line, "first"),
-        _side(line, "second"),
-        signed(line["difference"], places),
-        interval,
-        _p(line["p"]),
-        _p(line["p_adjusted"]),
-        line["outcome"],
-    )
+def _interval(low: float | None, high: float | None, places: int) -> str:
+    return GAP if low is None else f"{signed(low, places)} to {signed(high, places)}"
 
 
 def _side(line: Record, name: str) -> str:
@@ -89,10 +89,7 @@ def markdown(pairs: Sequence[Pair]) -> str:
         f'- One of them by column: python -m repro compare "{pairs[0].first.row}" ROW --table '
         f"{pairs[0].view.table.id}",
     ]
-    reasons: dict[str, list[str]] = {}
-    for pair in pairs:
-        if not _compared(pair):
-            reasons.setdefault(_hindrance(pair), []).append(pair.second.label)
+    reasons = grouped((_hindrance(p), p.second.label) for p in pairs if not _compared(p))
     notes += [f"- No score compared with {', '.join(who)}: {why}." for why, who in reasons.items()]
     return "\n".join([*table, "", *map(prose, notes)]) + "\n"
 
@@ -119,9 +116,9 @@ def _in_a_line(pair: Pair) -> list[str]:
         pair.view.request.scale,
         str(_compared(pair)),
         *(str(scores.count(name)) for name in ("higher", "lower", "not shown", "not tested")),
-        signed(effect.value, 2) if effect is not None else GAP,
-        f"{signed(t.low, 2)} to {signed(t.high, 2)}" if t is not None else GAP,
-        _p(t.p) if t is not None else GAP,
+        signed(effect.value if effect is not None else None, 2),
+        _interval(t.low, t.high, 2) if t is not None else GAP,
+        _p(t.p if t is not None else None),
     ]
 
 
@@ -130,61 +127,50 @@ def _one(pair: Pair) -> str:
     shown = grid(pair)
     first, *rest = pair.words or [""]
     table = markdown_table(shown.head(), shown.body(), left=1)
-    notes = [f"- {prose(one)}" for one in rest]
-    reasons = [f"- {prose(why)}" for why in _untested(pair)]
-    return "\n".join([prose(first), "", *table, "", *notes, *reasons]) + "\n"
+    notes = [f"- {prose(one)}" for one in (*rest, *_untested(pair))]
+    return "\n".join([prose(first), "", *table, "", *notes]) + "\n"
 
 
 def _untested(pair: Pair) -> list[str]:
     """Why columns with two numbers are not tested, by reason."""
-    reasons: dict[str, list[str]] = {}
-    for line in pair.lines:
-        if line["outcome"] == "not tested":
-            reasons.setdefault(line["reason"], []).append(line["column"])
+    untested = (line for line in pair.lines if line["outcome"] == "not tested")
+    reasons = grouped((line["reason"], line["column"]) for line in untested)
     return [f"Not tested: {', '.join(names)} ({why})." for why, names in reasons.items()]
 
 
 def csv_text(pairs: Sequence[Pair]) -> str:
-    """The frames, a column of the table in a line."""
     lines = (line for pair in pairs for line in pair.lines)
     return csv_of([*COLUMNS], ([line[name] for name in COLUMNS] for line in lines))
 
 
 def latex(pairs: Sequence[Pair]) -> str:
     """Each pair as a float with the sentences as its notes, to be read with \\input."""
-    needs = rf"% Needs \usepackage{{{','.join(NEEDS)}}}"
-    return "\n".join([needs, *(line for pair in pairs for line in _latex(pair))]) + "\n"
-
-
-def _latex(pair: Pair) -> list[str]:
-    title = f"{pair.view.table.title}: {pair.first.label} against {pair.second.label}"
-    above = [rf"\caption{{{escape(title)}.}}", rf"\label{{{label(name_of(pair))}}}"]
-    return floated(grid(pair), above, [*pair.words, *_untested(pair)])
+    lines = [rf"% Needs \usepackage{{{','.join(NEEDS)}}}"]
+    for pair in pairs:
+        title = f"{pair.view.table.title}: {pair.first.label} against {pair.second.label}"
+        above = [rf"\caption{{{escape(title)}.}}", rf"\label{{{label(name_of(pair))}}}"]
+        lines += floated(grid(pair), above, [*pair.words, *_untested(pair)])
+    return "\n".join(lines) + "\n"
 
 
 def as_json(pairs: Sequence[Pair], files: list[str]) -> dict[str, Any]:
     """The object of `compare --json`; docs/json.md describes it."""
-    return {
-        "table": pairs[0].view.table.id,
-        "pairs": [_json(pair) for pair in pairs],
-        "files": files,
-    }
-
-
-def _json(pair: Pair) -> dict[str, Any]:
-    return {
-        "scale": pair.view.request.scale,
-        "variant": table_name(pair.view.request),
-        "first": {"row": pair.first.row, "kind": pair.first.kind},
-        "second": {"row": pair.second.row, "kind": pair.second.kind},
-        "words": pair.words,
-        "columns": [{name: line[name] for name in COLUMNS} for line in pair.lines],
-        "effect": None if pair.effect is None else asdict(pair.effect),
-    }
+    found = [
+        {
+            "scale": pair.view.request.scale,
+            "variant": table_name(pair.view.request),
+            "first": {"row": pair.first.row, "kind": pair.first.kind},
+            "second": {"row": pair.second.row, "kind": pair.second.kind},
+            "words": pair.words,
+            "columns": [{name: line[name] for name in COLUMNS} for line in pair.lines],
+            "effect": None if pair.effect is None else asdict(pair.effect),
+        }
+        for pair in pairs
+    ]
+    return {"table": pairs[0].view.table.id, "pairs": found, "files": files}
 
 
 def name_of(pair: Pair) -> str:
-    """What the files of the comparison are called."""
     labels = [side.label for side in (pair.first, pair.second)]
     plain = "-".join(re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-") for text in labels)
     whole = canonical_json([table_name(pair.view.request), *labels])
@@ -197,21 +183,13 @@ def write_plot(pair: Pair, folder: Path) -> list[str]:
     """Writes figures/compare-NAME.{png,svg,pdf}; returns their names, none where nothing can be
     drawn. Raises StoreError, which names --out, for a folder that cannot be written.
     """
-    from repro.report.figures.style import rendered, styled
-
     if not _drawn(pair):
         return []
-    with styled():
-        contents = rendered(draw(pair))
-    names = []
-    for ending, content in contents.items():
-        names.append(f"{FOLDER}/{name_of(pair)}.{ending}")
-        write_artefact(folder / names[-1], content)
-    return names
+    write_drawing(folder, name_of(pair), lambda: draw(pair), {})
+    return list(map(str, figure_paths(name_of(pair), PICTURES)))
 
 
 def _drawn(pair: Pair) -> list[Record]:
-    """Scores and means with two comparable numbers."""
     return [
         line
         for line in pair.lines
@@ -223,63 +201,56 @@ def draw(pair: Pair) -> Drawing:
     """A forest plot: the difference on each column with its interval, and over tasks. Call it
     within `styled`.
     """
-    from repro.report.figures.style import headed
+    from repro.report.figures.style import INK, PAPER, QUIET, headed, ruled
 
     lines = _drawn(pair)
     left = [line["column"] for line in pair.lines if line not in lines and line["kind"] != "fact"]
-    title = f"{plain_label(pair.first.label)} minus {plain_label(pair.second.label)}"
-    bars = any(line["low_95"] is not None for line in lines)
-    said = [
-        f"{pair.view.table.id}, {pair.view.request.scale} scale{': 95 % intervals, Welch' * bars}."
-    ]
-    said += [f"Not drawn, as a number is absent or not comparable: {', '.join(left)}."] * bool(left)
-    effect = pair.effect is not None and pair.effect.t is not None
-    drawing = headed(7.0, 0.9 + 0.32 * (len(lines) + effect), title, *said)
-    _fill(drawing.add_subplot(1, 1, 1), pair, lines)
-    return drawing
-
-
-def _fill(axes: Axes, pair: Pair, lines: list[Record]) -> None:
-    from repro.report.figures.style import INK, PAPER, QUIET
-
     names = [plain_label(line["column"]) for line in lines]
     effect = pair.effect.t if pair.effect is not None else None
     ends = [(line["low_95"], line["high_95"]) for line in lines if line["low_95"] is not None]
+    bars = ": 95 % intervals, Welch" * bool(ends)
+    said = [f"{pair.view.table.id}, {pair.view.request.scale} scale{bars}."]
+    said += [f"Not drawn, as a number is absent or not comparable: {', '.join(left)}."] * bool(left)
     ends += [(effect.low, effect.high)] if effect is not None else []
     edge = _edge([line["difference"] for line in lines], ends)
-
-    def bar(place: int, low: float, high: float, colour: str) -> None:
-        axes.plot([max(low, -edge), min(high, edge)], [place] * 2, color=colour, linewidth=1.6)
-        for end, sign in ((low, "<"), (high, ">")):
-            if abs(end) > edge:
-                axes.plot(math.copysign(edge, end), place, sign, color=colour, clip_on=False)
-
+    cut = any(abs(end) > edge for own in ends for end in own)
+    said += ["An interval that goes on beyond the frame is cut."] * cut
+    first, second = (plain_label(side.label) for side in (pair.first, pair.second))
+    height = 0.9 + 0.32 * (len(lines) + (effect is not None))
+    drawing = headed(7.0, height, f"{first} minus {second}", *said)
+    axes = drawing.add_subplot()
     for place, line in enumerate(lines):
+        score, known = line["kind"] == "score", line["low_95"] is not None
         colour = COLOURS.get(line["outcome"], QUIET)
-        if line["low_95"] is not None:
-            bar(place, line["low_95"], line["high_95"], colour)
-        tested = line["kind"] == "score" and line["low_95"] is not None
-        axes.plot(
-            line["difference"], place, "o" if line["kind"] == "score" else "s", color=colour,
-            markersize=6, mfc=colour if tested else PAPER,
-        )  # fmt: skip
-    if effect is not None:
+        _bar(
+            axes,
+            place,
+            line["difference"],
+            (line["low_95"], line["high_95"]) if known else None,
+            color=colour,
+            fmt="o" if score else "s",
+            mfc=colour if score and known else PAPER,
+        )
+    if effect is not None and pair.effect is not None:
         axes.axhline(len(lines) - 0.5, color="#BBBBBB", linewidth=0.6)
-        bar(len(lines), effect.low, effect.high, INK)
-        axes.plot(effect.value, len(lines), "D", color=INK, markersize=7)
+        span = effect.low, effect.high
+        _bar(axes, len(lines), pair.effect.value, span, color=INK, fmt="D")
         names.append(EFFECT)
     axes.axvline(0.0, color=INK, linewidth=0.9, linestyle=":", zorder=0)
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_xlim(-1.06 * edge, 1.06 * edge)
-    said = f"difference in points (right: {plain_label(pair.first.label)} is higher)"
-    axes.set_xlabel(textwrap.fill(said, LONGEST))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="x", color="#DDDDDD", linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
-    _legend(
-        axes, lines, effect is not None, clipped=any(abs(x) > edge for own in ends for x in own)
-    )
+    axes.set(ylim=(len(names) - 0.4, -0.6), xlim=(-1.06 * edge, 1.06 * edge))
+    axes.set_xlabel(textwrap.fill(f"difference in points (right: {first} is higher)", LONGEST))
+    ruled(axes, "x")
+    _legend(drawing, lines, effect is not None)
+    return drawing
+
+
+def _bar(
+    axes: Axes, place: int, value: float, ends: tuple[float, float] | None, **look: Any
+) -> None:
+    """A difference with its interval, if it has one."""
+    reach = None if ends is None else [[value - ends[0]], [ends[1] - value]]
+    axes.errorbar(value, place, xerr=reach, markersize=6, linewidth=1.6, **look)
 
 
 def _edge(differences: Sequence[float], ends: Sequence[tuple[float, float]]) -> float:
@@ -291,11 +262,11 @@ def _edge(differences: Sequence[float], ends: Sequence[tuple[float, float]]) -> 
     return max(least, min(max(reach), STRETCH * median(reach)) if reach else 0.0) or 1.0
 
 
-def _legend(axes: Axes, lines: list[Record], effect: bool, *, clipped: bool) -> None:
+def _legend(drawing: Drawing, lines: list[Record], effect: bool) -> None:
     """What the colours and signs that are drawn mean."""
     from matplotlib.lines import Line2D
 
-    from repro.report.figures.style import INK, PAPER, QUIET, SMALL
+    from repro.report.figures.style import INK, PAPER, QUIET
 
     known = {line["outcome"] for line in lines}
     signs: dict[str, dict[str, Any]] = {
@@ -310,14 +281,7 @@ def _legend(axes: Axes, lines: list[Record], effect: bool, *, clipped: bool) -> 
         signs["no interval can be given"] = hollow | {"marker": "o"}
     if any(line["kind"] != "score" for line in lines):
         signs["mean of columns"] = hollow | {"marker": "s"}
-    if clipped:
-        signs["the interval goes on"] = {"color": QUIET, "marker": ">", "ls": ""}
     if effect:
         signs["mean over tasks (paired t)"] = {"color": INK, "marker": "D"}
     handles = [Line2D([], [], label=name, **look) for name, look in signs.items()]
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    figure.legend(
-        handles=handles, loc="outside lower left", ncols=min(3, len(handles)), frameon=False,
-        fontsize=SMALL,
-    )  # fmt: skip
+    drawing.legend(handles=handles, loc="outside lower left", ncols=min(3, len(handles)))

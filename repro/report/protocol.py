@@ -6,20 +6,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from repro.papers.curves import Curves
-from repro.papers.embeddings import Embeddings
+from repro.papers.figures import Embeddings
 from repro.papers.own_method import needed_settings
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.tables import Table
 from repro.report.layout import prose_table
-from repro.spec import RunSpec, Source
+from repro.spec import RunSpec
 from repro.spec.identity import flatten, identity_fields
 from repro.store.entry import StoredRun
-from repro.words import counted, duration
+from repro.words import counted, duration, grouped
 
 UNTOLD = ("seed", "scale", "backbone.revision", "task.revision", "parents")
 """Fields that say nothing of how a paper trains."""
@@ -49,31 +49,24 @@ class Choice:
 
     @property
     def field(self) -> str:
-        """The field's path in the run."""
         return (self.here or self.paper).field  # type: ignore[union-attr]
 
     @property
     def same(self) -> bool:
-        """The paper's own value is used."""
         values = [known.value for known in (self.paper, self.here) if known is not None]
         return len(values) == 2 and values[0] == values[1]
 
 
 def values(spec: RunSpec) -> list[Value]:
-    """Every value of a run with its origin."""
+    """Every value of a run with its own source, or that of what it is a part of."""
     found = []
     for path, value in flatten(identity_fields(spec)):
-        source = source_of(spec, path)
-        origin = (source.origin, source.citation) if source else (None, None)
-        found.append(Value(path, value, *origin))
+        whole = path
+        while whole not in spec.sources and "." in whole:
+            whole = whole.rpartition(".")[0]
+        source = spec.sources.get(whole)
+        found.append(Value(path, value, source and source.origin, source and source.citation))
     return found
-
-
-def source_of(spec: RunSpec, path: str) -> Source | None:
-    """Where the value at a path comes from: its own source, or that of what it is a part of."""
-    while path not in spec.sources and "." in path:
-        path = path.rpartition(".")[0]
-    return spec.sources.get(path)
 
 
 def first_runs(table: Table, request: Request) -> dict[str, RunSpec]:
@@ -86,35 +79,25 @@ def first_runs(table: Table, request: Request) -> dict[str, RunSpec]:
 
 def choices(request: Request) -> list[Choice]:
     """Every field of an artefact's runs; what differs between rows once for each value."""
-    here, paper = _runs(request), _runs(_as_printed(request))
-    found: dict[str, dict[str, tuple[Value | None, Value | None]]] = {}
+    printed = Request(  # nothing is set by hand but what a further row needs
+        request.id, "paper", 1, tasks=request.tasks, method=request.method,
+        settings=needed_settings(request), as_released=request.as_released,
+        sections=request.sections,
+    )  # fmt: skip
+    here, paper = _runs(request), _runs(printed)
+    pairs: dict[str, dict[str, tuple[Value | None, Value | None]]] = {}
     for row in here:
         ours = {one.field: one for one in values(here[row])}
         theirs = {one.field: one for one in values(paper[row])} if row in paper else {}
         for field in dict.fromkeys((*theirs, *ours)):
             if not field.startswith(UNTOLD):
-                found.setdefault(field, {})[row] = theirs.get(field), ours.get(field)
-    return [choice for field in sorted(found) for choice in _grouped(found[field], len(here))]
-
-
-def _grouped(rows: dict[str, tuple[Value | None, Value | None]], total: int) -> list[Choice]:
-    """One choice for all rows that have the same two values."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for row, pair in rows.items():
-        alike.setdefault((repr(pair[0]), repr(pair[1])), []).append(row)
-    return [
-        Choice(*rows[names[0]], () if len(names) == total else tuple(names))
-        for names in alike.values()
-    ]
-
-
-def _as_printed(request: Request) -> Request:
-    """The same artefact at the paper's scale, nothing set by hand but what a further row needs."""
-    settings = needed_settings(request)
-    bare = Request(
-        request.id, "paper", 1, tasks=request.tasks, method=request.method, settings=settings
-    )
-    return replace(bare, as_released=request.as_released, sections=request.sections)
+                pairs.setdefault(field, {})[row] = theirs.get(field), ours.get(field)
+    found = []
+    for _, of_row in sorted(pairs.items()):
+        for rows in grouped((repr(pair), row) for row, pair in of_row.items()).values():
+            some = () if len(rows) == len(here) else tuple(rows)
+            found.append(Choice(*of_row[rows[0]], some))
+    return found
 
 
 def _runs(request: Request) -> dict[str, RunSpec]:
@@ -133,15 +116,11 @@ def _runs(request: Request) -> dict[str, RunSpec]:
 
 def protocol_table(request: Request) -> list[str]:
     """Lines of Markdown: field, the paper's value and its source, ours where it is another."""
-    lines = [
-        [_named(choice), _shown(choice.paper), "" if choice.same else _shown(choice.here)]
-        for choice in choices(request)
-    ]
+    lines = []
+    for one in choices(request):
+        rows = f" ({', '.join(one.rows)})" if one.rows else ""
+        lines.append([one.field + rows, _shown(one.paper), "" if one.same else _shown(one.here)])
     return prose_table(["Field", "At the paper's scale", "Here, if another"], lines)
-
-
-def _named(choice: Choice) -> str:
-    return choice.field + (f" ({', '.join(choice.rows)})" if choice.rows else "")
 
 
 def _shown(value: Value | None) -> str:
@@ -169,7 +148,6 @@ class Machine:
 
     @staticmethod
     def total(machines: Iterable[Machine]) -> str:
-        """The same of several machines together."""
         seconds = [taken for machine in machines for taken in machine.seconds]
         return f"{duration(math.fsum(seconds))} in {counted(len(seconds), 'job')}"
 

@@ -16,6 +16,7 @@ from repro.report.layout import markdown_table, prose
 from repro.report.notes import notes
 from repro.report.view import TableView
 from repro.server.layout import PROTOCOL
+from repro.words import grouped
 
 GAP = "—"
 Layout = Literal["reproduced", "side-by-side", "difference"]
@@ -87,11 +88,9 @@ class Grid:
     """Whether lines differ in what they show, so that each has to say it."""
 
     def head(self) -> list[str]:
-        """The texts of the head."""
         return [self.corner, *[""] * self.kinds, *self.columns]
 
     def body(self) -> list[list[str]]:
-        """The texts of the lines; only the first line of a row has its name."""
         return [
             [line.name if line.first else "", *[line.kind] * self.kinds, *line.texts]
             for line in self.lines
@@ -107,7 +106,6 @@ class Grid:
         return replace(self, lines=tuple(lines))
 
     def only(self, places: Sequence[int]) -> Grid:
-        """The columns at these places."""
         lines = (
             replace(
                 line,
@@ -122,7 +120,6 @@ class Grid:
 
 
 def grid(view: TableView, layout: Layout | None = None) -> Grid:
-    """The table in words; `layout`: see `LAYOUTS`."""
     return lay_out(view.records, view.table.transposed, layout)
 
 
@@ -130,50 +127,35 @@ def lay_out(cells: Sequence[Cell], transposed: bool, layout: Layout | None) -> G
     """Several lines for each row, one cell a column; transposed, for each column one cell a row."""
     down, across = ("column", "row") if transposed else ("row", "column")
     marked = len({cell["task"] for cell in cells if cell["task"]}) > 1
-    best = _best(cells)
-    lines: list[Line] = []
-    for own in _grouped(cells, down).values():
-        name = own[0][down]
-        collapsed = own[0]["row_collapsed"] and not marked and not transposed
-        lines += _lines(name + " †" * bool(collapsed), own, layout, marked, best)
-    columns = tuple(_grouped(cells, across))
     sizes = {cell["row"]: cell["trained_parameters"] for cell in cells}
-    if any(sizes.values()):
-        texts = {name: "" if size is None else count(size) for name, size in sizes.items()}
-        if transposed:
-            none = (False,) * len(columns)
-            named = (texts[name] for name in columns)
-            lines.append(Line("Trained parameters", "", tuple(named), none, True))
-        else:
-            lines = [_with_size(line, texts[line.name.removesuffix(" †")]) for line in lines]
-            columns += ("Trained parameters",)
+    columns, lines, best = tuple(dict.fromkeys(cell[across] for cell in cells)), [], _best(cells)
+    texts = {name: "" if size is None else count(size) for name, size in sizes.items()}
+    sized = any(sizes.values()) and not transposed
+    for name, own in grouped((cell[down], cell) for cell in cells).items():
+        collapsed = own[0]["row_collapsed"] and not marked and not transposed
+        bold = tuple(id(cell) in best for cell in own)
+        for place, (kind, known) in enumerate(_kinds(own, layout, marked).items()):
+            ours = kind in ("reproduced", "external")
+            words = [*known, *([texts[name] if ours else ""] if sized else [])]
+            looks = (bold if kind == "reproduced" else (False,) * len(own)) + (False,) * sized
+            shown = name + " †" * bool(collapsed)
+            lines.append(Line(shown, kind, tuple(words), looks, first=not place))
+    if any(sizes.values()) and transposed:
+        none = (False,) * len(columns)
+        named = tuple(texts[name] for name in columns)
+        lines.append(Line("Trained parameters", "", named, none, first=True))
     kinds = {line.kind for line in lines} - {"reproduced", "external", ""} != set()
+    columns += ("Trained parameters",) * sized
     return Grid("" if transposed else "Model", columns, tuple(lines), kinds)
 
 
-def _grouped(cells: Sequence[Cell], name: str) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = {}
-    for cell in cells:
-        found.setdefault(cell[name], []).append(cell)
-    return found
-
-
-def _with_size(line: Line, size: str) -> Line:
-    """With the number of trained parameters beside the reproduced or added scores."""
-    texts = (*line.texts, size if line.kind in ("reproduced", "external") else "")
-    return replace(line, texts=texts, best=(*line.best, False))
-
-
-def _lines(
-    name: str, cells: Sequence[Cell], layout: Layout | None, marked: bool, best: set[int]
-) -> list[Line]:
+def _kinds(cells: Sequence[Cell], layout: Layout | None, marked: bool) -> dict[str, list[str]]:
     published = [_published(cell, layout) for cell in cells]
     verdicts = [verdict(cell) for cell in cells]
     known: dict[str, list[str]] = {}
     if layout != "reproduced" and set(published) - {"", GAP}:
         known["published"] = published
-    external = {cell["measure"] for cell in cells} == {"external"}
-    if external:
+    if {cell["measure"] for cell in cells} == {"external"}:
         known["external"] = [with_spread(cell) for cell in cells]
     elif not known or any(cell["verdict"] or cell["n"] or cell["words"] for cell in cells):
         known["reproduced"] = [_reproduced(cell, marked) for cell in cells]
@@ -182,12 +164,7 @@ def _lines(
             known["difference"] = [signed(cell["difference"], cell["digits"]) for cell in cells]
         if any(verdicts):
             known["verdict"] = verdicts
-    bold = tuple(id(cell) in best for cell in cells)
-    none = (False,) * len(cells)
-    return [
-        Line(name, kind, tuple(texts), bold if kind == "reproduced" else none, not place)
-        for place, (kind, texts) in enumerate(known.items())
-    ]
+    return known
 
 
 def _best(cells: Sequence[Cell]) -> set[int]:
@@ -195,17 +172,16 @@ def _best(cells: Sequence[Cell]) -> set[int]:
     if there are several: of models of the paper's, to the digits that are shown.
     """
     found: set[int] = set()
-    for part in _grouped(cells, "section").values():
-        for own in _grouped(part, "column").values():
-            scored = [
-                cell
-                for cell in own
-                if cell["kind"] in ("score", "mean") and cell["measure"] == "score"
-                if cell["mean"] is not None and not cell["reference"]
-            ]
-            top = max((round(cell["mean"], cell["digits"]) for cell in scored), default=None)
-            if len(scored) > 1:
-                found |= {id(c) for c in scored if round(c["mean"], c["digits"]) == top}
+    scored = (
+        cell
+        for cell in cells
+        if cell["kind"] in ("score", "mean") and cell["measure"] == "score"
+        if cell["mean"] is not None and not cell["reference"]
+    )
+    for own in grouped(((cell["section"], cell["column"]), cell) for cell in scored).values():
+        shown = [round(cell["mean"], cell["digits"]) for cell in own]
+        if len(own) > 1:
+            found |= {id(c) for c, one in zip(own, shown, strict=True) if one == max(shown)}
     return found
 
 
@@ -305,7 +281,7 @@ def _rows(view: TableView) -> Iterator[dict[str, Any]]:
     """The rows of the table, each with its cells, as the columns of the frame declare it."""
     of_row = _tree()
     of_cell = of_row.pop("cells")
-    for cells in _grouped(view.records, "row").values():
+    for cells in grouped((cell["row"], cell) for cell in view.records).values():
         row = {name: _filled(own, cells[0]) for name, own in of_row.items()}
         found = [{name: _filled(own, cell) for name, own in of_cell.items()} for cell in cells]
         yield row | {"cells": found}
@@ -322,7 +298,6 @@ def _filled(tree: str | dict[str, Any], cell: Cell) -> Any:
 
 
 def json_text(document: Any) -> str:
-    """Strict JSON, indented."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

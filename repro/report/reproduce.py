@@ -15,16 +15,9 @@ from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
 from repro.papers.registry import FIGURES, TABLES
 from repro.papers.request import Request
-from repro.report.figures.files import ENDINGS, FOLDER
 from repro.report.figures.view import FigureView
-from repro.report.files import command_line, table_name, write_changed
-from repro.report.layout import (
-    Markdown,
-    alternative,
-    link,
-    prose,
-    prose_table,
-)
+from repro.report.files import ENDINGS, FIGURES_FOLDER, command_line, table_name, write_changed
+from repro.report.layout import Markdown, alternative, link, prose, prose_table
 from repro.report.protocol import machines, protocol_table
 from repro.report.render import markdown
 from repro.report.summary import (
@@ -73,7 +66,6 @@ HOW_TO_READ = [
 
 
 def view_of(request: Request, store: Store) -> View:
-    """The table or figure as it stands."""
     if request.id in FIGURES:
         from repro.report.figures.kinds import view_figure  # a table needs no figure's modules
 
@@ -95,7 +87,6 @@ def write_pages(summary: Summary, store: Store, folder: Path) -> list[Path]:
 
 
 def write_page(view: View, store: Store, folder: Path) -> Path:
-    """Writes the page of a table or figure where its content changed; returns its path."""
     return write_changed(folder / TABLES_FOLDER / page_name(view), page(view, store))
 
 
@@ -142,17 +133,14 @@ def index(summary: Summary, scales: Sequence[str], root: str) -> list[str]:
 
 
 def _not_as_published(summary: Summary, root: str) -> list[str]:
-    """The judged numbers that contradict the published ones."""
     found = contradictions(summary)
-    if not found:
-        return []
     cells = [
         f"{link(view.request.id, root + page_name(view))}, "
         f"{prose(', '.join([cell['row'], cell['column']]))} ({cell['verdict'].lower()})"
         for view, cell in found[:MOST_NAMED]
     ]
-    more = [f"and {len(found) - len(cells)} more"] * (len(found) > len(cells))
-    return [f"- **Not as published:** {'; '.join([*cells, *more])}."]
+    cells += [f"and {len(found) - len(cells)} more"] * (len(found) > len(cells))
+    return [f"- **Not as published:** {'; '.join(cells)}."] * bool(found)
 
 
 def _decided(summary: Summary, root: str) -> list[str]:
@@ -160,15 +148,11 @@ def _decided(summary: Summary, root: str) -> list[str]:
     lines = []
     for what, claims in decided(summary):
         lines.append(f"- **{what}:**")
-        lines += [
-            f"  - {prose(PAPERS[one.judged.claim.paper])}: {prose(one.judged.claim.says)} "
-            f"({_judged_on(one, root)})"
-            for one in claims[:MOST_NAMED]
-        ]
-        if len(claims) > MOST_NAMED:
-            lines.append(
-                f"  - and {len(claims) - MOST_NAMED} more in {link(CLAIMS, root + CLAIMS)}"
-            )
+        for one in claims[:MOST_NAMED]:
+            claim, basis = one.judged.claim, _judged_on(one, root)
+            lines.append(f"  - {prose(PAPERS[claim.paper])}: {prose(claim.says)} ({basis})")
+        more = len(claims) - MOST_NAMED
+        lines += [f"  - and {more} more in {link(CLAIMS, root + CLAIMS)}"] * (more > 0)
     return lines or ["None yet."]
 
 
@@ -181,109 +165,83 @@ def _judged_on(claim: Based, root: str = "") -> Markdown:
     return Markdown("; ".join([*links, *map(prose, claim.said)]) or "—")
 
 
+def _titled(title: str, says: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"# {title}", "", BACK, "", says, "", *lines])
+
+
 def smoke_page(summary: Summary) -> str:
     """The appendix: what was run on generated data, which says nothing about the papers."""
-    lines = [
-        "# Tables and figures at smoke scale",
-        "",
-        BACK,
-        "",
+    says = (
         "Generated data and small encoders: these runs show that every table and figure can be "
         "trained, scored and written. Their scores say nothing about the papers; numbers of "
-        "parameters are those of the papers' models where a verdict stands beside them.",
-        "",
-        *index(summary, ("smoke",), ""),
-    ]
-    return "\n".join(lines) + "\n"
+        "parameters are those of the papers' models where a verdict stands beside them."
+    )
+    return _titled("Tables and figures at smoke scale", says, index(summary, ("smoke",), "")) + "\n"
 
 
 def claims_page(summary: Summary) -> str:
-    """All claims, judged twice."""
-    lines = [
-        "# Claims of the papers",
-        "",
-        BACK,
-        "",
+    says = (
         "Each is a sentence of the paper or a reading of one of its tables or figures, judged on "
-        "the printed numbers and on the runs here. `docs/claims.md` has the rule.",
-        "",
-    ]
-    head = ["Claim", "On the printed numbers", "On the runs here", "Judged on"]
+        "the printed numbers and on the runs here. `docs/claims.md` has the rule."
+    )
+    head, lines = ["Claim", "On the printed numbers", "On the runs here", "Judged on"], []
     for name, claims in summary.claims_by_paper():
-        rows = [
-            [
-                f"{judged.claim.says} ({KINDS[judged.claim.kind]}: {judged.claim.source})",
-                f"{judged.published}: {judged.published_detail}",
-                f"{judged.ours}: {judged.ours_detail}",
-                _judged_on(based),
-            ]
-            for based in claims
-            for judged in [based.judged]
-        ]
+        rows = []
+        for based in claims:
+            one, claim = based.judged, based.judged.claim
+            said = f"{claim.says} ({KINDS[claim.kind]}: {claim.source})"
+            both = f"{one.published}: {one.published_detail}", f"{one.ours}: {one.ours_detail}"
+            rows.append([said, *both, _judged_on(based)])
         lines += [f"## {name}", "", *prose_table(head, rows), ""]
-    return "\n".join(lines)
+    return _titled("Claims of the papers", says, lines)
 
 
 def audit_page(summary: Summary) -> str:
-    """All findings, by paper."""
-    lines = [
-        "# Audit of the printed numbers",
-        "",
-        BACK,
-        "",
-        "What the published numbers say against themselves. `docs/audit.md` lists what is checked.",
-        "",
-    ]
-    head = ["Severity", "Finding", "Arithmetic", "Source"]
+    says = (
+        "What the published numbers say against themselves. `docs/audit.md` lists what is checked."
+    )
+    head, lines = ["Severity", "Finding", "Arithmetic", "Source"], []
     for name, findings in summary.findings_by_paper():
         rows = [[one.severity, one.says, one.arithmetic, one.source] for one in findings]
         lines += [f"## {name}", "", *prose_table(head, rows), ""]
-    return "\n".join(lines)
+    return _titled("Audit of the printed numbers", says, lines)
 
 
 def page(view: View, store: Store) -> str:
     """A table or figure with its numbers, and below them how they came about."""
+    name, figure = table_name(view.request), isinstance(view, FigureView)
+    folder, endings = (f"../{FIGURES_FOLDER}/", ENDINGS) if figure else ("", ("csv", "json", "tex"))
+    files = ", ".join(link(ending.upper(), f"{folder}{name}.{ending}") for ending in endings)
+    protocol = _folded(
+        "Protocol: what the paper says, what is used here, and the source",
+        protocol_table(view.request) if view.runs else [],
+    )
     lines = [
         f"# {prose(heading(view))}",
         "",
-        f"{BACK} Files: {_files(view)}.",
+        f"{BACK} Files: {files}.",
         "",
         f"**Status:** {prose(_status(view))}",
         "",
         picture(view) if isinstance(view, FigureView) else markdown(view),
-        *(
-            _folded(
-                "Protocol: what the paper says, what is used here, and the source",
-                protocol_table(view.request),
-            )
-            if view.runs
-            else []
-        ),
+        *(protocol if view.runs else []),
         *_folded("Provenance: command, runs, machines and versions", _provenance(view, store)),
     ]
     return "\n".join(lines)
 
 
-def _files(view: View) -> str:
-    """Links to the same numbers in other formats."""
-    figure = isinstance(view, FigureView)
-    folder, endings = (f"../{FOLDER}/", ENDINGS) if figure else ("", ("csv", "json", "tex"))
-    name = table_name(view.request)
-    return ", ".join(link(ending.upper(), f"{folder}{name}.{ending}") for ending in endings)
-
-
 def _status(view: View) -> str:
     """Complete, 36 of 36 cells: 30 not comparable. Collapsed: ..."""
-    said = [f"{number} {word.lower()}" for word, number in tally(view).items()]
-    text = f"{status(view)}, {view.done} of {counted(view.cells, 'cell')}"
-    text += f": {', '.join(said)}." if said else "."
+    said = ", ".join(f"{number} {word.lower()}" for word, number in tally(view).items())
     rows = collapsed(view)
-    return text + (f" Constant answers (†): {rows}." if rows else "")
+    constant = f" Constant answers (†): {rows}." if rows else ""
+    cells = f"{status(view)}, {view.done} of {counted(view.cells, 'cell')}"
+    return f"{cells}{': ' * bool(said)}{said}.{constant}"
 
 
 def picture(view: FigureView) -> str:
     """The picture with its caption and notes."""
-    picture = quote(f"../{FOLDER}/{table_name(view.request)}.png")
+    picture = quote(f"../{FIGURES_FOLDER}/{table_name(view.request)}.png")
     lines = [
         f"![{alternative(view.alternative)}]({picture})",
         "",
@@ -295,7 +253,6 @@ def picture(view: FigureView) -> str:
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:
-    """Lines that a reader opens."""
     return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""]
 
 

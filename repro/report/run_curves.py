@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.results import history_frame
-from repro.report.figures.files import FOLDER
-from repro.report.files import file_name, write_contents
+from repro.report.files import figure_paths, file_name, write_drawing
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.report.runs_found import kept_epoch, varying
@@ -49,22 +48,6 @@ class Course:
     kept: int
     history: pandas.DataFrame
 
-    @property
-    def steps(self) -> pandas.DataFrame:
-        """`step` and `loss`."""
-        return self.history.loc[self.history["loss"].notna(), ["epoch", "step", "loss"]]
-
-    @property
-    def scores(self) -> list[str]:
-        """The names of its scores."""
-        return [str(n).removeprefix(SCORE) for n in self.history if str(n).startswith(SCORE)]
-
-    def score(self, name: str) -> pandas.DataFrame:
-        """`epoch`, `step` and `value` of a score."""
-        column = f"{SCORE}{name}"
-        found = self.history.loc[self.history[column].notna(), ["epoch", "step", column]]
-        return found.rename(columns={column: "value"})
-
 
 def courses(runs: Sequence[StoredRun]) -> list[Course]:
     """The training of each run. Raises ReproError for a run without its history."""
@@ -78,11 +61,9 @@ def courses(runs: Sequence[StoredRun]) -> list[Course]:
         found.append(Course(run.key, run.spec, label, kept_epoch(run), history[~twice]))
     labels = [course.label for course in found]
     return [
-        course if labels.count(course.label) == 1
-        else Course(course.key, course.spec, f"{course.label} ({course.key[:6]})", course.kept,
-                    course.history)
-        for course in found
-    ]  # fmt: skip
+        replace(course, label=f"{course.label} ({course.key[:6]})" if many > 1 else course.label)
+        for course, many in zip(found, map(labels.count, labels), strict=True)
+    ]
 
 
 def label_of(spec: RunSpec, among: Sequence[RunSpec]) -> str:
@@ -127,40 +108,23 @@ def as_text(found: Sequence[Course]) -> str:
     """A line a run: its loss by step; then, for each score, a line a run by epoch. Lines of the
     same thing share their scale.
     """
-    losses = {course.key: [float(v) for v in course.steps["loss"]] for course in found}
-    parts = [_block("loss by step", found, losses, "{:.3f}", best=False)]
-    for name in score_names(found):
-        values = {
-            course.key: [float(value) for value in course.score(name)["value"]]
-            for course in found
-            if name in course.scores
-        }
-        parts.append(_block(f"{name} by epoch, %", found, values, "{:.1f}", best=True))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _block(
-    title: str, found: Sequence[Course], values: dict[str, list[float]], form: str, *, best: bool
-) -> str:
-    every = [value for own in values.values() for value in own]
-    if not every:
-        return ""
-    rows = []
-    for course in found:
-        own = values.get(course.key) or []
-        if not own:
-            continue
-        ends = f"{form.format(own[0])} -> {form.format(own[-1])}"
-        kept = [f"kept epoch {course.kept}"] * best
-        line = sparkline(own, min(every), max(every))
-        rows.append([course.key[:8], course.label, line, ends, *kept])
-    head = ["run", "what", f"{title}, {form.format(min(every))} to {form.format(max(every))}"]
-    return text_table([*head, "first -> last", *[""] * best], rows)
-
-
-def score_names(found: Sequence[Course]) -> list[str]:
-    """The scores of all runs, each once."""
-    return list(dict.fromkeys(name for course in found for name in course.scores))
+    frame = long_frame(found)
+    parts = []
+    for name, own in frame.groupby("name", sort=False):
+        score, low, high = name != "loss", own["value"].min(), own["value"].max()
+        form = "{:.1f}" if score else "{:.3f}"
+        rows = []
+        for course in found:
+            values = own.loc[own["key"] == course.key, "value"].tolist()
+            if values:
+                line = sparkline(values, low, high)
+                ends = f"{form.format(values[0])} -> {form.format(values[-1])}"
+                kept = [f"kept epoch {course.kept}"] * score
+                rows.append([course.key[:8], course.label, line, ends, *kept])
+        title = f"{name} by epoch, %" if score else "loss by step"
+        title += f", {form.format(low)} to {form.format(high)}"
+        parts.append(text_table(["run", "what", title, "first -> last", *[""] * score], rows))
+    return "\n\n".join(parts) + "\n"
 
 
 # Files.
@@ -172,19 +136,17 @@ def long_frame(found: Sequence[Course]) -> pandas.DataFrame:
 
     frames = []
     for course in found:
-        named = {"loss": course.steps.rename(columns={"loss": "value"})}
-        named |= {name: course.score(name) for name in course.scores}
-        frames += [
-            frame.assign(key=course.key, run=course.label, name=name)
-            for name, frame in named.items()
-        ]
+        names = ["loss", *(n for n in course.history if str(n).startswith(SCORE))]
+        own = course.history.melt(["epoch", "step"], names, "name").dropna(subset="value")
+        name = own["name"].str.removeprefix(SCORE)
+        frames.append(own.assign(key=course.key, run=course.label, name=name))
     order = ["key", "run", "epoch", "step", "name", "value"]
     return pandas.concat(frames, ignore_index=True)[order]
 
 
 def as_json(found: Sequence[Course]) -> dict[str, Any]:
     """The object of `curves --json`; docs/json.md describes it."""
-    frame = long_frame(found)
+    frame, points = long_frame(found), ["epoch", "step", "value"]
     return {
         "runs": [
             {
@@ -193,41 +155,27 @@ def as_json(found: Sequence[Course]) -> dict[str, Any]:
                 "label": course.label,
                 "kept_epoch": course.kept,
                 "curves": [
-                    {
-                        "name": name,
-                        "points": [
-                            {"epoch": int(e), "step": int(s), "value": float(v)}
-                            for e, s, v in zip(own["epoch"], own["step"], own["value"], strict=True)
-                        ],
-                    }
+                    {"name": name, "points": own[points].to_dict("records")}
                     for name, own in frame[frame["key"] == course.key].groupby("name", sort=False)
                 ],
             }
             for course in found
         ],
-        "files": file_names(found),
+        "files": list(map(str, figure_paths(_name(found)))),
     }
 
 
-def file_names(found: Sequence[Course]) -> list[str]:
-    """What `write_curves` writes, relative to its folder."""
-    name = file_name("curves." + "-".join(course.key[:8] for course in found))
-    return [f"{FOLDER}/{name}.{ending}" for ending in ("png", "svg", "pdf", "csv", "json")]
+def _name(found: Sequence[Course]) -> str:
+    return file_name("curves." + "-".join(course.key[:8] for course in found))
 
 
 def write_curves(found: Sequence[Course], folder: Path) -> list[Path]:
     """Writes picture, CSV and JSON where their content changed; returns the paths."""
-    from repro.report.figures.style import rendered, styled
-
-    with styled():
-        pictures = rendered(draw(found))
     texts = {
         "csv": str(long_frame(found).to_csv(index=False, lineterminator="\n")),
         "json": json_text(as_json(found)),
     }
-    paths = [folder / name for name in file_names(found)]
-    write_contents(paths, {**pictures, **texts})
-    return paths
+    return write_drawing(folder, _name(found), lambda: draw(found), texts)
 
 
 def write_events(found: Sequence[Course], folder: Path) -> list[Path]:
@@ -259,72 +207,73 @@ def draw(found: Sequence[Course]) -> Drawing:
     import seaborn
     from matplotlib.lines import Line2D
 
-    from repro.report.figures.style import QUIET, SMALL, headed
+    from repro.report.figures.style import QUIET, headed, ruled
 
-    names = score_names(found)[:MOST_PANELS]
+    frame = long_frame(found).astype({"epoch": float, "step": float})
+    frame["kept"] = frame["epoch"] == frame["key"].map({one.key: one.kept for one in found})
+    names = [name for name in frame["name"].unique() if name != "loss"][:MOST_PANELS]
     palette = "colorblind" if len(found) <= 10 else "viridis"
-    colours = dict(
-        zip((c.key for c in found), seaborn.color_palette(palette, len(found)), strict=True)
-    )
+    colours = seaborn.color_palette(palette, len(found))
+    hues = {course.key: colour for course, colour in zip(found, colours, strict=True)}
     across = min(1 + len(names), 3)
     down = math.ceil((1 + len(names)) / across)
     title = found[0].label if len(found) == 1 else _shared(found)
     drawing = headed(10.0 if across > 1 else 6.0, 3.4 * down, title)
-    frame = long_frame(found)
+    ring: dict[str, Any] = {"linestyle": "", "marker": "o", "markerfacecolor": "none"}
     for place, name in enumerate(["loss", *names]):
         axes = drawing.add_subplot(down, across, place + 1)
         axes.set_title(name if place else "training loss", loc="left")
-        own = frame[frame["name"] == name].astype({"epoch": float, "step": float})
-        _fill(axes, own, colours, "epoch" if place else "step")
-        for course in found if place else ():
-            kept = own[(own["key"] == course.key) & (own["epoch"] == course.kept)]
-            axes.plot(
-                kept["epoch"], kept["value"], linestyle="", marker="o", markersize=10,
-                markerfacecolor="none", markeredgecolor=colours[course.key], zorder=5,
-            )  # fmt: skip
+        own = frame[frame["name"] == name]
+        if place:
+            _by_epoch(axes, own, hues)
+            for row in own[own["kept"]].itertuples():
+                look = ring | {"markersize": 10, "markeredgecolor": hues[row.key], "zorder": 5}
+                axes.plot([row.epoch], [row.value], **look)
+        else:
+            _by_step(axes, own, hues)
         axes.set(xlabel="epoch" if place else "step", ylabel="%" if place else "loss")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#DDDDDD", linewidth=0.5, zorder=0)
+        ruled(axes)
     handles = [
-        Line2D([], [], color=colours[course.key], label=course.label, marker="o", markersize=5)
+        Line2D([], [], color=hues[course.key], label=course.label, marker="o", markersize=5)
         for course in found
         if len(found) > 1
     ]
-    ring = Line2D([], [], linestyle="", marker="o", markersize=9, markerfacecolor="none",
-                  markeredgecolor=QUIET, label="kept epoch")  # fmt: skip
+    kept = Line2D([], [], markersize=9, markeredgecolor=QUIET, label="kept epoch", **ring)
     longest = max(len(course.label) for course in found)
-    drawing.legend(
-        handles=[*handles, *[ring] * bool(names)], loc="outside lower left", frameon=False,
-        fontsize=SMALL, ncols=max(1, min(len(found) + 1, 120 // (longest + 8))),
-    )  # fmt: skip
+    columns = max(1, min(len(found) + 1, 120 // (longest + 8)))
+    handles += [kept] * bool(names)
+    drawing.legend(handles=handles, loc="outside lower left", ncols=columns)
     return drawing
 
 
-def _fill(axes: Axes, own: pandas.DataFrame, colours: dict[str, Any], x: str) -> None:
+def _by_epoch(axes: Axes, own: pandas.DataFrame, hues: dict[str, Any]) -> None:
+    """A line a run with a mark an epoch."""
+    import seaborn
+    from matplotlib.ticker import MaxNLocator
+
+    seaborn.lineplot(
+        own, x="epoch", y="value", hue="key", palette=hues, marker="o", linewidth=1.5,
+        errorbar=None, legend=False, ax=axes,
+    )  # fmt: skip
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def _by_step(axes: Axes, own: pandas.DataFrame, hues: dict[str, Any]) -> None:
     """A line a run; of many steps the mean of windows in front of the steps themselves."""
     import seaborn
 
+    look: dict[str, Any] = {"hue": "key", "palette": hues, "legend": False, "errorbar": None}
     if own.empty:
         return
-    look: dict[str, Any] = {"hue": "key", "palette": colours, "legend": False, "errorbar": None}
-    most = own.groupby("key").size().max()
-    if x == "step" and most >= SMOOTH:
-        seaborn.lineplot(own, x=x, y="value", ax=axes, alpha=0.25, linewidth=0.6, **look)
-        window = max(1, int(most) // 50)
-        means = own.groupby("key")["value"].transform(
-            lambda values: values.rolling(window, min_periods=1).mean()
-        )
+    by_run = own.groupby("key")["value"]
+    if (most := int(by_run.size().max())) >= SMOOTH:
+        seaborn.lineplot(own, x="step", y="value", ax=axes, alpha=0.25, linewidth=0.6, **look)
+        means = by_run.transform(lambda steps: steps.rolling(most // 50, min_periods=1).mean())
         own = own.assign(value=means)
-    marker = "o" if x == "epoch" else None
-    seaborn.lineplot(own, x=x, y="value", ax=axes, marker=marker, linewidth=1.5, **look)
-    if x == "epoch":
-        from matplotlib.ticker import MaxNLocator
-
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    seaborn.lineplot(own, x="step", y="value", ax=axes, linewidth=1.5, **look)
 
 
 def _shared(found: Sequence[Course]) -> str:
-    """What all runs have in common, as a title."""
     spec = found[0].spec
     methods = list(dict.fromkeys(course.spec.method.label() for course in found))
     tasks = list(dict.fromkeys(_tasks(course.spec) for course in found))

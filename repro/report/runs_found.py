@@ -40,17 +40,15 @@ class Lookup:
         self._runs: dict[str, StoredRun | None] = {}
 
     def find(self, specs: Sequence[RunSpec]) -> list[Found]:
-        """These runs, in order."""
         found = []
         for spec in specs:
             key = run_key(spec)
             if key not in self._runs:
-                self._runs[key] = self.store.read(key)
+                self._runs[key] = self.store.read(key, asked=spec)
             found.append(Found(spec, key, self._runs[key]))
         return found
 
     def diverged(self, key: str) -> bool:
-        """Whether the run has no result because its loss was not finite."""
         failure = self.store.failure(key)
         return failure is not None and failure.kind == "diverged"
 
@@ -59,12 +57,12 @@ class Lookup:
 
         "2 of 5 seeds diverged; 1 of 5 seeds missing: not run".
         """
-        causes = Counter(self._cause(one) or f"missing: {why([one])}" for one in rest)
+        causes: Counter[str] = Counter()
+        for one in rest:
+            failure = self.store.failure(one.key) if one.run is None else None
+            cause = CAUSES.get(failure.kind) if failure is not None else None
+            causes[cause or f"missing: {why([one])}"] += 1
         return "; ".join(f"{count} of {of} seeds {cause}" for cause, count in causes.items())
-
-    def _cause(self, one: Found) -> str | None:
-        failure = self.store.failure(one.key) if one.run is None else None
-        return None if failure is None else CAUSES.get(failure.kind)
 
     def why(self, found: Sequence[Found], epoch: int | None, collapse: str) -> str:
         """Why these runs give no number; "" for none of them. `collapse`: a constant answer."""

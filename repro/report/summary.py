@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from repro.papers.names import PAPERS, by_paper
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import SHORT_NAMES, as_typed
-from repro.papers.tables import Fact
+from repro.report.captions import of_data
 from repro.report.figures.view import FigureView
 from repro.report.files import table_name
 from repro.report.protocol import Machine, machines
@@ -25,10 +25,10 @@ from repro.stats.verdicts import MEANINGS
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.tasks.catalogue import TITLES
-from repro.words import counted
+from repro.words import counted, either
 
 if TYPE_CHECKING:
-    from repro.audit.finding import Finding
+    from repro.audit.numbers import Finding
     from repro.comparison.claims import JudgedClaim
 
 View = TableView | FigureView
@@ -120,14 +120,12 @@ class Summary:
         ]
 
     def claims_by_paper(self) -> list[tuple[str, list[Based]]]:
-        """Every claim, by the name of its paper."""
         return [
             (paper, [_based(claim, self) for claim in own])
             for paper, own in by_paper(self.claims, lambda one: one.claim.paper)
         ]
 
     def findings_by_paper(self) -> list[tuple[str, list[Finding]]]:
-        """Every finding of the audit, by the name of its paper."""
         return by_paper(self.findings, lambda one: one.paper)
 
 
@@ -147,32 +145,55 @@ def summarise(views: Sequence[View], store: Store) -> Summary:
 
 def answer(summary: Summary) -> list[Point]:
     """Whether the papers hold, in a few lines: first the trained scores at paper scale."""
+    trained = verdicts(summary.at("paper"), counts=False)
+    facts = verdicts(summary.views, counts=True)
+    judged, exact = (sum(found[word] for word in JUDGED) for found in (trained, facts))
+    says = "Numbers of parameters, other counts and words are judged exactly; nothing is trained."
     return [
-        _trained(summary),
-        _counted(summary),
+        Point(
+            "Trained scores judged at paper scale",
+            f"{judged:,}" if judged else "none yet",
+            _listed(trained)
+            if judged
+            else "No trained score of a paper is confirmed or contradicted here.",
+        ),
+        Point(
+            "Facts judged",
+            f"{exact:,}" if exact else "none yet",
+            f"{_listed(facts, JUDGED)} {says}" if exact else says,
+        ),
         *(point for scale in ("reduced", "smoke") if (point := _beside(summary, scale))),
         *_stored(summary),
-        _on_printed(summary.claims),
-        _on_ours(summary.claims),
-        _audited(summary.findings),
+        *_claimed(summary),
     ]
 
 
-def _trained(summary: Summary) -> Point:
-    found = verdicts(summary.at("paper"), counts=False)
-    judged = sum(found[word] for word in JUDGED)
-    if judged:
-        return Point("Trained scores judged at paper scale", f"{judged:,}", _listed(found))
-    says = "No trained score of a paper is confirmed or contradicted here."
-    return Point("Trained scores judged at paper scale", "none yet", says)
-
-
-def _counted(summary: Summary) -> Point:
-    found = verdicts(summary.views, counts=True)
-    judged = sum(found[word] for word in JUDGED)
-    said = f"{_listed(found, JUDGED)} " if judged else ""
-    says = "Numbers of parameters, other counts and words are judged exactly; nothing is trained."
-    return Point("Facts judged", f"{judged:,}" if judged else "none yet", said + says)
+def _claimed(summary: Summary) -> list[Point]:
+    """The claims on printed numbers and on the runs here, and the audit."""
+    many = len(summary.claims)
+    printed = Counter(claim.published for claim in summary.claims)
+    ours = Counter(claim.ours for claim in summary.claims)
+    audit = Counter(one.severity for one in summary.findings)
+    others = ", ".join(f"{ours[word]} {word}" for word in sorted(ours) if word != "open")
+    doubts, notes = counted(audit["doubt"], "doubt"), counted(audit["note"], "note")
+    return [
+        Point(
+            "Claims on the papers' own numbers",
+            f"{printed['holds']} of {many} hold",
+            f"{printed['does not hold']} do not, {printed['not printed']} rest on numbers that "
+            "are not printed.",
+        ),
+        Point(
+            "Claims on the runs here",
+            f"{ours['open']} of {many} open",
+            f"{others}; listed below with scale, seeds and rows." if others else "",
+        ),
+        Point(
+            "Audit of the printed numbers",
+            counted(audit["error"], "error"),
+            f"{doubts} and {notes} in {counted(len(PAPERS), 'paper')}.",
+        ),
+    ]
 
 
 def _listed(found: Counter[str], words: Iterable[str] = MEANINGS) -> str:
@@ -242,38 +263,7 @@ def cells_of(views: Iterable[View]) -> list[tuple[TableView, Cell]]:
 
 
 def contradictions(summary: Summary) -> list[tuple[TableView, Cell]]:
-    """The cells that were found to differ from the published number."""
     return [found for found in cells_of(summary.views) if found[1]["verdict"] in OFF]
-
-
-def _on_printed(claims: Sequence[JudgedClaim]) -> Point:
-    found = Counter(claim.published for claim in claims)
-    return Point(
-        "Claims on the papers' own numbers",
-        f"{found['holds']} of {len(claims)} hold",
-        f"{found['does not hold']} do not, {found['not printed']} rest on numbers that are not "
-        "printed.",
-    )
-
-
-def _on_ours(claims: Sequence[JudgedClaim]) -> Point:
-    found = Counter(claim.ours for claim in claims)
-    words = sorted(found)
-    says = ", ".join(f"{found[word]} {word}" for word in words if word != "open")
-    return Point(
-        "Claims on the runs here",
-        f"{found['open']} of {len(claims)} open",
-        f"{says}; listed below with scale, seeds and rows." if says else "",
-    )
-
-
-def _audited(findings: Sequence[Finding]) -> Point:
-    found = Counter(one.severity for one in findings)
-    says = (
-        f"{counted(found['doubt'], 'doubt')} and {counted(found['note'], 'note')} in "
-        f"{counted(len(PAPERS), 'paper')}."
-    )
-    return Point("Audit of the printed numbers", counted(found["error"], "error"), says)
 
 
 def decided(summary: Summary) -> list[tuple[str, list[Based]]]:
@@ -293,54 +283,45 @@ def decided(summary: Summary) -> list[tuple[str, list[Based]]]:
 
 
 def _based(claim: JudgedClaim, summary: Summary) -> Based:
-    """With the tables and figures that are shown of those that a claim was judged on."""
+    """With the tables and figures that are shown of those that a claim was judged on, and on how
+    many runs a side: "1 to 3 runs a side"; nothing where runs have no part in it.
+    """
     named = {table_name(view.request): view for view in summary.views}
     views = [named[name] for name in claim.artefacts if name in named]
-    on = tuple((view, where(view, summary)) for view in views)
-    return Based(claim, on, tuple(_runs_a_side(claim)))
-
-
-def _runs_a_side(claim: JudgedClaim) -> list[str]:
-    """On how many runs a claim's statements were judged: "2 runs a side", "1 to 3 runs a side";
-    nothing where runs have no part in it.
-    """
-    found = [one.ours.gap.runs for one in claim.statements if one.ours.gap is not None]
-    every = sorted({number for runs in found for number in runs if number})
-    if not every:
-        return []
-    least = f"{every[0]} to " if len(every) > 1 else ""
-    return [f"{least}{counted(every[-1], 'run')} a side"]
+    gaps = [one.ours.gap.runs for one in claim.statements if one.ours.gap is not None]
+    every = sorted({number for runs in gaps for number in runs if number})
+    said: tuple[str, ...] = ()
+    if every:
+        least = f"{every[0]} to " if len(every) > 1 else ""
+        said = (f"{least}{counted(every[-1], 'run')} a side",)
+    return Based(claim, tuple((view, where(view, summary)) for view in views), said)
 
 
 def missing(summary: Summary) -> list[str]:
     """What is not there, from the most to the least: scales, tables and figures, cells."""
-    said = []
     asked = {view.request.id for view in summary.views}
-    at_paper = {view.request.id for view in summary.at("paper") if view.runs}
-    if not at_paper:
+    on_real_data = {view.request.id for view in summary.at("paper", "reduced")}
+    said = []
+    if not any(view.runs for view in summary.at("paper")):
         said.append("no run at paper scale, of any table or figure")
-    smoke_only = asked - {view.request.id for view in summary.at("paper", "reduced")}
-    if smoke_only:
-        said.append(
-            "no run on the papers' data: " + ", ".join(n for n in ARTEFACTS if n in smoke_only)
-        )
-    absent = [name for name in ARTEFACTS if name not in asked]
-    if absent:
-        said.append(f"not asked for: {', '.join(absent)}")
+    for what, names in (
+        ("no run on the papers' data", asked - on_real_data),
+        ("not asked for", ARTEFACTS.keys() - asked),
+    ):
+        listed = ", ".join(name for name in ARTEFACTS if name in names)
+        said += [f"{what}: {listed}"] * bool(listed)
     gaps = Counter(c["reason"] for _, c in cells_of(summary.views) if c["verdict"] == "GAP")
     shown = gaps.most_common(MOST_NAMED)
     said += [f"{counted(number, 'cell')}: {shorten(why, LONGEST)}" for why, number in shown]
-    if len(gaps) > len(shown):
-        left = sum(gaps.values()) - sum(number for _, number in shown)
+    left = gaps.total() - sum(number for _, number in shown)
+    if left:
         said.append(f"{counted(left, 'cell')} for other reasons, which their pages name")
     return said
 
 
 def encoder(view: View) -> str:
     """The encoder, or "" of a table of data."""
-    columns = view.table.columns if isinstance(view, TableView) else ()
-    data = any(isinstance(column, Fact) and column.counted == "rows" for column in columns)
-    return "" if data else view.lead.backbone.name
+    return "" if isinstance(view, TableView) and of_data(view) else view.lead.backbone.name
 
 
 def training_rows(view: View, read: Callable[[str], StoredRun | None]) -> str:
@@ -350,7 +331,7 @@ def training_rows(view: View, read: Callable[[str], StoredRun | None]) -> str:
     runs = [run for key in view.runs if (run := read(key)) is not None]
     caps = {run.spec.task.train_rows or 0 for run in runs}
     said = [f"{cap:,}" for cap in sorted(caps - {0})] + ["all"] * (0 in caps)
-    return " or ".join([", ".join(said[:-1]), said[-1]]) if len(said) > 1 else "".join(said)
+    return either(said) if said else ""
 
 
 def where(view: View, summary: Summary) -> str:
@@ -386,21 +367,13 @@ def part(view: View) -> list[str]:
     """Which part or reading of a table or figure was asked for, and how many seeds where these are
     not its own.
     """
-    request, said = view.request, list[str]()
-    said += [TITLES[task] for task in request.tasks or ()]
-    for name in (
-        "sections",
-        "rows",
-        "columns",
-        "method",
-        "published_layers",
-        "as_released",
-        "server",
-    ):
-        value = getattr(request, name)
-        if value:
-            flag = name.replace("_", " ")
-            said += [flag] if value is True else [value] if isinstance(value, str) else value
+    request = view.request
+    said = [TITLES[task] for task in request.tasks or ()]
+    for names in (request.sections, request.rows, request.columns):
+        said += names or ()
+    said += [request.method] if request.method else []
+    flags = ("published_layers", "as_released", "server")
+    said += [flag.replace("_", " ") for flag in flags if getattr(request, flag)]
     if request.seeds != ARTEFACTS[request.id].default_seeds[request.scale]:
         said.append(counted(request.seeds, "seed"))
     return said

@@ -28,15 +28,14 @@ from repro.papers.sweeps import (
 )
 from repro.papers.tables import Score, Table
 from repro.report.cells import Place, value_of
-from repro.report.figures.files import FOLDER
-from repro.report.files import command_line, sweep_name, write_contents
+from repro.report.files import ENDINGS, command_line, figure_paths, sweep_name, write_drawing
 from repro.report.layout import Markdown, markdown_table
 from repro.report.render import GAP, json_text
 from repro.report.runs_found import Found, Lookup
-from repro.spec import RunSpec, canonical_json
+from repro.spec import canonical_json
 from repro.stats.summary import Statistic, Summary, expected_best, summarise
 from repro.store.store import Store
-from repro.words import counted
+from repro.words import counted, grouped
 
 if TYPE_CHECKING:
     import pandas
@@ -83,19 +82,19 @@ class Scores:
 
     @property
     def whole(self) -> bool:
-        """Every seed has a score."""
         return len(self.values) == self.seeds
 
     @property
     def summary(self) -> Summary | None:
-        """Over the seeds; None without a score."""
-        return summarise([*self.values.values()], self.statistic) if self.values else None
+        return self._over(self.values)
 
     @property
     def held_out_summary(self) -> Summary | None:
         """The same on the rows that chose nothing."""
-        held_out = [*self.held_out.values()]
-        return summarise(held_out, self.statistic) if held_out else None
+        return self._over(self.held_out)
+
+    def _over(self, values: Mapping[int, float]) -> Summary | None:
+        return summarise([*values.values()], self.statistic) if values else None
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,6 @@ class SweepView:
         return MEAN if MEAN in self.columns else self.columns[0]
 
     def of(self, column: str) -> list[Scores]:
-        """A column's scores by setting."""
         return [cell for cell in self.cells if cell.column == column]
 
     def best(self, column: str) -> Scores | None:
@@ -138,8 +136,11 @@ class SweepView:
 
     @property
     def done(self) -> int:
-        """Settings with every score."""
         return sum(cell.whole for cell in self.of(self.objective))
+
+    @property
+    def scored(self) -> bool:
+        return any(cell.values for cell in self.cells)
 
     def expected(self) -> list[tuple[int, float]]:
         """k and the expected best of k settings: 1, 2, 4, ... and as many as have every score;
@@ -154,7 +155,6 @@ class SweepView:
 
     @property
     def frame(self) -> pandas.DataFrame:
-        """A row for each setting and column: `OF_A_CELL`, and the value of each swept field."""
         fields = {path: Column("object", "a swept field") for path in self.sweep.fields}
         first, *rest = OF_A_CELL.items()
         return typed(self.records(), {**dict([first]), **fields, **dict(rest)})
@@ -200,15 +200,18 @@ def view_sweep(sweep: Sweep, store: Store) -> SweepView:
 
 def _scores(number: int, matrix: Matrix[Table], column: Score, lookup: Lookup) -> Scores:
     at = Place(matrix, swept_row(matrix), lookup)
-    found = lookup.find(at.specs(column))
-    own = at.split(column)
-    chooses = _chooses(found[0].spec, own)
-    by_split: dict[str, dict[int, float]] = {split: {} for split in (chooses, own)}
-    for one in found:
-        for split, values in by_split.items():
-            score = None if one.run is None else value_of(at, column, one.run, split)
-            if score is not None:
-                values[one.spec.seed] = score
+    found, own = lookup.find(at.specs(column)), at.split(column)
+    chooses = "validation" if own == "test" else own  # the rows whose score may choose a setting
+    if getattr(found[0].spec.task, "development", None) is not None:
+        chooses = "development"
+    by_split: dict[str, dict[int, float]] = {
+        split: {
+            one.spec.seed: score
+            for one in found
+            if one.run is not None and (score := value_of(at, column, one.run, split)) is not None
+        }
+        for split in (chooses, own)
+    }
     rest = [one for one in found if one.spec.seed not in by_split[chooses]]
 
     def why(some: Sequence[Found]) -> str:
@@ -228,13 +231,6 @@ def _scores(number: int, matrix: Matrix[Table], column: Score, lookup: Lookup) -
         collapsed=frozenset(one.key for one in found if one.run and one.run.result.collapsed),
         statistic=at.table.statistic,
     )
-
-
-def _chooses(spec: RunSpec, scored: str) -> str:
-    """The rows whose score may choose a setting of which the table shows that on `scored`."""
-    if getattr(spec.task, "development", None) is not None:
-        return "development"
-    return "validation" if scored == "test" else scored
 
 
 def _mean(cells: Sequence[Scores]) -> Scores:
@@ -285,14 +281,22 @@ def caption(view: SweepView) -> str:
 
 
 def _table(view: SweepView) -> list[str]:
-    fields = list(fields_in_short(view.sweep.fields))
     best = {column: [c.setting for c in view.tied(column)] for column in view.columns}
     rows = []
     for number, point in enumerate(view.sweep.points, 1):
-        own = {cell.column: cell for cell in view.cells if cell.setting == number}
-        texts = [_in_words(own[column], number in best[column]) for column in view.columns]
-        rows.append([*map(value_in_words, point.values()), *texts])
-    return markdown_table([*fields, *view.columns], rows, 0)
+        row: list[str] = [*map(value_in_words, point.values())]
+        for cell in (cell for cell in view.cells if cell.setting == number):
+            text = with_sd(cell.summary) + " †" * bool(cell.collapsed)
+            if not cell.values:
+                text = f"{GAP} {cell.reason}" if cell.column != MEAN else GAP
+            elif not cell.whole:
+                known = f"{len(cell.values)} of {cell.seeds} seeds"
+                text = f"{with_sd(cell.summary)} ({known})"
+            elif number in best[cell.column]:
+                text = Markdown(f"**{text}**")
+            row.append(text)
+        rows.append(row)
+    return markdown_table([*fields_in_short(view.sweep.fields), *view.columns], rows, 0)
 
 
 def value_in_words(value: Any) -> str:
@@ -311,19 +315,9 @@ def rows_in_words(split: str) -> str:
 
 
 def with_sd(found: Summary | None) -> str:
-    """A mean and its deviation."""
     if found is None:
         return GAP
     return f"{found.mean:.1f}" + (f" ± {found.sd:.1f}" if found.sd is not None else "")
-
-
-def _in_words(cell: Scores, best: bool) -> str:
-    if cell.values and not cell.whole:
-        return f"{with_sd(cell.summary)} ({len(cell.values)} of {cell.seeds} seeds)"
-    if not cell.values:
-        return f"{GAP} {cell.reason}" if cell.column != MEAN else GAP
-    text = with_sd(cell.summary) + " †" * bool(cell.collapsed)
-    return Markdown(f"**{text}**") if best else text
 
 
 def said(view: SweepView) -> Iterator[str]:
@@ -335,10 +329,12 @@ def said(view: SweepView) -> Iterator[str]:
     many = view.objective == MEAN
     by = f"the mean over {len(view.columns) - 1} columns" if many else view.objective
     so_far = "" if view.done == len(point) else f", of the {view.done} settings with every score"
+    others = len(view.tied(view.objective)) - 1
+    tie = f", as {'do' if others > 1 else 'does'} {counted(others, 'other setting')}"
     yield (
         f"Chosen by {by} on {rows_in_words(best.split)} rows (bold: the best of its column)"
         f"{so_far}: {setting_in_words(point[best.setting - 1])}, which scores "
-        f"{with_sd(best.summary)}{_tie(view)}."
+        f"{with_sd(best.summary)}{tie * bool(others)}."
     )
     if many:
         chosen = ((column, view.best(column)) for column in view.columns if column != MEAN)
@@ -368,14 +364,6 @@ def by_size(point: Mapping[str, Any]) -> list[tuple[float, str]]:
     return [
         (v, "") if isinstance(v, int | float) else (math.inf, canonical_json(v)) for v in values
     ]
-
-
-def _tie(view: SweepView) -> str:
-    """ ", as do 2 other settings"; "" where no other setting scores as well."""
-    others = len(view.tied(view.objective)) - 1
-    if not others:
-        return ""
-    return f", as {'do' if others > 1 else 'does'} {counted(others, 'other setting')}"
 
 
 def _cost(view: SweepView, best: Scores) -> Iterator[str]:
@@ -419,20 +407,12 @@ def as_json(view: SweepView) -> dict[str, Any]:
     """The object of `sweep --json`; docs/json.md describes it."""
     request, best = view.sweep.request, view.best(view.objective)
     left_out = ("setting", *view.sweep.fields)
-    settings = [
-        {
-            "values": list(point.values()),
-            "command": command_line(asked),
-            "cells": [
-                {name: value for name, value in record.items() if name not in left_out}
-                for record in view.records()
-                if record["setting"] == number
-            ],
-        }
-        for number, (point, asked) in enumerate(
-            zip(view.sweep.points, view.sweep.requests, strict=True), 1
-        )
-    ]
+    cells = grouped(
+        (record["setting"], {name: v for name, v in record.items() if name not in left_out})
+        for record in view.records()
+    )
+    asked = enumerate(zip(view.sweep.points, view.sweep.requests, strict=True), 1)
+    paths = figure_paths(sweep_name(view.sweep), (*ENDINGS, "md"))
     return {
         "table": request.id,
         "row": view.row,
@@ -443,29 +423,26 @@ def as_json(view: SweepView) -> dict[str, Any]:
         "chosen": best and best.setting,
         "expected_best": [{"k": k, "value": value} for k, value in view.expected()],
         "complete": f"{view.done}/{len(view.sweep.points)}",
-        "settings": settings,
-        "files": file_names(view),
+        "settings": [
+            {
+                "values": list(point.values()),
+                "command": command_line(one),
+                "cells": cells[number],
+            }
+            for number, (point, one) in asked
+        ],
+        "files": list(map(str, paths)) * view.scored,
     }
 
 
-def file_names(view: SweepView) -> list[str]:
-    """What `write_sweep` writes, relative to its folder: nothing before there is a score."""
-    if not any(cell.values for cell in view.cells):
-        return []
-    name = sweep_name(view.sweep)
-    return [f"{FOLDER}/{name}.{ending}" for ending in ("png", "svg", "pdf", "csv", "json", "md")]
-
-
 def write_sweep(view: SweepView, folder: Path) -> list[Path]:
-    """Writes picture, CSV, JSON and Markdown where their content changed; returns the paths."""
-    from repro.report.figures.style import rendered, styled
+    """Writes picture, CSV, JSON and Markdown where their content changed; returns the paths.
+    Nothing is written before there is a score.
+    """
     from repro.report.figures.sweep_drawing import draw_sweep
 
-    paths = [folder / name for name in file_names(view)]
-    if not paths:
+    if not view.scored:
         return []
-    with styled():
-        pictures = rendered(draw_sweep(view))
     frame = view.frame
     for name in ("values", "runs"):
         frame[name] = frame[name].map(lambda some: " ".join(map(str, some)))
@@ -474,10 +451,4 @@ def write_sweep(view: SweepView, folder: Path) -> list[Path]:
         "json": json_text(as_json(view)),
         "md": as_text(view),
     }
-    write_contents(paths, {**pictures, **texts})
-    return paths
-
-
-def counted_settings(sweep: Sweep) -> str:
-    """12 settings of method.size x recipe.learning_rate."""
-    return f"{counted(len(sweep.points), 'setting')} of {' x '.join(sweep.fields)}"
+    return write_drawing(folder, sweep_name(view.sweep), lambda: draw_sweep(view), texts)

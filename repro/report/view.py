@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from repro.comparison.columns import typed
 from repro.comparison.comparison import COLUMNS, compared
-from repro.comparison.external import external_rows, placed
+from repro.comparison.external_rows import external_rows, placed
 from repro.comparison.statistics import table_statistics
 from repro.methods.adaptable_adapters import LastLayers
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.papers.tables import Mean, Score, Table
-from repro.report.cells import Cell, Place, RowView, delta_cell, derived_cell, score_cell
+from repro.report.cells import Cell, Place, RowView
+from repro.report.derived_cells import cells_of, delta_cell
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.spec import RunSpec
 from repro.stats.summary import Summary, summarise
@@ -25,6 +26,9 @@ from repro.store.store import Store
 
 if TYPE_CHECKING:
     import pandas
+
+SCORED = (Score, Mean)
+"""The columns that a row which is a difference of two others has."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,6 @@ class TableView:
 
     @property
     def request(self) -> Request:
-        """What was asked for."""
         return self.matrix.request
 
     @cached_property
@@ -90,7 +93,6 @@ class TableView:
 
     @cached_property
     def statistics(self) -> list[str]:
-        """Sentences on the table as a whole."""
         return table_statistics(self.records)
 
     @property
@@ -105,7 +107,6 @@ class TableView:
 
     @property
     def cells(self) -> int:
-        """Cells asked for."""
         return len(self._wanted)
 
     @property
@@ -115,7 +116,6 @@ class TableView:
 
     @property
     def complete(self) -> bool:
-        """Every cell asked for is reproduced."""
         return self.done == self.cells
 
     @property
@@ -125,41 +125,23 @@ class TableView:
 
 
 def view_table(table: Table, request: Request, store: Store) -> TableView:
-    """Lays the store's results into the table."""
     matrix, lookup = table.matrix(request), Lookup(store)
     table = matrix.artefact
     rows: dict[str, RowView] = {}
     for row in table.rows:
-        place = Place(matrix, row, lookup)
-        own = row.delta is None or row.only_printed
-        rows[row.name] = _row(place) if own else _difference(place, rows)
+        at = Place(matrix, row, lookup)
+        if row.delta is None or row.only_printed:
+            rows[row.name] = RowView(row, cells_of(at), _parameters(at), _span_f1(at))
+        else:
+            cells = zip(*(rows[name].cells for name in row.delta), strict=True)
+            own = tuple(delta_cell(at, *two) for two in cells if isinstance(two[0].column, SCORED))
+            rows[row.name] = RowView(row, own, None, None)
     wanted = [column for column in table.scores if not table.gap(column, request)]
     first = (wanted or table.scores or table.columns)[0]
     lead = matrix.of(table.trained[0].name, first.name)[0]
     for row, found in external_rows(table, request, store):
         table, rows[row.name] = placed(table, [row]), found
     return TableView(table, matrix, tuple(rows[row.name] for row in table.rows), lead)
-
-
-def _difference(at: Place, rows: dict[str, RowView]) -> RowView:
-    """The row that is one earlier row minus another."""
-    assert at.row.delta is not None
-    first, second = (rows[name] for name in at.row.delta)
-    cells = tuple(
-        delta_cell(at, a.column, a, b)
-        for a, b in zip(first.cells, second.cells, strict=True)
-        if isinstance(a.column, Score | Mean)
-    )
-    return RowView(at.row, cells, None, None)
-
-
-def _row(at: Place) -> RowView:
-    scored = {column.name: score_cell(at, column) for column in at.table.scores}
-    cells = tuple(
-        scored.get(column.name) or derived_cell(at, column, list(scored.values()))
-        for column in at.table.columns
-    )
-    return RowView(at.row, cells, _parameters(at), _span_f1(at))
 
 
 def _parameters(at: Place) -> tuple[int, int | None] | None:

@@ -61,7 +61,7 @@ def _save(store: Store, run: StoredRun, scores: Mapping[Coordinates, ServerScore
     )
     if served == store.served(run.key):
         return False
-    store.save_served(served)
+    store.save(served)
     return True
 
 

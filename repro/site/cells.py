@@ -10,10 +10,10 @@ from repro.report.render import GAP, Cell, with_spread
 from repro.report.runs_found import kept_epoch
 from repro.report.view import TableView
 from repro.site import words
-from repro.site.plots import Compared, spark
+from repro.site.plots import MARKS, Compared, spark
 from repro.site.runs import Runs, Use, by_epoch, plain
 from repro.spec import RunSpec, run_key
-from repro.words import counted, run_name
+from repro.words import counted, grouped, run_name
 
 MOST_NAMED = 40
 """More missing runs than this are counted, not named."""
@@ -61,12 +61,10 @@ class Shown:
 
     @property
     def opens(self) -> bool:
-        """Whether there is anything to say of it."""
         return bool(self.facts or self.runs or self.missing)
 
 
 def show(view: TableView, cell: Cell, runs: Runs) -> Shown:
-    """A cell of the table, which is a row of its comparison frame."""
     use = Use(
         words.page_of(view.request),
         words.cell_id(view.table, cell),
@@ -124,7 +122,7 @@ def _compared(cell: Cell) -> Compared | None:
         margin=cell["margin"],
         interval=ends,
         verdict=word.css,
-        mark=word.mark,
+        path=MARKS[word.mark],
         text=f"{words.difference(cell['difference'], places)}{told} {word.sign} {word.text}",
     )
 
@@ -221,23 +219,14 @@ def _behind(
 
 
 def _missing(specs: Mapping[str, RunSpec], runs: Runs, use: Use) -> tuple[Missing, ...]:
-    """The runs that the cell lacks, by reason."""
-    reasons: dict[str, list[tuple[str, RunSpec]]] = {}
-    for key, spec in specs.items():
-        if runs.read(key) is None:
-            reasons.setdefault(runs.why(spec), []).append((key, spec))
-    return tuple(
-        Missing(reason, len(found), _named(found, runs, use)) for reason, found in reasons.items()
-    )
-
-
-def _named(
-    found: Sequence[tuple[str, RunSpec]], runs: Runs, use: Use
-) -> tuple[tuple[str, str], ...]:
-    named = []
-    for key, spec in found[:MOST_NAMED]:
-        failed = runs.failure(key) is not None
-        if failed:
-            runs.shown_in(key, use)
-        named.append((run_name(spec), words.run_page(key) if failed else ""))
-    return tuple(named)
+    lacking = {key: spec for key, spec in specs.items() if runs.read(key) is None}
+    found = []
+    for reason, keys in grouped((runs.why(spec), key) for key, spec in lacking.items()).items():
+        named = []
+        for key in keys[:MOST_NAMED]:
+            failed = runs.failure(key) is not None
+            if failed:
+                runs.shown_in(key, use)
+            named.append((run_name(specs[key]), words.run_page(key) if failed else ""))
+        found.append(Missing(reason, len(keys), tuple(named)))
+    return tuple(found)

@@ -54,7 +54,6 @@ def index_page(summary: Summary) -> dict[str, Any]:
 
 
 def audit_page(summary: Summary) -> dict[str, Any]:
-    """What the page of the audit shows: by paper, and how many of each severity."""
     counts = Counter(str(one.severity) for one in summary.findings)
     return {
         "title": "Audit of the printed numbers",
@@ -66,7 +65,6 @@ def audit_page(summary: Summary) -> dict[str, Any]:
 
 
 def claims_page(summary: Summary) -> dict[str, Any]:
-    """What the page of the claims shows: by paper, and how many have each verdict."""
     judged = summary.claims
     return {
         "title": "What the papers claim",

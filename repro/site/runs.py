@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from repro.comparison.results import HISTORY, history_frame
+from repro.errors import ReproError
 from repro.report.protocol import values
 from repro.report.runs_found import kept_epoch, why_missing
 from repro.site import plots
@@ -14,10 +17,10 @@ from repro.spec import RunSpec, run_key
 from repro.store.entry import StoredRun
 from repro.store.result import Failure, Score
 from repro.store.store import Store
-from repro.store.strict_json import parse_json
-from repro.words import run_name
+from repro.words import grouped, run_name
 
-HISTORY = "history.jsonl"
+MOST_POINTS = 200
+"""More losses than this are drawn as means of neighbours."""
 SIDE_METRICS = ("majority_share", "null_rate", "threshold")
 """Parts of the names of what is scored beside a metric; not drawn as a learning curve."""
 
@@ -38,14 +41,8 @@ class Runs:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.used: dict[str, list[Use]] = {}
-        self._read: dict[str, StoredRun | None] = {}
+        self.read = cache(store.read)
         self._why: dict[str, str] = {}
-
-    def read(self, key: str) -> StoredRun | None:
-        """The stored run; None where it is missing."""
-        if key not in self._read:
-            self._read[key] = self.store.read(key)
-        return self._read[key]
 
     def why(self, spec: RunSpec) -> str:
         """Why a run is missing."""
@@ -55,7 +52,6 @@ class Runs:
         return self._why[key]
 
     def failure(self, key: str) -> Failure | None:
-        """Why it failed; None where it did not."""
         return None if self.read(key) else self.store.failure(key)
 
     def shown_in(self, key: str, use: Use) -> None:
@@ -109,7 +105,6 @@ def failed_page(failure: Failure, uses: Sequence[Use]) -> dict[str, Any]:
 
 
 def pretty(document: Any) -> str:
-    """JSON for a reader."""
     import json
 
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
@@ -138,29 +133,27 @@ def by_epoch(run: StoredRun, where: tuple[str, str, str, str]) -> list[float]:
 
 def _pivot(scores: Sequence[Score]) -> list[dict[str, Any]]:
     """One line a metric, its value by epoch."""
-    lines: dict[tuple[str, ...], dict[str, Any]] = {}
-    for score in scores:
-        name = score.task, score.split, score.protocol, score.metric, score.group
-        line = lines.setdefault(name, {"name": name, "n": score.n, "values": {}})
-        line["values"][score.epoch] = f"{score.value:,.2f}"
-    return [lines[name] for name in sorted(lines)]
+    lines = grouped(((x.task, x.split, x.protocol, x.metric, x.group), x) for x in scores)
+    return [
+        {"name": name, "n": own[0].n, "values": {x.epoch: f"{x.value:,.2f}" for x in own}}
+        for name, own in sorted(lines.items(), key=lambda line: line[0])
+    ]
 
 
 def _charts(scores: Sequence[Score]) -> list[tuple[str, plots.Curves]]:
     """Title and learning curves of each split and protocol that was scored more than once."""
-    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for score in scores:
-        beside = score.metric.startswith("best_") or any(p in score.metric for p in SIDE_METRICS)
-        if not beside:
-            title = f"{score.task}, {score.split}, {score.protocol}"
-            name = f"{score.metric} {'' if score.group == 'ALL' else score.group}".strip()
-            points = found.setdefault(title, {}).setdefault(name, [])
-            points.append((score.epoch, score.value))
+    main = [
+        one
+        for one in scores
+        if not one.metric.startswith("best_") and not any(p in one.metric for p in SIDE_METRICS)
+    ]
     drawn = []
-    for title, series in found.items():
-        chart = plots.curves({k: sorted(v) for k, v in series.items()}, "epoch", "score")
-        if chart is not None:
-            drawn.append((title, chart))
+    titled = grouped((f"{one.task}, {one.split}, {one.protocol}", one) for one in main)
+    for title, own in titled.items():
+        named = ((f"{x.metric} {x.group}".removesuffix(" ALL").strip(), x) for x in own)
+        series = grouped((name, (float(x.epoch), x.value)) for name, x in named)
+        chart = plots.curves({name: sorted(v) for name, v in series.items()}, "epoch", "score")
+        drawn += [(title, chart)] if chart is not None else []
     return drawn
 
 
@@ -169,11 +162,12 @@ def _losses(run: StoredRun) -> tuple[plots.Curves | None, str]:
     if HISTORY not in run.files:
         return None, "This store holds no losses of the run: only scores were copied here."
     try:
-        lines = [parse_json(line) for line in run.source.read(HISTORY).splitlines()]
-        points = [(float(e["step"]), float(e["loss"])) for e in lines if "loss" in e]
-    except (OSError, ValueError, TypeError, KeyError):
+        losses = history_frame(run)[["step", "loss"]].dropna().astype(float)
+    except ReproError:
         return None, "The history of the run's losses cannot be read."
-    drawn, size = plots.thinned(points)
+    size = -(-len(losses) // MOST_POINTS) or 1
+    parts = losses.groupby([place // size for place in range(len(losses))])
+    drawn = list(zip(parts["step"].last(), parts["loss"].mean(), strict=True))
     chart = plots.curves({"loss": drawn}, "step", "training loss", dots=False, least=0.1)
     if chart is None:
         return None, "The run has fewer than two steps."

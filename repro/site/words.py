@@ -27,22 +27,15 @@ class Word:
     meaning: str
 
 
-def _word(verdict: Verdict, mark: str) -> Word:
-    word = verdict.lower()
-    return Word(word.replace(" ", "-"), SIGNS[verdict], word, mark, MEANINGS[verdict])
-
-
-WORDS: dict[str, Word] = {
-    "MATCH": _word("MATCH", "circle"),
-    "LOWER": _word("LOWER", "down"),
-    "HIGHER": _word("HIGHER", "up"),
-    "DIFFERS": _word("DIFFERS", "diamond"),
-    "UNDECIDED": _word("UNDECIDED", "diamond"),
-    "SINGLE": _word("SINGLE", "square"),
-    "NOT COMPARABLE": _word("NOT COMPARABLE", "circle"),
-    "GAP": _word("GAP", "circle"),
-}
+MARKS: dict[Verdict, str] = {
+    "MATCH": "circle", "LOWER": "down", "HIGHER": "up", "DIFFERS": "diamond",
+    "UNDECIDED": "diamond", "SINGLE": "square", "NOT COMPARABLE": "circle", "GAP": "circle",
+}  # fmt: skip
 """In the order of the legend."""
+WORDS: dict[str, Word] = {
+    name: Word(name.lower().replace(" ", "-"), SIGNS[name], name.lower(), mark, MEANINGS[name])
+    for name, mark in MARKS.items()
+}
 
 
 def minus(text: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import weakref
-from collections.abc import Iterator
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import cache, wraps
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -22,6 +22,7 @@ REVISIONS: dict[str, int] = {"recipe": 1}
 """Bumped by hand when a change in the code of that part changes numbers. A method and a kind of
 task have their own."""
 PLAIN = (str, int, float, bool, type(None))
+S, R = TypeVar("S", bound=BaseModel), TypeVar("R")
 
 
 _CANONICAL = json.JSONEncoder(
@@ -34,14 +35,31 @@ def canonical_json(value: Any) -> str:
     return _CANONICAL.encode(value)
 
 
+def remembered(function: Callable[[S], R]) -> Callable[[S], R]:
+    """The function of a spec, or of a part of one, called once for each object: these never change,
+    and all runs of a plan that differ in their seed alone share their parts.
+    """
+    known: dict[int, tuple[weakref.ref[S], R]] = {}
+
+    @wraps(function)
+    def found(spec: S) -> R:
+        place = id(spec)
+        one = known.get(place)
+        if one is not None and one[0]() is spec:
+            return one[1]
+        value = function(spec)
+        known[place] = weakref.ref(spec, lambda _: known.pop(place, None)), value
+        return value
+
+    return found
+
+
 def identity_fields(value: Any) -> Any:
     """`value` as plain data, without the fields declared as details."""
     if isinstance(value, BaseModel):
-        held = value.__dict__
         return {
-            name: held[name] if type(held[name]) in PLAIN else identity_fields(held[name])
-            for name, later in _marked(type(value))
-            if later is None or held[name] != later.default
+            name: held if type(held) in PLAIN else identity_fields(held)
+            for name, held in _identity(value)
         }
     if isinstance(value, dict):
         return {key: identity_fields(item) for key, item in value.items()}
@@ -50,12 +68,26 @@ def identity_fields(value: Any) -> Any:
     return value
 
 
+def _identity(value: BaseModel) -> Iterator[tuple[str, Any]]:
+    """The fields that are part of the identity, sorted by name; a later one is left out where it
+    has its default.
+    """
+    held = value.__dict__
+    for name, later in _marked(type(value)):
+        if later is None or held[name] != later.default:
+            yield name, held[name]
+
+
+@remembered
+def identity_json(part: BaseModel) -> str:
+    """The canonical JSON of a part's `identity_fields`."""
+    return canonical_json(identity_fields(part))
+
+
 @cache
 def _marked(kind: type[BaseModel]) -> tuple[tuple[str, FieldInfo | None], ...]:
-    """The fields that are part of the identity; a later one, which is left out where it has its
-    default, with its declaration.
-    """
-    marks = {name: field.json_schema_extra for name, field in kind.model_fields.items()}
+    """The names of these fields; that of a later one with its declaration."""
+    marks = {name: field.json_schema_extra for name, field in sorted(kind.model_fields.items())}
     return tuple(
         (name, kind.model_fields[name] if own[LATER] else None)
         for name, own in marks.items()
@@ -82,20 +114,40 @@ def identity_document(spec: RunSpec) -> dict[str, Any]:
 def run_key(spec: RunSpec) -> str:
     """The run's name in the store: 64 hexadecimal digits.
 
-    A plan asks for each key several times, so it is remembered as long as the spec, which never
-    changes, lives and the revisions are the same.
+    SHA-256 of the canonical JSON of `identity_document`, put together from that of its parts, and
+    remembered as long as the spec, which never changes, lives and the revisions are the same.
     """
+    code = _code_json(SCHEMA, tuple(revisions(spec).items()))
     known = _KEYS.get(id(spec))
-    code = (SCHEMA, revisions(spec))
-    if known is not None and known[0]() is spec and known[1] == code:
+    if known is not None and known[0]() is spec and known[1] is code:
         return known[2]
-    key = hashlib.sha256(canonical_json(identity_document(spec)).encode()).hexdigest()
+    key = hashlib.sha256(document_json(spec).encode()).hexdigest()
     place = id(spec)
     _KEYS[place] = weakref.ref(spec, lambda _: _KEYS.pop(place, None)), code, key
     return key
 
 
-_KEYS: dict[int, tuple[weakref.ref[RunSpec], tuple[int, dict[str, int | str]], str]] = {}
+_KEYS: dict[int, tuple[weakref.ref[RunSpec], str, str]] = {}
+
+
+def document_json(spec: RunSpec) -> str:
+    """The canonical JSON of `identity_document`."""
+    code = _code_json(SCHEMA, tuple(revisions(spec).items()))
+    fields = ",".join([f'"{name}":{_json(held)}' for name, held in _identity(spec)])
+    return f'{code},"spec":{{{fields}}}}}'
+
+
+def _json(held: Any) -> str:
+    """The canonical JSON of a field of a run."""
+    if isinstance(held, BaseModel):
+        return identity_json(held)
+    return str(held) if type(held) is int else canonical_json(held)
+
+
+@cache
+def _code_json(schema: int, code: tuple[tuple[str, int | str], ...]) -> str:
+    """The beginning of an identity document: what it says of the code."""
+    return canonical_json({"revisions": dict(code), "schema": schema}).removesuffix("}")
 
 
 def flatten(document: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from repro.stats.evidence import LEVEL
+from repro.stats.verdicts import LEVEL
 
 
 @dataclass(frozen=True, slots=True)

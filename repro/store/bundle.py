@@ -13,7 +13,6 @@ A bundle is trusted as a whole or not at all, and nothing of it is ever unpacked
 from __future__ import annotations
 
 import errno
-import json
 import lzma
 import re
 from collections.abc import Callable, Mapping
@@ -21,10 +20,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pydantic_core import from_json
+
 from repro.errors import StoreError
+from repro.spec import RunSpec
 from repro.store.atomic import write_bytes
 from repro.store.entry import MANIFEST, StoredRun, digest_of, read_file
+from repro.store.external import External
 from repro.store.reading import Entries
+from repro.store.served import ServedRun
 from repro.store.strict_json import json_bytes
 
 FORMATS = (1, 2)
@@ -32,8 +36,14 @@ FORMATS = (1, 2)
 external numbers. A bundle without the new kind is written as before, so older versions read it.
 """
 SUFFIX = ".jsonl.xz"
-RECORD = re.compile(r"(requests|counts|server|external)/[^./\\\0][^/\\\0]*\.json")
-"""Small files beside the runs that are worth as much in another store."""
+REQUESTS, COUNTS = "requests", "counts"
+RECORDS = (REQUESTS, COUNTS, ServedRun.folder, External.folder)
+"""Folders of small JSON files that are worth as much in another store. Calibration, checkpoints,
+claims, token cache and quarantine are a machine's own.
+"""
+RECORD = re.compile(rf"({'|'.join(RECORDS)})/[^./\\\0][^/\\\0]*\.json")
+LARGEST_RECORD = 1 << 26
+"""Bytes of such a file."""
 NAME = re.compile(
     r"([0-9a-f]{2})/(\1[0-9a-f]{62})/(spec|result|environment|MANIFEST)\.json|" + RECORD.pattern
 )
@@ -84,10 +94,14 @@ class Bundle(Entries):
         super().__init__(path, say)
         self._entries: dict[tuple[str, bool], StoredRun | None] = {}
 
-    def peek(self, key: str, *, verify: bool = False) -> StoredRun | None:
+    def peek(
+        self, key: str, *, verify: bool = False, asked: RunSpec | None = None
+    ) -> StoredRun | None:
         """The entry of `key`, read and checked once: what is unpacked does not change."""
+        if key not in self._keys:
+            return None
         if (key, verify) not in self._entries:
-            self._entries[key, verify] = super().peek(key, verify=verify)
+            self._entries[key, verify] = super().peek(key, verify=verify, asked=asked)
         return self._entries[key, verify]
 
     @cached_property
@@ -107,6 +121,10 @@ class Bundle(Entries):
 
     def keys(self) -> set[str]:
         """The keys of its runs, unchecked."""
+        return self._keys
+
+    @cached_property
+    def _keys(self) -> set[str]:
         return {name.split("/")[1] for name in self._contents if name.endswith(f"/{MANIFEST}")}
 
     def content(self, name: str) -> bytes | None:
@@ -123,7 +141,7 @@ def pack(path: Path, files: Mapping[str, bytes]) -> None:
 
     Raises StoreError where the system refuses or the bundle could not be read again.
     """
-    newest = any(name.startswith("external/") for name in files)
+    newest = any(name.startswith(f"{External.folder}/") for name in files)
     lines = [json_bytes({"bundle": FORMATS[newest]})]
     for name, content in sorted(files.items()):
         if not NAME.fullmatch(name):
@@ -188,7 +206,7 @@ def _decompressed(path: Path) -> bytes:
 
 def _object(line: bytes) -> dict[str, object]:
     try:
-        found = json.loads(line)
+        found = from_json(line)
     except (ValueError, RecursionError) as error:
         raise _Refused("a line is not JSON") from error
     if not isinstance(found, dict):

@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -103,11 +103,16 @@ class StoredRun:
     key: str
     source: Files = field(repr=False)
     spec: RunSpec
-    identity: Mapping[str, Any] = field(repr=False)  # the document that the key is the hash of
     result: Result = field(repr=False)
     digest: str  # SHA-256 of result.json; what a child stores of its parent
     partial: bool  # a copy in a bundle: spec, result and environment only
     files: Mapping[str, FileEntry] = field(repr=False)
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """The document that the key is the hash of."""
+        document: dict[str, Any] = parse_json(self.source.read(SPEC))["identity"]
+        return document
 
     @cached_property
     def _scores(self) -> dict[Coordinates, Score]:
@@ -168,6 +173,17 @@ def read_file(path: Path) -> bytes:
     return checked_file(path).read_bytes()
 
 
+def read_small(path: Path, say: Callable[[str], None]) -> bytes | None:
+    """The same of a small file; None where there is none, or it cannot be read, which is said."""
+    try:
+        return read_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        say(f"{path} is ignored: it cannot be read ({error.strerror}).")
+        return None
+
+
 def checked_file(path: Path) -> Path:
     """The path, unless a pipe, a socket or a device lies there, which may never end: to a store,
     that is no file. Raises FileNotFoundError.
@@ -208,6 +224,13 @@ def lies(path: str) -> bool:
 def is_plain(name: str) -> bool:
     """Whether `name` names a file of an entry's own folder and not the manifest."""
     return name not in (MANIFEST, ".", "..", "") and not set(name) & set("/\\\0")
+
+
+def plain(name: str) -> str:
+    """`name`, if it can be a file's name in a store. Raises ValueError."""
+    if not is_plain(name) or name.startswith("."):
+        raise ValueError(f"'{name}' cannot be the name of a file in a store")
+    return name
 
 
 def spec_bytes(spec: RunSpec) -> bytes:

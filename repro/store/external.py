@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
 from repro.spec import Scale, canonical_json
-from repro.store.records import Say, read_record
 from repro.store.result import Hex, Record, Stored
 
-FOLDER = "external"
 Line = r"^[^\x00-\x1f\x7f-\x9f]*$"
 """A text that cannot steer a terminal."""
 
@@ -39,6 +37,7 @@ class Number(Stored):
 class External(Record):
     """`external/<key>.json`: one row, and where it is from."""
 
+    folder: ClassVar[str] = "external"
     key: str = Field(description="digest of table, section and name", pattern=Hex)
     table: str = Field(description="the table")
     name: str = Field(description="the row", pattern=Line, min_length=1)
@@ -65,10 +64,3 @@ def key_of(table: str, section: str, name: str) -> str:
     """What the record of a row is called; names in any case are one."""
     named = canonical_json([table, section, name.casefold()])
     return hashlib.sha256(named.encode()).hexdigest()
-
-
-def read_external(root: Path, say: Say) -> list[External]:
-    """All rows in the folder of a store; a damaged one is moved away, see `read_record`."""
-    paths = sorted((root / FOLDER).glob("[!.]*.json"))
-    found = (read_record(External, path, root, say) for path in paths)
-    return [record for record in found if record is not None]

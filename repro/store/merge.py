@@ -16,31 +16,16 @@ from typing import Literal
 from repro.errors import ReproError
 from repro.spec.method import remember
 from repro.store.atomic import make_directory, new_place, store_errors, write_bytes
-from repro.store.bundle import SUFFIX, Bundle
-from repro.store.entry import StoredRun
-from repro.store.external import FOLDER as EXTERNAL
+from repro.store.bundle import LARGEST_RECORD, RECORDS, SUFFIX, Bundle
+from repro.store.entry import StoredRun, read_small
 from repro.store.reading import Entries
-from repro.store.records import (
-    checked_record,
-    failed,
-    failure_path,
-    log_of,
-    read_small,
-    record_failure,
-)
+from repro.store.records import checked_record
 from repro.store.result import Failure, Score
-from repro.store.served import FOLDER as SERVED
 from repro.store.shelf import Shelf
-from repro.store.store import REQUESTS, Adopted, Store, holds_store
+from repro.store.store import Adopted, Store, holds_store
 from repro.store.strict_json import parse_json
 from repro.words import run_name
 
-RECORDS = (REQUESTS, "counts", SERVED, EXTERNAL)
-"""Folders of small JSON files that are worth as much in another store. Calibration, checkpoints,
-claims, token cache and quarantine are a machine's own.
-"""
-LARGEST_RECORD = 1 << 26
-"""Bytes of such a file."""
 Outcome = Adopted | Literal["damaged"]
 
 
@@ -134,9 +119,10 @@ def merge(
     for place in places:
         _take_records(place, store, found, dry_run=dry_run)
     if source.is_dir():
-        _take_failures(source, store, found, dry_run=dry_run)
+        other = Store(source, found.problems.append)
+        _take_failures(other, store, found, dry_run=dry_run)
         if not dry_run:
-            _take_methods(Store(source, found.problems.append), store)
+            _take_methods(other, store)
     return found
 
 
@@ -258,14 +244,14 @@ def _aside(store: Store, name: str, data: bytes) -> Path:
     return kept
 
 
-def _take_failures(source: Path, store: Store, found: Merged, *, dry_run: bool) -> None:
+def _take_failures(source: Store, store: Store, found: Merged, *, dry_run: bool) -> None:
     """Why runs failed there, where there is neither a result nor a failure of them here."""
 
     def left_out(problem: str) -> None:
         found.problems.append(f"The failure of run {key[:12]} is left out: {problem}.")
 
-    for key in sorted(failed(source)):
-        path, say = failure_path(source, key), found.problems.append
+    for key in sorted(source.failed()):
+        path, say = source.failure_path(key), found.problems.append
         data = read_small(path, say) or b""
         failure = checked_record(Failure, data, path, say, left_out)
         if failure is None or store.peek(key) is not None or store.failure(key) is not None:
@@ -273,8 +259,8 @@ def _take_failures(source: Path, store: Store, found: Merged, *, dry_run: bool) 
         found.failures += 1
         if not dry_run:
             log = read_small(path.with_suffix(".log"), say) or b""
-            own = failure.model_copy(update={"log": log_of(key)})  # theirs may name any path
-            record_failure(store.root, own, log.decode(errors="replace"))
+            own = failure.model_copy(update={"log": f"{Failure.folder}/{key}.log"})
+            store.keep_failure(own, log.decode(errors="replace"))  # theirs may name any path
 
 
 def _take_methods(source: Store, store: Store) -> None:

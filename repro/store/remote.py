@@ -25,7 +25,7 @@ from repro.errors import ReproError, StoreError, told
 from repro.folders import cache_folder
 from repro.store.atomic import make_directory, store_errors, write_json
 from repro.store.bundle import LARGEST as LARGEST_BUNDLE
-from repro.store.bundle import RECORD, SUFFIX, PackedFiles
+from repro.store.bundle import LARGEST_RECORD, RECORD, SUFFIX, PackedFiles
 from repro.store.entry import MANIFEST, RESULT, FolderFiles, Manifest, StoredRun, read_file
 from repro.store.reading import Corrupt, Foreign, checked_manifest, read_entry
 from repro.store.staging import Staged, discard
@@ -42,11 +42,28 @@ URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 NO_PLACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/*")
 """A URL without a place, also as a path makes one of it."""
 ENTRY = re.compile(rf"([0-9a-f]{{2}})/(\1[0-9a-f]{{62}})/{re.escape(MANIFEST)}")
+KEEPING = (
+    "s3", "s3a", "hf", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "sftp", "ssh", "smb",
+    "ftp", "webdav", "hdfs", "webhdfs", "file", "local",
+)  # fmt: skip
+"""Protocols under which a store can be kept: they take what is written, and it outlives a process.
+"""
 EXTRAS = {"s3": "repro[s3]", "s3a": "repro[s3]"}
 """Protocol -> what to install for it, where this project names it."""
+S3_ACCESS = (
+    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write both into ~/.aws/credentials "
+    "(AWS_PROFILE chooses a section of it); AWS_ENDPOINT_URL names a server that is not Amazon's."
+)
+ACCESS = {
+    "s3": S3_ACCESS,
+    "s3a": S3_ACCESS,
+    "hf": "Set HF_TOKEN to a token that may read and write there, or give `hf auth login`.",
+}
+"""Protocol -> how a user says who they are."""
+DENIED = re.compile("credential|token|unauthori|forbidden|access ?denied|permission|40[13]", re.I)
+"""What errors say that want to know who asks, or that know and refuse."""
 LARGEST_MANIFEST = 1 << 20
-LARGEST_RECORD = 1 << 26
-"""Bytes of such a file that are fetched."""
+"""Bytes of one that is fetched."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -55,7 +72,9 @@ class Unreachable(Exception):
 
 
 def url_of(given: str | Path) -> str | None:
-    """The URL of a remote store, None for a folder. Raises ReproError for a bare protocol."""
+    """The URL of a remote store, None for a folder. Raises ReproError for a bare protocol, and for
+    one under which nothing can be kept.
+    """
     found = URL.fullmatch(str(given))
     if found is None or not found[2].strip("/"):
         if NO_PLACE.fullmatch(str(given)):
@@ -63,8 +82,14 @@ def url_of(given: str | Path) -> str | None:
                 f"--store {given} names a protocol and no place: {given}//BUCKET/PATH."
             )
         return None
-    root = "/" if found[1].lower() in ("file", "local") else ""
-    return f"{found[1].lower()}://{root}{found[2].rstrip('/')}"
+    protocol = found[1].lower()
+    if protocol not in KEEPING:
+        raise ReproError(
+            f"--store {protocol}://{found[2]}: no store can be kept under {protocol}://. Name a "
+            f"folder, or a URL of one of these: {', '.join(f'{one}://' for one in KEEPING)}."
+        )
+    root = "/" if protocol in ("file", "local") else ""
+    return f"{protocol}://{root}{found[2].rstrip('/')}"
 
 
 def copy_of(url: str) -> Path:
@@ -104,9 +129,17 @@ def opened(url: str) -> tuple[AbstractFileSystem, str]:
     except ImportError as error:
         mend = f" (pip install '{EXTRAS[protocol]}')" if protocol in EXTRAS else ""
         raise ReproError(f"The store {url} cannot be opened: {error}{mend}.") from error
-    except ValueError as error:
-        raise ReproError(f"The store {url} cannot be opened: {told(error)}.") from error
+    except Exception as error:  # some connect here; their libraries share no class of error
+        raise ReproError(
+            f"The store {url} cannot be opened: {told(error)}.{access(url, error)}"
+        ) from error
     return system, str(path).rstrip("/")
+
+
+def access(url: str, error: Exception) -> str:
+    """How to say who one is, where that is what the other side wants to know; else ""."""
+    mend = ACCESS.get(url.partition("://")[0])
+    return f" {mend}" if mend and DENIED.search(f"{type(error).__name__}: {error}") else ""
 
 
 class Remote:
@@ -319,14 +352,16 @@ class Remote:
             if writing:
                 self.refuses = True
                 self.say(
-                    f"The store {self.url} cannot be written ({why}). What is stored in its copy "
-                    f"in {self.copy} is sent by the next command that can write there."
+                    f"The store {self.url} cannot be written ({why}).{access(self.url, error)} "
+                    f"What is stored in its copy in {self.copy} is sent by the next command that "
+                    "can write there."
                 )
             else:
                 self.down = True
                 self.say(
-                    f"The store {self.url} cannot be reached ({why}). Its copy in {self.copy} is "
-                    "used; what is stored meanwhile is sent by the next command that can reach it."
+                    f"The store {self.url} cannot be reached ({why}).{access(self.url, error)} "
+                    f"Its copy in {self.copy} is used; what is stored meanwhile is sent by the "
+                    "next command that can reach it."
                 )
             raise Unreachable from error
 

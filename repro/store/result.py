@@ -7,7 +7,8 @@ A result holds only what equal runs have in common; versions, hardware and timin
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any, Literal
+from operator import lt
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
@@ -91,9 +92,12 @@ class Result(Stored):
     @field_validator("scores")
     @classmethod
     def _ordered_and_distinct(cls, scores: list[Score]) -> list[Score]:
-        placed = {score.coordinates: score for score in scores}
+        places = [score.coordinates for score in scores]
+        if all(map(lt, places, places[1:])):  # as they are written
+            return scores
+        placed = dict(zip(places, scores, strict=True))
         if len(placed) < len(scores):
-            twice = Counter(score.coordinates for score in scores).most_common(1)
+            twice = Counter(places).most_common(1)
             raise ValueError(f"two scores for {twice[0][0]}")
         return [placed[place] for place in sorted(placed)]
 
@@ -107,14 +111,21 @@ class Result(Stored):
 
 
 class Record(Stored):
-    """Base class of a record about one run, stored beside its entry as `<key>.json`."""
+    """Base class of a record, stored beside the results as `<folder>/<key>.json`."""
 
+    folder: ClassVar[str]
     key: str = Field(description="the run's key", pattern=Hex)
+
+    @property
+    def file(self) -> str:
+        """Its name in a store."""
+        return f"{self.folder}/{self.key}.json"
 
 
 class Failure(Record):
     """`failures/<key>.json`: why a run has no result."""
 
+    folder: ClassVar[str] = "failures"
     kind: FailureKind = Field(description="decides whether trying again makes sense")
     message: Annotated[str, AfterValidator(shown)] = Field(
         description="one sentence for the person"

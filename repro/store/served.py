@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from repro.store.records import Say, read_record
 from repro.store.result import Hex, Record, Stored
 
-FOLDER = "server"
 Coordinates = tuple[str, str, str]
 
 
@@ -31,6 +29,7 @@ class ServerScore(Stored):
 class ServedRun(Record):
     """`server/<key>.json`: all that a server said of one run."""
 
+    folder: ClassVar[str] = "server"
     result: str = Field(description="digest of the result that was submitted", pattern=Hex)
     protocol: str = Field(description="which server, by its protocol")
     scores: list[ServerScore]
@@ -47,8 +46,3 @@ class ServedRun(Record):
         """The score there, None where none was imported."""
         found = (s.value for s in self.scores if s.coordinates == (task, split, metric))
         return next(found, None)
-
-
-def read_served(root: Path, key: str, say: Say) -> ServedRun | None:
-    """The record of `key`; see `read_record`."""
-    return read_record(ServedRun, root / FOLDER / f"{key}.json", root, say)

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import shutil
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
-
 from repro.errors import StoreError
-from repro.folders import cache_folder
 from repro.spec import RunSpec, run_key
-from repro.store import claims, records
-from repro.store.atomic import (
-    remove_tree,
-    store_errors,
-    sync_directory,
-    write_bytes,
-    write_json,
-)
-from repro.store.bundle import SUFFIX, Bundle, pack
+from repro.store import claims
+from repro.store.atomic import remove_tree, store_errors
+from repro.store.bundle import RECORDS, SUFFIX, pack
 from repro.store.entry import (
     ADAPTER,
     ENVIRONMENT,
@@ -35,35 +23,23 @@ from repro.store.entry import (
     Manifest,
     StoredRun,
     file_stamp,
-    first_problem,
-    is_plain,
     lies,
     manifest_bytes,
+    plain,
     spec_bytes,
 )
-from repro.store.external import FOLDER as EXTERNAL
-from repro.store.external import External, read_external
-from repro.store.reading import Entries, Foreign
+from repro.store.reading import Entries
+from repro.store.records import Records, Say, to_stderr
 from repro.store.remote import FILE as REMOTE
-from repro.store.remote import Remote, Unreachable, named_in
-from repro.store.result import Failure, FailureKind, parse
-from repro.store.served import FOLDER as SERVED
-from repro.store.served import ServedRun, read_served
-from repro.store.shelf import KEY, SHARD, Shelf, entry_path
-from repro.store.staging import discard, stage
-from repro.store.strict_json import json_bytes, parse_json
+from repro.store.result import Failure, FailureKind
+from repro.store.shelf import KEY, SHARD, entry_path
+from repro.store.staging import check_files, discard, stage
+from repro.store.strict_json import json_bytes
 from repro.store.temporary import is_leftover, is_unfinished
-from repro.words import counted, shown
+from repro.words import counted
 
 PACKED = (SPEC, RESULT, ENVIRONMENT)
 """What a bundle holds of a run: enough for every table, small enough to commit."""
-REQUESTS = "requests"
-UNPUSHED = "unpushed"
-"""Folder of empty files: names of runs and records that a store elsewhere does not have yet."""
-FETCHED_AT_ONCE = 8
-METHODS = "methods.json"
-"""In the user's cache directory: store -> name -> file of the user's own methods."""
-METHOD_FILES = TypeAdapter(dict[str, dict[str, str]])
 
 State = Literal["done", "failed", "running", "missing"]
 Adopted = Literal["new", "completed", "same", "differs"]
@@ -72,13 +48,8 @@ aside, because the results differ.
 """
 
 
-def to_stderr(line: str) -> None:
-    """Where warnings go by default."""
-    print(line, file=sys.stderr)
-
-
-class Store:
-    """A folder of results, made when first written to.
+class Store(Records):
+    """A folder of results, made when first written to: runs by key, and records beside them.
 
     Behind its own runs it shows those of the bundles (`*.jsonl.xz`) that lie in the folder, in the
     order of their names, and never writes to them. They are looked for once, when first needed.
@@ -87,60 +58,32 @@ class Store:
     `quarantine/`, `warn` gets one line, and the run counts as missing. Writing raises StoreError.
     """
 
-    def __init__(
-        self,
-        root: Path | str,
-        warn: Callable[[str], None] = to_stderr,
-    ) -> None:
-        self.root = Path(root)
-        self._folder = str(root)
-        self._warn = warn
-        self._warned: set[str] = set()
-        self._shelf = Shelf(self.root, self._say)
+    def __init__(self, root: Path | str, warn: Say = to_stderr) -> None:
+        super().__init__(root, warn)
         self._digests: dict[str, tuple[int, str | None]] = {}
         self._held: dict[str, claims.Held] = {}
 
-    def _say(self, line: str) -> None:
-        """One line, once: a table reads the same run for many cells."""
-        line = shown(" ".join(line.split()))
-        if line not in self._warned:
-            self._warned.add(line)
-            self._warn(line)
-
-    def say(self, line: str) -> None:
-        """Warns of something that lies in this store, once."""
-        self._say(line)
-
-    @cached_property
-    def remote(self) -> Remote | None:
-        """The store elsewhere that this folder is the copy of; None where it is its own."""
-        url = named_in(self.root)
-        return None if url is None else Remote(url, self.root, self._say)
-
-    @cached_property
-    def _bundles(self) -> list[Bundle]:
-        self._pull()
-        return [Bundle(path, self._say) for path in sorted(self.root.glob(f"[!.]*{SUFFIX}"))]
-
     # Reading
 
-    def read(self, key: str, *, verify: bool = False) -> StoredRun | None:
-        """The finished run `key`, None where it is missing.
+    def read(
+        self, key: str, *, verify: bool = False, asked: RunSpec | None = None
+    ) -> StoredRun | None:
+        """The finished run `key`, None where it is missing; `asked`: see `read_entry`.
 
         Checks the small JSON files and every size; with `verify` the content of every file. A run
         made from another result of its parent than the one stored now is set aside.
         """
-        run = self._own(key, verify=verify)
+        run = self._own(key, verify=verify, asked=asked)
         for bundle in self._bundles if run is None else ():
-            packed = bundle.peek(key, verify=verify)
+            packed = bundle.peek(key, verify=verify, asked=asked)
             if packed is not None and not self._outlived(packed):
                 return packed
-        if run is None and self._fetch(key):
-            run = self._own(key, verify=verify)
+        if run is None and self._sharing.fetch(key):
+            run = self._own(key, verify=verify, asked=asked)
         return run
 
-    def _own(self, key: str, *, verify: bool) -> StoredRun | None:
-        run = self._shelf.read(key, verify=verify)
+    def _own(self, key: str, *, verify: bool, asked: RunSpec | None) -> StoredRun | None:
+        run = self._shelf.read(key, verify=verify, asked=asked)
         if run is not None and self._outlived(run):
             self._shelf.set_aside(key, "the run that it was made from has another result now")
             return None
@@ -151,7 +94,7 @@ class Store:
         which a fine-tuned run keeps only for a child or where it is asked to.
         """
         run = self.read(key, verify=True)
-        if not _is_whole(run, weights) and self._fetch(key):
+        if not _is_whole(run, weights) and self._sharing.fetch(key):
             run = self.read(key, verify=True)
         return _is_whole(run, weights)
 
@@ -213,102 +156,20 @@ class Store:
         found = (entries.spec(key) for entries in (self._shelf, *self._bundles))
         return next((spec for spec in found if spec is not None), None)
 
-    def state(self, key: str) -> State:
-        """Derived from what lies on disk, so that a process that dies has nothing to write."""
-        if self.read(key) is not None:
+    def state(self, key: str, asked: RunSpec | None = None) -> State:
+        """Derived from what lies on disk, so that a process that dies has nothing to write;
+        `asked`: see `read_entry`.
+        """
+        if self.read(key, asked=asked) is not None:
             return "done"
-        if lies(f"{self._folder}/failures/{key}.json") and self.failure(key) is not None:
+        if self.failure(key) is not None:
             return "failed"
         held = lies(f"{self._folder}/claims/{key}.lock") and self.holder(key) is not None
         return "running" if held else "missing"
 
-    # The store elsewhere that this one is the copy of
-
     def fetch(self, keys: Iterable[str]) -> None:
-        """Fetches those of the runs that are elsewhere only, several at once."""
-        if self.remote is not None:
-            absent = [key for key in keys if self.folder(key) is None and key in self.remote.keys]
-            with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
-                list(pool.map(self._fetch, absent))
-
-    def _fetch(self, key: str) -> bool:
-        """Whether the run was fetched, which is tried once."""
-        try:
-            staged = None if self.remote is None else self.remote.fetch(key)
-            if staged is not None:
-                self._shelf.publish(key, staged)
-        except StoreError as refusal:
-            self._say(f"Run {key[:12]} cannot be fetched. {refusal}")
-            return False
-        return staged is not None
-
-    def _pull(self) -> None:
-        """Fetches the records and bundles that are elsewhere. There they are the truth, but for
-        those that were written here and not sent yet.
-        """
-        remote, waiting = self.remote, set(self._unpushed())
-        if remote is None:
-            return
-        try:
-            for name, data in remote.records().items():
-                if name not in waiting and records.read_small(self.root / name, self._say) != data:
-                    write_bytes(self.root / name, data)
-            for name, size in remote.bundles().items():
-                path = self.root / name
-                known = path.stat().st_size if path.exists() else None
-                content = remote.read(name) if known != size else None
-                if content is not None:
-                    write_bytes(path, content)
-        except StoreError as refusal:
-            self._say(f"What is in {remote.url} is not all copied. {refusal}")
-
-    def push(self) -> None:
-        """Sends what was stored here while the store elsewhere could not be reached."""
-        for name in self._unpushed():
-            self._push(name)
-
-    def _unpushed(self) -> list[str]:
-        folder = self.root / UNPUSHED
-        found = (path for path in folder.rglob("*") if path.is_file())
-        return sorted(path.relative_to(folder).as_posix() for path in found)
-
-    @contextmanager
-    def _pushing(self, name: str) -> Iterator[None]:
-        """Sends the run or record `name` after the block wrote it. That it waits to be sent is
-        written down first: a kill in between costs a look at the other side, no result.
-        """
-        if self.remote is not None:
-            write_bytes(self.root / UNPUSHED / name, b"")
-        yield
-        if self.remote is not None:
-            self._push(name)
-
-    def _push(self, name: str) -> None:
-        if self.remote is None:
-            return
-        try:
-            if KEY.fullmatch(name):
-                self._push_run(name, self.remote)
-            else:
-                data = records.read_small(self.root / name, self._say)
-                if data is not None:
-                    self.remote.write(name, data)
-        except Unreachable:
-            return
-        except Foreign as problem:
-            self._say(f"Run {name[:12]} is not sent to {self.remote.url}: {problem}.")
-        with store_errors(self.root):
-            (self.root / UNPUSHED / name).unlink(missing_ok=True)
-
-    def _push_run(self, key: str, remote: Remote) -> None:
-        run = self._shelf.peek(key, verify=True)
-        other = None if run is None else remote.send(run)
-        if other is not None:
-            place = self._shelf.keep_aside(key, other)
-            self._say(
-                f"Run {key[:12]} has another result in {remote.url}, where it was stored first; "
-                f"that one is kept in {place}."
-            )
+        """Fetches those of the runs that only the store elsewhere has."""
+        self._sharing.fetch_all(keys)
 
     # Writing
 
@@ -366,7 +227,7 @@ class Store:
         check_files(key, files)
         self._check_claim(key)
         staged = stage(self.root, key, {**files, SPEC: spec_bytes(spec)})
-        with self._pushing(key):
+        with self._sharing.sending(key):
             path = self._shelf.publish(key, staged)
             self.clear_failure(key)
         return path
@@ -417,7 +278,7 @@ class Store:
             raise StoreError(changed)
         if outcome == "differs":
             return outcome, self._shelf.keep_aside(key, staged)
-        with self._pushing(key):
+        with self._sharing.sending(key):
             self._shelf.publish(key, staged)
             self.clear_failure(key)
         return outcome, None
@@ -458,7 +319,7 @@ class Store:
             packed[f"{key[:2]}/{key}/{MANIFEST}"] = manifest_bytes(manifest)
             served = self.served(key)
             if served is not None:
-                packed[f"{SERVED}/{key}.json"] = json_bytes(served.model_dump(mode="json"))
+                packed[served.file] = json_bytes(served.model_dump(mode="json"))
         pack(path, packed)
         return len(runs)
 
@@ -485,8 +346,8 @@ class Store:
         copy stays. Raises StoreError.
         """
         failed = self.failure_path(key).exists()
-        if self.remote is not None and self.folder(key) is not None:
-            self.remote.remove(key)
+        if self.folder(key) is not None:
+            self._sharing.remove(key)
         removed = self._shelf.remove(key)
         self.clear_failure(key)
         return removed or failed
@@ -503,7 +364,7 @@ class Store:
         """
         return self.root / "cache"
 
-    # Claims, failures, scores of a server, requests
+    # Claims and failures
 
     @contextmanager
     def claim(self, keys: Iterable[str]) -> Iterator[set[str]]:
@@ -538,7 +399,7 @@ class Store:
 
     def holder(self, key: str) -> str | None:
         """The process that holds the claim of `key`, this one perhaps, in words; None: nobody."""
-        return claims.holder(self.root / "claims", key, self._say)
+        return claims.holder(self.root / "claims", key, self.say)
 
     def claimed(self) -> set[str]:
         """The keys that some process holds now, this one included."""
@@ -559,154 +420,12 @@ class Store:
     ) -> Failure:
         """Writes why a run has no result, and its log. Raises StoreError."""
         self._check_claim(key)
-        failure = records.failure_of(plain(key), spec, kind, message)
-        records.record_failure(self.root, failure, log_text)
+        readable = message.encode(errors="backslashreplace").decode()  # UTF-8 has no surrogates
+        log = f"{Failure.folder}/{plain(key)}.log"
+        document = spec.model_dump(mode="json")
+        failure = Failure(key=key, kind=kind, message=readable, log=log, spec=document)
+        self.keep_failure(failure, log_text)
         return failure
-
-    def failure(self, key: str) -> Failure | None:
-        """Why the run failed; None where it did not, or where the record is damaged."""
-        return records.read_failure(self.root, plain(key), self._say)
-
-    def failed(self) -> set[str]:
-        """The keys of all records of failures, unchecked; some may have a result since."""
-        return {key for key in records.failed(self.root) if KEY.fullmatch(key)}
-
-    def failure_path(self, key: str) -> Path:
-        """Where the record of a failure lies, if there is one."""
-        return records.failure_path(self.root, plain(key))
-
-    def clear_failure(self, key: str) -> None:
-        """Forgets that the run failed. Raises StoreError."""
-        records.clear_failure(self.root, plain(key))
-
-    def served(self, key: str) -> ServedRun | None:
-        """What a test server said of the run, here before in a bundle; None: nothing."""
-        bundles = self._bundles  # which fetches the records that are elsewhere only
-        found = read_served(self.root, plain(key), self._say)
-        for bundle in bundles if found is None else ():
-            data = bundle.content(f"{SERVED}/{key}.json")
-            if found is None and data is not None:
-                place = bundle.place / SERVED / f"{key}.json"
-                found = records.checked_record(
-                    ServedRun, data, place, self._say, partial(self._ignore, place)
-                )
-        return found
-
-    def save_served(self, served: ServedRun) -> None:
-        """Replaces what a test server said of a run. Raises StoreError."""
-        self.save_record(f"{SERVED}/{served.key}.json", served.model_dump(mode="json"))
-
-    def external(self) -> list[External]:
-        """The rows of numbers from elsewhere, those in the folder before those of its bundles."""
-        bundles = self._bundles
-        found = {row.key: row for row in read_external(self.root, self._say)}
-        for bundle in bundles:
-            for name in bundle.names(EXTERNAL):
-                place = bundle.place / name
-                row = records.checked_record(
-                    External, bundle.content(name) or b"", place, self._say,
-                    partial(self._ignore, place),
-                )  # fmt: skip
-                if row is not None:
-                    found.setdefault(row.key, row)
-        return sorted(found.values(), key=lambda row: (row.table, row.section, row.added, row.name))
-
-    def save_external(self, row: External) -> None:
-        """Writes or replaces a row of numbers from elsewhere. Raises StoreError."""
-        self.save_record(f"{EXTERNAL}/{row.key}.json", row.model_dump(mode="json"))
-
-    def remove_external(self, key: str) -> bool:
-        """Removes such a row; False where it is in no folder of ours (in a bundle, perhaps).
-
-        Raises StoreError.
-        """
-        return self._remove_record(f"{EXTERNAL}/{plain(key)}.json")
-
-    def save_request(self, name: str, document: Any) -> None:
-        """Remembers what was asked for. Raises StoreError, ValueError (not strict JSON)."""
-        self.save_record(f"{REQUESTS}/{plain(name)}.json", document)
-
-    def requests(self) -> dict[str, Any]:
-        """Name -> document of everything that was asked for, here before in a bundle.
-
-        A damaged one is left out.
-        """
-        found: dict[str, Any] = {}
-        for bundle in reversed(self._bundles):
-            for name in bundle.names(REQUESTS):
-                try:
-                    found[Path(name).stem] = parse_json(bundle.content(name) or b"")
-                except (ValueError, RecursionError):
-                    self._ignore(bundle.place / name, "it is not JSON")
-        return found | records.read_requests(self.root, self._say)
-
-    def remove_request(self, name: str) -> bool:
-        """Forgets what was asked for; False where that stands in a bundle or nowhere."""
-        return self._remove_record(f"{REQUESTS}/{plain(name)}.json")
-
-    def save_record(self, name: str, document: Any) -> None:
-        """Writes or replaces a small JSON file by its name in the store. Raises StoreError,
-        ValueError (not strict JSON).
-        """
-        self.copy_record(name, json_bytes(document))
-
-    def copy_record(self, name: str, data: bytes) -> None:
-        """The same of a file's content. Raises StoreError."""
-        with self._pushing(name):
-            write_bytes(self.root / name, data)
-
-    def _remove_record(self, name: str) -> bool:
-        path = self.root / name
-        if self.remote is not None:
-            self.remote.remove(name)
-        with store_errors(path):
-            try:
-                path.unlink()
-            except FileNotFoundError:
-                return False
-            sync_directory(path.parent)
-        return True
-
-    def save_method(self, kind: str, file: Path) -> None:
-        """Remembers the file of the user's that a method comes from. Raises StoreError.
-
-        The user's cache directory says where it is, not the store: a file that is named there is
-        executed, and a store may come from anybody.
-        """
-        known = self._all_method_files()
-        own = known.setdefault(str(self.root.resolve()), {})
-        if own.get(kind) != str(file):
-            own[kind] = str(file)
-            write_json(cache_folder() / METHODS, known)
-
-    def method_files(self) -> dict[str, Path]:
-        """Name -> file of the methods of the user's that this store was asked for."""
-        found = self._all_method_files().get(str(self.root.resolve()), {})
-        return {kind: Path(file) for kind, file in found.items()}
-
-    def _all_method_files(self) -> dict[str, dict[str, str]]:
-        path = cache_folder() / METHODS
-        try:
-            return METHOD_FILES.validate_json(records.read_small(path, self._say) or b"{}")
-        except ValidationError as error:
-            self._ignore(path, first_problem(error))
-            return {}
-
-    def request_path(self, name: str) -> Path:
-        """Where the request `name` lies, in a bundle perhaps, for a message about it."""
-        file = f"{REQUESTS}/{name}.json"
-        places = [bundle.place for bundle in self._bundles if bundle.content(file) is not None]
-        own = self.root / file
-        return own if own.exists() or not places else places[0] / file
-
-    def contents(self, name: str) -> Iterator[bytes]:
-        """The content of a small file of this name: in the store's folder, then in each bundle."""
-        packed = [bundle.content(name) for bundle in self._bundles]
-        found = (records.read_small(self.root / name, self._say), *packed)
-        return (content for content in found if content is not None)
-
-    def _ignore(self, path: Path, problem: str) -> None:
-        self._say(f"{path} is ignored: it is damaged ({problem}).")
 
 
 def _is_whole(run: StoredRun | None, weights: bool) -> bool:
@@ -715,36 +434,10 @@ def _is_whole(run: StoredRun | None, weights: bool) -> bool:
 
 def holds_store(root: Path) -> bool:
     """Whether a folder is a store that something was stored in, or holds a bundle."""
-    records = (f"{name}/*.json" for name in (REQUESTS, SERVED, EXTERNAL, "failures", "counts"))
+    records = (f"{name}/*.json" for name in (*RECORDS, Failure.folder))
     marks = (f"??/*/{MANIFEST}", f"[!.]*{SUFFIX}", "work/*/job.json", REMOTE, *records)
     return root.is_dir() and any(True for mark in marks for _ in root.glob(mark))
 
 
 def _content(run: StoredRun, name: str) -> bytes | Path:
     return run.path / name if isinstance(run.source, FolderFiles) else run.source.read(name)
-
-
-def plain(name: str) -> str:
-    """`name`, if it can be a file's name in a store. Raises ValueError."""
-    if not is_plain(name) or name.startswith("."):
-        raise ValueError(f"'{name}' cannot be the name of a file in a store")
-    return name
-
-
-def check_files(key: str, files: Mapping[str, bytes | Path]) -> None:
-    """Raises ValueError where `files` cannot become the entry of `key`."""
-    for name in files:
-        if name == SPEC or plain(name) != name:
-            raise ValueError(f"{name} is written by the store")
-    if RESULT not in files:
-        raise ValueError(f"a run without {RESULT} is not finished")
-    result = parse(content_of(files[RESULT]))
-    if result.key != key:
-        raise ValueError(f"{RESULT} is of the run {result.key}, not of {key}")
-    if ENVIRONMENT in files and not isinstance(parse_json(content_of(files[ENVIRONMENT])), dict):
-        raise ValueError(f"{ENVIRONMENT} is not an object")
-
-
-def content_of(file: bytes | Path) -> bytes:
-    """The bytes given, or those of the file named."""
-    return file if isinstance(file, bytes) else file.read_bytes()

@@ -48,7 +48,7 @@ class FrozenStates:
         """The states of every layer, packed as `layout` says: (tokens, hidden) each."""
         if all(id(window) in self._kept for window in windows):
             return list(torch.cat([self._kept[id(window)] for window in windows], dim=1))
-        return [layout.pack(state) for state in self._encode(batch)]
+        return list(layout.pack(torch.stack(self._encode(batch))))
 
     def _encode(self, batch: Batch) -> list[Tensor]:
         ids, mask, types = (

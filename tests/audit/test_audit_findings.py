@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from repro.audit import hyperformer
-from repro.audit.finding import Finding
+from repro.audit.numbers import Finding
 from repro.audit.run import SEVERITIES, findings
 from repro.errors import UnknownName
 from repro.papers.names import PAPERS, find_paper
@@ -123,19 +122,6 @@ def test_the_rule_of_an_average_is_told() -> None:
     assert "rounding gives 1 of 2 rows, cutting 2" in one("three-shared-average-unrounded").says
     assert "rounding gives 3 of 4 rows, cutting 4" in one("houlsby-average-unrounded").says
     assert "before these were rounded" in one("adaptable-average-unrounded").says
-
-
-@pytest.mark.parametrize(
-    ("kind", "size", "count"),
-    [
-        ("adapters", "SMALL", 446_848), ("adapters", "BASE", 1_928_832),
-        ("hyperformer", "SMALL", 28_074_560), ("hyperformer", "BASE", 122_404_672),
-        ("hyperformer++", "SMALL", 2_415_776), ("hyperformer++", "BASE", 5_211_056),
-    ],
-)  # fmt: skip
-def test_hyperformers_parameters(kind: str, size: str, count: int) -> None:
-    """Counted independently from the released modules."""
-    assert hyperformer.parameters(kind, size) == count
 
 
 def test_a_paper_is_known_by_its_folder_and_its_tables() -> None:

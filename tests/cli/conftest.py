@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from in_process import InProcess
 from tiny_folder import write_tiny_bert
 
 from repro.cli.main import main
@@ -21,6 +23,19 @@ SMALL = [
     "--scale", "smoke", "--train-rows", "24", "--evaluation-rows", "12", "--epochs", "2",
     "--backbone", "tiny", "--threads", "1",
 ]  # fmt: skip
+BATCH = """\
+import contextlib, io, json, sys
+from repro.cli.main import main
+
+for words in json.loads(sys.stdin.read()):
+    sys.argv, out, err, code = ["repro", *words], io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
 FORBID = """\
 import sys
 
@@ -111,7 +126,11 @@ def start(
     started: list[subprocess.Popen[str]] = []
 
     def starter(
-        *words: object, at: Path, torch: bool = True, **environment: str
+        *words: object,
+        at: Path,
+        torch: bool = True,
+        program: tuple[str, ...] = ("-m", "repro"),
+        **environment: str,
     ) -> subprocess.Popen[str]:
         path = [str(PROJECT)] if torch else [str(forbidding), str(PROJECT)]
         kept = {n: v for n, v in os.environ.items() if not n.startswith(("REPRO_", "HF_"))}
@@ -122,10 +141,10 @@ def start(
             "HF_HOME": str(empty),
         }
         process = subprocess.Popen(
-            [sys.executable, "-m", "repro", *map(str, words)],
+            [sys.executable, *program, *map(str, words)],
             cwd=at,
             env=kept | own | environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -151,6 +170,31 @@ def run(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., Answer]:
         return Answer(process.returncode, out, err)
 
     return runner
+
+
+@pytest.fixture(scope="session")
+def without_torch(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., list[Answer]]:
+    """Gives commands one after the other in one process that cannot import torch or `datasets`."""
+
+    def runner(*commands: Sequence[object], at: Path, **environment: str) -> list[Answer]:
+        asked = json.dumps([[str(word) for word in words] for words in commands])
+        process = start(at=at, program=("-c", BATCH), torch=False, **environment)
+        out, err = process.communicate(asked)
+        assert process.returncode == 0, err
+        return [Answer(*json.loads(line)) for line in out.splitlines()]
+
+    return runner
+
+
+@pytest.fixture
+def in_process(
+    cli: Callable[..., Answer], models: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Answer]:
+    """`cli`, which trains in this process and finds the model `tiny`."""
+    monkeypatch.setenv("REPRO_MODELS", str(models))
+    monkeypatch.setattr("repro.engine.local.LocalExecutor", InProcess)
+    monkeypatch.setattr("repro.engine.rehearsal.LocalExecutor", InProcess)
+    return cli
 
 
 @dataclass(frozen=True)

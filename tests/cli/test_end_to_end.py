@@ -1,4 +1,4 @@
-"""The tables as a user gets them: real processes, real training, tiny sizes."""
+"""The tables as a user gets them: real processes, then in this one; real training, tiny sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 from repro.store import Store
 
-Run = Callable[..., Any]
+Call = Callable[..., Any]
 ONE, TWO = (f"ResAdapters-{n}.smoke.tiny.train-rows-24" for n in (1, 2))
 SMALL = [
     "--scale", "smoke", "--train-rows", "24", "--evaluation-rows", "12", "--epochs", "2",
@@ -81,14 +81,6 @@ def test_the_written_json_and_csv_hold_every_cell(trained: Any) -> None:
     assert len(list(csv.DictReader(io.StringIO(files[f"{TWO}.csv"].decode())))) == 66
 
 
-def test_the_same_command_answers_from_the_store_without_torch(run: Run, trained: Any) -> None:
-    before = tables(trained.folder)
-    answer = run("table", "ResAdapters-1", *SMALL, at=trained.folder, torch=False)
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out == trained.one.out
-    assert tables(trained.folder) == before
-
-
 def test_the_second_table_trains_only_what_the_first_did_not(trained: Any) -> None:
     assert trained.two.code == 0  # six of its eight epochs are beyond the run's two
     assert "2 of 4 runs are missing: 2 jobs, about" in trained.two.err
@@ -128,11 +120,14 @@ def test_always_null_answers_nothing(trained: Any) -> None:
     assert values["ALL EM"] == values["ALL F1"]  # the share of unanswerable questions
 
 
-def test_the_first_jobs_taught_the_plan_this_machines_speed(run: Run, trained: Any) -> None:
+def test_the_first_jobs_taught_the_plan_this_machines_speed(
+    cli: Call, trained: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     measured = strict((trained.folder / "runs" / "calibration.json").read_text())["cpu"]
     assert measured["measured"] is True
     assert measured["flops"] > 0
-    plan = run("plan", "ResAdapters-1", "--scale", "smoke", "--json", at=trained.folder)
+    monkeypatch.chdir(trained.folder)
+    plan = cli("plan", "ResAdapters-1", "--scale", "smoke", "--json")
     assert strict(plan.out)["estimate"]["measured"] is True
 
 
@@ -142,63 +137,65 @@ def test_nothing_unfinished_is_left(trained: Any) -> None:
     assert not [path for path in root.rglob(".*") if path.name.startswith((".tmp", ".staging"))]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["list"],
-        ["show", "ResAdapters-2"],
-        ["plan", "ResAdapters-1", "--scale", "paper"],
-        ["status"],
-        ["run", "ResAdapters-1", "ResAdapters-2", *SMALL],
-        ["table", "ResAdapters-1", "--scale", "reduced", "--no-run"],
-    ],
-    ids=lambda words: words[0],
-)
 def test_what_trains_nothing_imports_neither_torch_nor_data(
-    run: Run, trained: Any, words: list[str]
+    without_torch: Call, trained: Any, copied: Path
 ) -> None:
-    answer = run(*words, at=trained.folder, torch=False)
-    assert answer.code == (3 if "--no-run" in words else 0), answer.err
-    assert answer.err == ""
-    if words[0] == "plan":
-        assert "18 runs: 0 stored, 18 missing" in answer.out
-        assert "(assuming one H100" in answer.out
-
-
-def test_report_and_why_need_no_torch_either(run: Run, copied: Path) -> None:
+    before = tables(trained.folder)
     shutil.rmtree(copied / "tables")
-    answer = run("report", at=copied, torch=False)
-    assert (answer.code, answer.err) == (0, "")
+    key = Store(copied / "runs").keys()[0]
+    commands = (
+        ["list"],
+        ["status"],
+        ["store", "ls"],
+        ["store", "du"],
+        ["store", "gc"],
+        ["show", "ResAdapters-2"],
+        ["run", "ResAdapters-1", "ResAdapters-2", *SMALL],
+        ["table", "ResAdapters-1", *SMALL],
+        ["plan", "ResAdapters-1", "--scale", "paper"],
+        ["why", key[:16]],
+        ["report"],
+    )
+    answers = without_torch(*commands, at=copied)
+    assert [(answer.code, answer.err) for answer in answers] == [(0, "")] * len(commands)
+    table, plan, why, _ = answers[-4:]
+    assert table.out == trained.one.out
+    assert "18 runs: 0 stored, 18 missing" in plan.out
+    assert "(assuming one H100" in plan.out
+    assert why.out.splitlines()[0] == key
     # md, csv, json and tex; numbers and LaTeX document of all; claims, audit, smoke
     assert len(tables(copied)) == 2 * 4 + 2 + 3
-    key = Store(copied / "runs").keys()[0]
-    why = run("why", key[:16], at=copied, torch=False)
-    assert (why.code, why.err) == (0, "")
-    assert why.out.splitlines()[0] == key
+    assert {name: tables(copied)[name] for name in before} == before
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("damage", ["truncated", "one bit"])
 def test_a_damaged_result_is_quarantined_and_shown_as_a_gap(
-    run: Run, copied: Path, damage: str
+    cli: Call, copied: Path, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(copied)
     key = adapter_key(copied)
     spoil(copied / "runs" / key[:2] / key / "result.json", damage)
     shutil.rmtree(copied / "tables")  # a fuller one would stay as it is
-    answer = run("table", "ResAdapters-1", *SMALL, "--no-run", at=copied, torch=False)
+    answer = cli("table", "ResAdapters-1", *SMALL, "--no-run")
     assert answer.code == 3
     assert len(answer.err.splitlines()) == 1
     assert f"Run {key[:12]} counts as missing: result.json has another" in answer.err
     assert "quarantine" in answer.err
     assert "- Adapter: gap, not run." in answer.out
     assert "Cells reproduced: 30/36." in answer.out
-    again = run("table", "ResAdapters-1", *SMALL, "--no-run", at=copied)
+    again = cli("table", "ResAdapters-1", *SMALL, "--no-run")
     assert again.err == ""  # said once
 
 
-def test_a_damaged_result_is_trained_again(run: Run, copied: Path) -> None:
+@pytest.mark.usefixtures("in_process")
+def test_a_damaged_result_is_trained_again(
+    cli: Call, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copied)
     key = adapter_key(copied)
     spoil(copied / "runs" / key[:2] / key / "predictions.json", "truncated")
-    answer = run("table", "ResAdapters-1", *SMALL, at=copied)
+    answer = cli("table", "ResAdapters-1", *SMALL)
     assert answer.code == 0
     assert f"Run {key[:12]} counts as missing" in answer.err
     assert "1 of 6 runs are missing: 1 job" in answer.err
@@ -221,8 +218,9 @@ def spoil(path: Path, damage: str) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_ctrl_c_then_the_same_command_gives_the_same_bytes(
-    start: Callable[..., subprocess.Popen[str]], run: Run, trained: Any, tmp_path: Path
+    start: Callable[..., subprocess.Popen[str]], cli: Call, trained: Any, tmp_path: Path
 ) -> None:
     process = start("table", "ResAdapters-1", *SMALL, at=tmp_path)
     assert process.stderr is not None
@@ -237,7 +235,7 @@ def test_ctrl_c_then_the_same_command_gives_the_same_bytes(
     assert out == ""
     assert "Traceback" not in said + err
     assert "Give the same command again to continue" in err
-    again = run("table", "ResAdapters-1", *SMALL, at=tmp_path)
+    again = cli("table", "ResAdapters-1", *SMALL)
     assert again.code == 0
     assert again.out == trained.one.out
     for key in trained.store.read(adapter_key(tmp_path)).environment()["members"]:
@@ -249,21 +247,27 @@ def test_ctrl_c_then_the_same_command_gives_the_same_bytes(
             assert ours == theirs
 
 
-def test_runs_that_diverge_are_gaps_and_the_reference_stays(run: Run, tmp_path: Path) -> None:
-    answer = run("table", "ResAdapters-1", *SMALL, "--learning-rate", "1e38", at=tmp_path)
+@pytest.mark.usefixtures("in_process")
+def test_runs_that_diverge_are_gaps_and_the_reference_stays(cli: Call) -> None:
+    answer = cli("table", "ResAdapters-1", *SMALL, "--learning-rate", "1e38")
     assert answer.code == 1
     assert answer.err.count(" diverged at step ") == 5
     assert "Adapter: gap, failed (diverged): The loss was not finite at step " in answer.out
     assert "Cells reproduced: 6/36." in answer.out
-    status = strict(run("status", "--json", at=tmp_path, torch=False).out)
+    status = strict(cli("status", "--json").out)
     assert status["tables"][0]["failed"] == 5
     assert {failure["kind"] for failure in status["failures"]} == {"diverged"}
 
 
-def test_missing_data_offline_says_where_to_put_it(run: Run, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("in_process")
+def test_missing_data_offline_says_where_to_put_it(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "data").mkdir()
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     words = ["--scale", "reduced", "--backbone", "tiny", "--train-rows", "24", "--threads", "1"]
-    answer = run("table", "ResAdapters-1", *words, at=tmp_path, REPRO_DATA=str(tmp_path / "data"))
+    answer = cli("table", "ResAdapters-1", *words)
     assert answer.code == 1
     assert "Traceback" not in answer.err
     line = next(line for line in answer.err.splitlines() if "missing-data" in line)
@@ -273,7 +277,7 @@ def test_missing_data_offline_says_where_to_put_it(run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_readmes_first_command(run: Run, tmp_path: Path) -> None:
+def test_the_readmes_first_command(run: Call, tmp_path: Path) -> None:
     """With MiniLM from its package, at the sizes of the other tests."""
     words = [word for word in SMALL if word not in ("--backbone", "tiny")]
     answer = run("table", "ResAdapters-1", *words, at=tmp_path)
@@ -282,19 +286,19 @@ def test_the_readmes_first_command(run: Run, tmp_path: Path) -> None:
     assert "Cells reproduced: 36/36." in answer.out
 
 
-def test_a_glue_table_is_trained_and_then_answered_without_torch(
-    run: Run, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.usefixtures("in_process")
+def test_a_glue_table_is_trained_and_then_answered_from_the_store(
+    cli: Call, tmp_path: Path
 ) -> None:
-    folder = tmp_path_factory.mktemp("glue")
     words = ["table", "3-shared-2", *SMALL, "--tasks", "rte"]
-    first = run(*words, at=folder)
+    first = cli(*words)
     assert first.code == 0, first.err
     assert "4 of 4 runs are missing" in first.err
     assert "Cells reproduced: 4/4." in first.out
-    again = run(*words, at=folder, torch=False)
+    again = cli(*words)
     assert (again.code, again.err, again.out) == (0, "", first.out)
     name = "3-shared-2.smoke.tiny.rte.json"
-    document = strict(tables(folder)[name].decode())
+    document = strict(tables(tmp_path)[name].decode())
     for row in document["rows"]:
         cells = {cell["column"]: cell for cell in row["cells"]}
         assert 0 <= cells["RTE"]["reproduced"]["mean"] <= 100

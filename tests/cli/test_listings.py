@@ -135,6 +135,9 @@ def test_a_plan_of_thousands_of_runs_fits_a_screen(cli: Call) -> None:
     wrong = cli("plan", "AA-2", "--scale", "paper", "--card", "h10")
     assert wrong.code == 2
     assert "h100" in wrong.err
+    for twice in ("h100,,", ",h100"):
+        said = cli("plan", "AA-2", "--scale", "paper", "--card", twice).err
+        assert said.endswith("nothing stands before or after a comma. Give --card h100.\n")
     assert "--tf32 is for --card" in cli("plan", "AA-2", "--scale", "paper", "--tf32").err
 
 

@@ -144,18 +144,17 @@ def test_a_verb_works_without_network(verb: str, offline: Call, world: Path) -> 
     assert (world / "asked").exists() == (verb == "export")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_the_folder_that_is_carried_is_enough_to_train(
-    world: Path, run: Call, tmp_path: Path
+    world: Path, offline: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "empty").mkdir()
-    answer = run(
-        "run", *ROW, "--threads", "1", at=tmp_path, HF_HUB_OFFLINE="0",
-        HF_HOME=str(tmp_path / "empty"), REPRO_DATA=str(world / "carried" / "data"),
-        REPRO_MODELS=str(world / "carried" / "models"), REPRO_ASKED=str(tmp_path / "asked"),
-        PYTHONPATH=os.pathsep.join([str(world), str(PROJECT)]),
-    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    use_hub(monkeypatch, NOBODY, tmp_path / "empty")
+    for name in ("data", "models"):
+        monkeypatch.setenv(f"REPRO_{name.upper()}", str(world / "carried" / name))
+    answer = offline("run", *ROW, "--threads", "1")
     assert answer.code == 0, answer.err
-    assert not (tmp_path / "asked").exists()
+    assert not (world / "asked").exists()
     key = Store(world / "runs").keys()[0]
     carried, fetched = (Store(place / "runs").read(key) for place in (tmp_path, world))
     assert carried is not None

@@ -3,53 +3,51 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+from repro.cli.requests import make_request
+from repro.errors import ReproError
+from repro.papers.registry import TABLES
+
+Call = Callable[..., Any]
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "extend.md").read_text(encoding="utf-8")
 ASKED = ("--row", "Ours (3-shared)", "--train-rows", "32", "--epochs", "1", "--seeds", "1")
 
 
-def repro(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "repro", *words],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        cwd=folder, text=True, capture_output=True, check=False,
-    )  # fmt: skip
+pytestmark = pytest.mark.usefixtures("in_process", "methods_forgotten")
 
 
 @pytest.fixture
-def begun(tmp_path: Path) -> Path:
+def begun(cli: Call, tmp_path: Path) -> Path:
     """A folder with the file that docs/extend.md begins with."""
     assert "python -m repro new method my-scales\n" in DOCUMENT
-    made = repro(tmp_path, "new", "method", "my-scales")
-    assert made.returncode == 0, made.stderr
-    return tmp_path
+    made = cli("new", "method", "my-scales")
+    assert made.code == 0, made.err
+    again = cli("new", "method", "my-scales")
+    assert (again.code, "is there already" in again.err) == (2, True)
+    return tmp_path / "my_scales.py"
 
 
-def table(folder: Path) -> tuple[dict[str, Any], str]:
+def table(cli: Call, *more: str) -> tuple[dict[str, Any], str]:
     """Row -> its cell of RTE; and stderr."""
     (told,) = re.findall(r"python -m repro (table .*--method .*)\n", DOCUMENT)
-    done = repro(folder, *told.split(), *ASKED, "--store", "s", "--out", "o", "--json")
-    rows = json.loads(done.stdout)["rows"] if done.stdout else []
+    done = cli(*told.split(), *ASKED, *more, "--store", "s", "--out", "o", "--json")
+    rows = json.loads(done.out)["rows"] if done.out else []
     found = {row["name"]: cell for row in rows for cell in row["cells"] if cell["column"] == "RTE"}
-    return found, done.stderr
+    return found, done.err
 
 
-def test_the_file_that_new_writes_trains_beside_a_row_of_the_table(begun: Path) -> None:
-    cells, said = table(begun)
+@pytest.mark.usefixtures("begun")
+def test_the_file_that_new_writes_trains_beside_a_row_of_the_table(cli: Call) -> None:
+    cells, said = table(cli)
     assert list(cells) == ["Ours (3-shared)", "my scales (yours)"], said
     assert all(0 <= cell["reproduced"]["mean"] <= 100 for cell in cells.values())
     assert not (cells["my scales (yours)"]["published"] or {}).get("value")
-    again = repro(begun, "new", "method", "my-scales")
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
 
 
 BROKEN = {
@@ -59,10 +57,10 @@ BROKEN = {
         "W.add_(1.0); return x * self.scale",
         "changed frozen weights of the encoder",
     ),
-    "another number": (
+    "another number": (  # 3 layers of 32, and a head of 2 x 33
         "return backbone.layers * backbone.hidden_size",
         "return 7",
-        r"trains 777 parameters, and its modules have 3,074",
+        r"trains 73 parameters, and its modules have 162",
     ),
     "not a number": (
         "return x * self.scale",
@@ -74,16 +72,34 @@ BROKEN = {
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_what_is_wrong_with_a_method_is_told_and_the_other_row_goes_on(
-    begun: Path, fault: str
+    cli: Call, begun: Path, fault: str
 ) -> None:
     right, wrong, said = BROKEN[fault]
-    path = begun / "my_scales.py"
-    text = path.read_text().replace(right, wrong)
+    text = begun.read_text().replace(right, wrong)
     text = text.replace("                self.now = place.now\n",
                         "                self.now = place.now\n                global W\n"
                         "                W = next(place.model.parameters()).data\n")  # fmt: skip
-    path.write_text(text)
-    cells, heard = table(begun)
+    begun.write_text(text)
+    cells, heard = table(cli, "--backbone", "tiny")
     assert re.search(said, heard), heard
     assert cells["Ours (3-shared)"]["reproduced"]
     assert not cells["my scales (yours)"]["reproduced"]
+
+
+@pytest.mark.parametrize(
+    ("table", "method", "said"),
+    [
+        ("3-shared-2", "top-layers", "needs a setting, layers (how many layers are trained"),
+        ("3-shared-2", "top-layers", "Give --set method.layers=1, for example."),
+        ("ResAdapters-1", "linear-probe", "Give --set method.layer=1, for example."),
+        ("3-shared-2", "linear-probe", "spans"),  # which no layer mends
+        ("3-shared-2", "peft", "Give its file: --method peft:FILE."),
+    ],
+)
+def test_a_method_that_needs_a_setting_says_which_with_an_example(
+    table: str, method: str, said: str
+) -> None:
+    request = make_request(TABLES[table], "smoke", method=method)
+    with pytest.raises(ReproError) as refused:
+        TABLES[table].matrix(request)
+    assert said in str(refused.value)

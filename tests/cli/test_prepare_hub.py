@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
@@ -17,9 +16,7 @@ from text_samples import text_rows, write_texts
 
 from repro.spec.backbones import BERT_BASE
 from repro.spec.contents import Content, Contents, file_digest, record_of
-from repro.store import Store
 from repro.tasks.catalogue import data_revision
-from repro.tasks.rows import load, reading
 
 PROJECT = Path(__file__).parents[2]
 Call = Callable[..., Any]
@@ -288,43 +285,3 @@ def test_the_commands_of_the_documentation_do_what_they_say(
         (line,) = [line for line in said if line.startswith(what)]
         assert line.split()[3 if what.startswith("data") else 2] == "ok"
     assert len(hub.asked) == asked
-
-
-NO_SOCKETS = """\
-import socket
-
-def refuse(*_, **__):
-    raise AssertionError("a socket was asked for")
-
-socket.socket.connect = socket.socket.connect_ex = socket.create_connection = refuse
-"""
-
-
-def test_runs_need_no_network_and_a_carried_folder_has_the_same_key_and_rows(
-    hub: Hub, cli: Call, run: Call, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One run of 3-shared-2 on 24 rows, from the hub's cache and from the files of --to."""
-    monkeypatch.setenv("REPRO_MODELS", str(models))
-    assert cli("prepare", *ASKED, "--to", "carried").code == 0
-    (tmp_path / "offline").mkdir()
-    (tmp_path / "offline" / "sitecustomize.py").write_text(NO_SOCKETS)
-    path = os.pathsep.join([str(tmp_path / "offline"), str(PROJECT)])
-    words = [
-        "run", *ASKED, "--row", "Ours (3-shared)", "--train-rows", "24", "--evaluation-rows", "12",
-        "--epochs", "1", "--seeds", "1", "--threads", "1",
-    ]  # fmt: skip
-    done = run(*words, at=tmp_path, HF_HOME=str(tmp_path / "home"), PYTHONPATH=path)
-    assert done.code == 0, done.err
-    store = Store(tmp_path / "runs")
-    (key,) = store.keys()
-    entry = store.read(key)
-    assert entry is not None
-    read = entry.environment()["read"]["data"]["glue_rte"]
-    assert read["revision"] == COMMIT
-    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "carried" / "data"))
-    monkeypatch.setenv("REPRO_MODELS", str(tmp_path / "carried" / "models"))
-    again = cli("plan", *words[1:-2], "--json")
-    assert [(one["key"], one["state"]) for one in json.loads(again.out)["runs"]] == [(key, "done")]
-    with reading() as found:
-        load("rte")
-    assert found["glue_rte"].model_dump() == Content(**read).model_dump()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fake_glue import store_table
 
-from repro.cli.requests import make_request, split_tasks
+from repro.cli.requests import make_request, parsed
 from repro.errors import MissingData, ReproError, UnknownName
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
@@ -48,16 +48,21 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_tasks_are_named_with_commas(given: str, tasks: tuple[str, ...]) -> None:
-    assert split_tasks(given) == tasks
+    assert parsed(tasks=given)["tasks"] == tasks
 
 
-@pytest.mark.parametrize("given", ["colla", "cola,colla", ""])
+@pytest.mark.parametrize("given", ["colla", "cola,colla"])
 def test_an_unknown_task_names_the_closest(given: str) -> None:
-    with pytest.raises(UnknownName, match="no task called"):
-        split_tasks(given)
-    if given:
-        with pytest.raises(UnknownName, match="Did you mean cola"):
-            split_tasks(given)
+    with pytest.raises(UnknownName, match=r"no task called.*Did you mean cola"):
+        parsed(tasks=given)
+
+
+@pytest.mark.parametrize(
+    ("given", "mend"), [("cola,,rte", "Give --tasks cola,rte"), (",", "leave the option out")]
+)
+def test_a_name_that_is_missing_beside_a_comma_is_told_with_the_mend(given: str, mend: str) -> None:
+    with pytest.raises(ReproError, match=f"--tasks {given}: nothing stands .* {mend}"):
+        parsed(tasks=given)
 
 
 def test_only_the_tasks_asked_for_are_planned(cli: Call) -> None:

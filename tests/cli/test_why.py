@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fake_glue
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
@@ -108,6 +109,20 @@ def test_two_named_runs_are_compared_by_settings_and_scores(cli: Call, store: St
     assert f"Compared with {other[:12]} (" in text
     same = cli("why", one[:12], one[:14])
     assert (same.code, "are the same run" in same.err) == (2, True)
+
+
+def test_of_two_runs_that_share_no_score_it_is_said_what_the_other_was_scored_on(
+    cli: Call, store: Store
+) -> None:
+    answers = store_all(store, request())[0]
+    asked = fake_glue.request(tasks=("rte",), rows=("Ours (3-shared)",))
+    classes = run_key(fake_glue.store_table(store, asked)[0])
+    text = cli("why", answers, classes).out
+    assert re.search(rf"^Settings of {classes[:12]}: .*recipe.learning_rate=", text, re.MULTILINE)
+    (line,) = (line for line in text.splitlines() if "has none of these scores" in line)
+    assert line.startswith(classes[:12])
+    assert "rte validation (glue)" in line
+    assert not re.search(rf"this run +{classes[:8]}", text)  # no empty column
 
 
 def test_a_failed_run_says_how_it_failed(cli: Call, store: Store) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from fake_glue import request, store_table
 
-from repro.comparison.external import keep, read_row, remove
+from repro.comparison.external import read_row
+from repro.comparison.external_rows import keep, remove
 from repro.errors import ReproError
 from repro.papers.registry import TABLES
 from repro.report.latex import latex, numbers

@@ -17,15 +17,9 @@ import pytest
 from committed import committed
 from fake_results import request, runs_of, store_all, store_result
 
-from repro.comparison.claims import (
-    OF_A_CELL,
-    JudgedClaim,
-    Source,
-    judge_all,
-    judge_claims,
-    on_ours,
-)
+from repro.comparison.claims import OF_A_CELL, JudgedClaim, judge_all, judge_claims
 from repro.comparison.columns import typed
+from repro.comparison.statements import Source, on_ours
 from repro.errors import UnknownName
 from repro.methods.resadapters import PipelinedCells
 from repro.papers.claims import Claim, Ours, Printed, Quantity, Statement

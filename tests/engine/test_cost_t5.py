@@ -16,8 +16,8 @@ from repro.engine.cost import (
     steps_of,
 )
 from repro.engine.jobs import make_job
-from repro.papers.hyperformer.claims import MULTI, PLUS, TUNED
 from repro.papers.hyperformer.runs import BASE_T5, SMALL_T5, table_run
+from repro.papers.hyperformer.setting import MULTI, PLUS, TUNED
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.spec import RunSpec

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 from glue_samples import rows, write_split
+from in_process import InProcess
 from run_samples import run_spec
 from tiny_folder import write_tiny_bert
 
 from repro.backbones.describe import describe
 from repro.engine import dispatch
-from repro.engine.dispatch import Dispatcher, Ended
+from repro.engine.dispatch import Dispatcher, Ended, Executor
 from repro.engine.jobs import Execution, Job, make_job, write_job
 from repro.engine.loaded import TASKS_KEPT, Loaded
 from repro.engine.local import LocalExecutor
@@ -60,24 +61,28 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def train(jobs: list[Job], model: Path, root: Path) -> list[dict[str, Any]]:
+def train(
+    jobs: list[Job], model: Path, root: Path, executor: Executor | None = None
+) -> list[dict[str, Any]]:
     """Trains the jobs in a store of their own; returns the events."""
     heard: list[dict[str, Any]] = []
     folders = {jobs[0].lead.backbone.revision or "": str(model)}
     execution = Execution(threads=1, folders=folders, keep_weights=True)
-    executor = Dispatcher(LocalExecutor(), lambda job, event: heard.append(event | {"job": job.id}))
-    outcomes = executor.run(jobs, Store(root), execution)
+    dispatcher = Dispatcher(
+        executor or InProcess(), lambda job, event: heard.append(event | {"job": job.id})
+    )
+    outcomes = dispatcher.run(jobs, Store(root), execution)
     assert [outcome.kind for outcome in outcomes] == [None] * len(jobs)
     return heard
 
 
 def test_a_run_after_others_has_the_bytes_of_a_run_alone(model: Path, tmp_path: Path) -> None:
-    """The last is trained first as well, in a process that has done nothing before."""
+    """One process trains them all; this one does, in the opposite order."""
     backbone = describe(str(model))
     specs = [run_spec(method, backbone=backbone, task=task(0)) for method in METHODS]
     jobs = [make_job([spec]) for spec in specs]
     forth, back = tmp_path / "forth", tmp_path / "back"
-    heard = train(jobs, model, forth)
+    heard = train(jobs, model, forth, LocalExecutor())
     assert len({event["process"] for event in heard if event["event"] == "loading"}) == 1
     train(jobs[::-1], model, back)
     for spec in specs:

@@ -1,24 +1,24 @@
-"""Runs on the tiny T5, which one run pre-trains and a few-shot one starts from: real processes."""
+"""Runs on the tiny T5, which one run pre-trains and a few-shot one starts from."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
+from in_process import InProcess
 from run_samples import changed
 from safetensors import safe_open
 from safetensors.torch import load_file
 
 from repro.backbones.load import load_encoder
+from repro.cli.main import main
 from repro.engine.dispatch import Dispatcher
 from repro.engine.frozen import frozen_adapters
 from repro.engine.jobs import Execution
-from repro.engine.local import LocalExecutor
 from repro.engine.plan import jobs_for
 from repro.errors import ReproError
 from repro.methods.t5 import HyperFormer, T5FineTuning
@@ -94,7 +94,7 @@ def store(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def execute(specs: list[RunSpec], store: Store) -> None:
-    found = Dispatcher(LocalExecutor()).run(jobs_for(specs, store), store, Execution(threads=1))
+    found = Dispatcher(InProcess()).run(jobs_for(specs, store), store, Execution(threads=1))
     assert [(outcome.kind, outcome.message) for outcome in found] == [(None, "")] * len(found)
 
 
@@ -188,16 +188,19 @@ def test_each_run_is_a_job_of_its_own(family: Family, tmp_path: Path) -> None:
 
 
 def test_frozen_adapters_answer_as_the_run_that_generated_them(
-    store: Store, family: Family, tmp_path: Path
+    store: Store,
+    family: Family,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """By `python -m repro freeze`: the file alone, put into plain adapters, gives equal tokens."""
     out = tmp_path / "rte.safetensors"
     command = ["freeze", run_key(family.plus)[:10], "--task", "rte", "--out", str(out)]
-    said = subprocess.run(
-        [sys.executable, "-m", "repro", *command, "--store", str(store.root)],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
-    assert said.stdout.startswith(f"Wrote {out}: ")
+    monkeypatch.setattr("sys.argv", ["repro", *command, "--store", str(store.root)])
+    with contextlib.suppress(SystemExit):
+        main()
+    assert capsys.readouterr().out.startswith(f"Wrote {out}: ")
     with safe_open(out, framework="pt") as file:
         plain = RunSpec.model_validate_json(file.metadata()["run"])
     assert plain.parents == {"pretrained": run_key(family.pretrained)}

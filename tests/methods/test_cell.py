@@ -13,14 +13,12 @@ from torch import Tensor, nn
 
 from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Linear
-from repro.methods.modules.randomness import Dropout, generator
+from repro.methods.modules.randomness import generator
 from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.cell import Cell
 
 RUNS, STACKS, HIDDEN, BATCH, LENGTH = 2, 2, 12, 3, 7
 REAL = real_tokens([7, 4, 2], LENGTH)
-NOTHING = Dropout([])
-NOTHING.active = False
 
 
 class Reference(nn.Module):
@@ -163,7 +161,7 @@ def test_a_cell_equals_torchs_own_modules(spec: PipelinedCells) -> None:
         x = torch.randn(RUNS * STACKS, BATCH, LENGTH, HIDDEN, generator=draw)
         aim = torch.randn(x.shape, generator=draw) * compared[..., None]
         ours = x.clone().requires_grad_()
-        out = cell(layout.pack(ours), layout, NOTHING)
+        out = cell(layout.pack(ours), layout)
         torch.autograd.backward((layout.unpack(out) * aim).sum())
         assert ours.grad is not None
         for copy, reference in enumerate(references):
@@ -201,8 +199,8 @@ def test_one_state_feeds_all_runs_and_stacks() -> None:
     cell = make_cell(cells(nonlinearity="attention", dropout=0.0)).eval()
     layout = Layout.of(REAL, keep_padding=False)
     x = torch.randn(1, int(REAL.sum()), HIDDEN, generator=generator("cpu", "one"))
-    whole = cell(x.expand(RUNS * STACKS, -1, -1), layout, NOTHING)
-    torch.testing.assert_close(cell(x, layout, NOTHING), whole, rtol=0, atol=0)
+    whole = cell(x.expand(RUNS * STACKS, -1, -1), layout)
+    torch.testing.assert_close(cell(x, layout), whole, rtol=0, atol=0)
 
 
 def test_the_misplaced_eps_shrinks_what_a_cell_says() -> None:
@@ -220,6 +218,6 @@ def test_the_misplaced_eps_shrinks_what_a_cell_says() -> None:
 def test_a_single_token_does_not_divide_by_zero() -> None:
     cell = make_cell(cells(dropout=0.0)).train()
     layout = Layout.of(torch.ones(1, 1, dtype=torch.bool), keep_padding=False)
-    out = cell(torch.ones(1, 1, HIDDEN), layout, NOTHING)
+    out = cell(torch.ones(1, 1, HIDDEN), layout)
     assert torch.isfinite(out).all()
     assert torch.isfinite(cell.batch_norm.variance).all()

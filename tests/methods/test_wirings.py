@@ -117,7 +117,7 @@ def test_twelve_real_cells_one_by_one_give_the_learners_scores(
     real = real_tokens([7, 4], 7)
     inputs, off = inputs_of(real, random_states(12, 2, 7)), Dropout([])
     off.active = False
-    one_by_one = [partial(cell, layout=inputs.layout, dropout=off) for cell in learner.cells]
+    one_by_one = [partial(cell, layout=inputs.layout) for cell in learner.cells]
     states = [state.unsqueeze(0) for state in inputs.states]
     with torch.no_grad():
         out = BY_HAND[wiring]([one_by_one[0], *one_by_one], [states[0], *states])

@@ -8,9 +8,8 @@ from functools import cache
 import pytest
 from committed import RUNS
 
-from repro.papers.hyperformer.claims import DAGGER, HYPER, MULTI, PLUS
 from repro.papers.hyperformer.runs import BASE_T5, few_shot_chain, first_seed, table_run
-from repro.papers.hyperformer.small import SMOKE_DATA
+from repro.papers.hyperformer.setting import DAGGER, HYPER, MULTI, PLUS, SMOKE_DATA
 from repro.papers.request import Request
 from repro.spec import RunSpec, TextToText, run_key
 from repro.spec.tasks import WrittenName

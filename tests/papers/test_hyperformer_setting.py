@@ -9,7 +9,17 @@ from fake_written import request
 
 from repro.errors import ReproError
 from repro.methods.t5 import HyperFormer, T5Adapters
-from repro.papers.hyperformer.claims import (
+from repro.papers.hyperformer.runs import (
+    METHODS,
+    ONE_TASK,
+    ablated_run,
+    few_shot_chain,
+    low_resource_run,
+    pretraining,
+    table_run,
+)
+from repro.papers.hyperformer.setting import (
+    ABLATIONS,
     DAGGER,
     HYPER,
     MULTI,
@@ -23,16 +33,6 @@ from repro.papers.hyperformer.claims import (
     TUNED,
     WHOLE,
 )
-from repro.papers.hyperformer.runs import (
-    METHODS,
-    SINGLE,
-    ablated_run,
-    few_shot_chain,
-    low_resource_run,
-    pretraining,
-    table_run,
-)
-from repro.papers.hyperformer.setting import ABLATIONS
 from repro.papers.published import load_published
 from repro.spec import RunSpec, Scale, TextToText, run_key
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5
@@ -103,7 +103,7 @@ def test_a_row_is_of_its_size_and_of_one_task_or_all(size: str, id: str) -> None
     for model in METHODS:
         spec = row(model, size)
         assert spec.backbone == KNOWN[id]
-        assert set(texts(spec).tasks) == ({"rte"} if model in SINGLE else set(MIXTURE))
+        assert set(texts(spec).tasks) == ({"rte"} if model in ONE_TASK else set(MIXTURE))
         assert spec.parents == {}
 
 

@@ -9,7 +9,7 @@ import pytest
 from fake_glue import Value, request, store_table
 
 import repro
-from repro.comparison.external import laid_out
+from repro.comparison.external_rows import laid_out
 from repro.comparison.pairs import compare_rows
 from repro.papers.registry import find_table
 from repro.papers.request import Request

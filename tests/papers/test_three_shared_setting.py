@@ -11,9 +11,8 @@ from repro.errors import ReproError
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.papers.published import load_published
 from repro.papers.setting import method_fields
-from repro.papers.three_shared.further import TASKS
-from repro.papers.three_shared.runs import run_of
-from repro.papers.three_shared.setting import AS_RELEASED, METHODS
+from repro.papers.three_shared.setting import AS_RELEASED, METHODS, run_of
+from repro.papers.three_shared.tables import FURTHER
 from repro.spec import GlueTask, RunSpec, Scale
 from repro.spec.backbones import BERT_BASE, KNOWN, MINILM
 from repro.spec.glue import GLUE
@@ -70,7 +69,7 @@ def test_the_paper_scale_has_the_reports_hyperparameters(variant: str) -> None:
     assert (recipe.schedule, recipe.keep) == ("linear", "best")
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", FURTHER)
 def test_further_tasks_are_trained_for_longer_at_a_smaller_rate(task: str) -> None:
     recipe, on_glue = run("not-shared", task=task).recipe, run("not-shared").recipe
     assert recipe.learning_rate == text("max learning rate, additional tasks")

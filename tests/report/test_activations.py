@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import fake_glue
@@ -20,21 +16,16 @@ from matplotlib.axes import Axes
 from request_samples import made
 
 from repro.errors import ReproError, UnknownName
-from repro.papers.activations import Curve
 from repro.papers.adaptable_adapters.figures import ACTIVATIONS
 from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_of
 from repro.papers.adaptable_adapters.tables import FOUR, TWO
+from repro.papers.figures import Curve
 from repro.papers.request import Request
 from repro.report.figures.activations import (
     ActivationsView,
     Line,
-    csv_text,
-    draw,
-    name,
-    stamp,
     view_of,
 )
-from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
 from repro.report.reproduce import picture
@@ -162,13 +153,13 @@ def test_a_layer_stands_under_its_own_number_on_24_layers_only(store: Store) -> 
     whole = stored(store, asked())
     assert whole.same_depth
     assert line(whole, "layers", "qnli", 7).layer == 7
-    assert name(whole, line(whole, "layers", "qnli", 7)) == "layer 7"
+    assert whole.name(line(whole, "layers", "qnli", 7)) == "layer 7"
     assert "not comparable" not in picture(view_figure(ACTIVATIONS, whole.request, store))
     small = stored(store, asked("reduced"))
     assert not small.same_depth
     seven = line(small, "layers", "qnli", 7)
     assert seven.layer == 3
-    assert name(small, seven) == "layer 3 (for 7 of 24)"
+    assert small.name(seven) == "layer 3 (for 7 of 24)"
     assert "not comparable" in picture(view_figure(ACTIVATIONS, small.request, store))
 
 
@@ -177,7 +168,7 @@ def test_runs_of_other_settings_are_not_comparable_with_the_published_curves(sto
         ({"epochs": 1}, "recipe.epochs 1, declared "),
         ({"method": "Rational-only"}, "method.switch none, declared as-run"),
     ):
-        words = stamp(stored(store, asked(**changes)))
+        words = stored(store, asked(**changes)).stamp
         assert "not comparable with the published curves: " in words
         assert field in words
 
@@ -222,14 +213,14 @@ def test_a_layer_that_is_switched_off_is_drawn_and_marked(store: Store, monkeypa
     off = line(view, "layers", "qnli", 2)
     assert off.learned is not None
     with styled():
-        titles = [axes.get_title(loc="left") for axes in draw(view).findobj(Axes)]
+        titles = [axes.get_title(loc="left") for axes in view.draw().findobj(Axes)]
     assert [t for t in titles if "layer" in t and "switched off" not in t] == ["layer 0", "layer 4"]
 
 
 def test_the_csv_says_where_inputs_were_met(store: Store, monkeypatch: Any) -> None:
     one = Activation(form="a", numerator=[1.0], denominator=[0.0], low=-0.1, high=0.12)
     monkeypatch.setattr(fake_glue, "activations_of", lambda _: dict.fromkeys("0123456789", one))
-    rows = list(csv.DictReader(io.StringIO(csv_text(stored(store, asked())))))
+    rows = list(csv.DictReader(io.StringIO(stored(store, asked()).csv)))
     own = [r for r in rows if (r["panel"], r["layer"], r["kind"]) == ("layers", "4", "reproduced")]
     assert [float(r["x"]) for r in own if r["met"] == "True"] == [-0.1, -0.05, 0.0, 0.05, 0.1]
     assert {r["y"] for r in own} == {"1.0"}
@@ -242,7 +233,7 @@ def test_thick_where_inputs_were_met_and_thin_beyond(store: Store) -> None:
     """WNLI, layer 2: x / 2 + 2, met from -43 to 3: thick up to 3, thin up to 4."""
     view = stored(store, asked())
     with styled():
-        axes = draw(view).axes[-1]
+        axes = view.draw().axes[-1]
     published, thin, thick = axes.lines[:3]
     assert axes.get_title(loc="left").startswith("WNLI")
     assert published.get_linestyle() == "--"
@@ -254,7 +245,7 @@ def test_thick_where_inputs_were_met_and_thin_beyond(store: Store) -> None:
 
 def test_every_curve_has_axes_of_its_own_that_hold_what_is_published(store: Store) -> None:
     with styled():
-        drawn = draw(stored(store, asked())).axes
+        drawn = stored(store, asked()).draw().axes
     assert len(drawn) == 10
     for axes in drawn:
         low, high = axes.get_ylim()
@@ -262,32 +253,11 @@ def test_every_curve_has_axes_of_its_own_that_hold_what_is_published(store: Stor
         assert low < published.min() < published.max() < high
 
 
-def test_files_are_the_same_twice_and_need_no_torch(store: Store, tmp_path: Path) -> None:
+def test_the_json_says_what_is_drawn(store: Store) -> None:
     request = asked("reduced")
     stored(store, request)
     found = view_figure(ACTIVATIONS, request, store)
-    paths = write_figure(found, tmp_path)
-    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json"}
-    before = {path: path.read_bytes() for path in paths}
-    for path in paths:
-        path.unlink()
-    script = (
-        "import sys; from pathlib import Path;"
-        "from repro.papers.registry import find_figure;"
-        "from repro.report.figures.files import write_figure;"
-        "from repro.report.figures.kinds import view_figure;"
-        "from repro.report.files import REQUEST; from repro.store import Store;"
-        "import json; request = REQUEST.validate_python(json.loads(sys.argv[1]));"
-        "figure = find_figure('learned-activations');"
-        "write_figure(view_figure(figure, request, Store(sys.argv[2])), Path(sys.argv[3]));"
-        "assert 'torch' not in sys.modules"
-    )
-    from repro.report.files import request_document
-
-    words = [json.dumps(request_document(request)), str(store.root), str(tmp_path)]
-    subprocess.run([sys.executable, "-c", script, *words], check=True)
-    assert {path: path.read_bytes() for path in paths} == before
-    document = as_json(found)
+    document = found.document
     assert document["complete"] == "10/10"
     assert document["panels"][0]["curves"][3]["learned"]["numerator"][:2] == [3.0, 0.5]
     assert document["panels"][1]["curves"][0]["published"]["error"] == 0.15

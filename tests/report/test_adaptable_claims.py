@@ -9,7 +9,8 @@ import fake_glue
 import pytest
 from fake_glue import REVISIONS, store_table
 
-from repro.comparison.claims import OnOurs, on_ours, sources
+from repro.comparison.claims import sources
+from repro.comparison.statements import OnOurs, on_ours
 from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
 from repro.papers.adaptable_adapters.claims import CLAIMS, gain, last
 from repro.papers.claims import Claim, Statement

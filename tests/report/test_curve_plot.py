@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from repro.papers.curves import Point
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
 from repro.papers.hyperformer.figures import DAGGER_BASE, MULTI_BASE, PLUS_BASE
-from repro.report.figures.curves import draw, view_of
+from repro.report.figures.curves import view_of
 from repro.report.figures.curves_drawing import LOOKS, tick
 from repro.report.figures.style import rendered, styled
 from repro.store import Store
@@ -50,7 +50,7 @@ def test_the_legend_stands_below_the_data_and_names_every_series(store: Store) -
     collapsed = [("Adapters, size 2", "mrpc"), (FULL, "cola")]
     store_curves(store, GLUE, asked, score, collapsed=collapsed)
     with styled():
-        drawing = draw(view_of(GLUE, asked, store))
+        drawing = view_of(GLUE, asked, store).draw()
         pictures = rendered(drawing)
         lowest = min(box.y0 for axes in drawing.axes if (box := axes.get_tightbbox()))
         legend = drawing.legends[0]
@@ -70,7 +70,7 @@ def test_the_legend_stands_below_the_data_and_names_every_series(store: Store) -
 
 def test_a_long_title_is_cut_nowhere(store: Store) -> None:
     with styled():
-        drawing = draw(view_of(INIT, request(INIT), store))
+        drawing = view_of(INIT, request(INIT), store).draw()
         drawing.draw_without_rendering()
         (title,) = [t for t in drawing.findobj(Text) if "standard deviation that" in t.get_text()]
         assert title.get_window_extent().x1 <= drawing.bbox.x1
@@ -89,7 +89,7 @@ def test_a_run_that_collapsed_stretches_no_panel(store: Store) -> None:
         collapsed=[(fallen, "cola")],
     )
     with styled():
-        axes = draw(view_of(INIT, asked, store)).axes[0]
+        axes = view_of(INIT, asked, store).draw().axes[0]
     assert axes.get_ylim()[0] > 80
     assert [text.get_text() for text in axes.texts] == ["40.0"]
 
@@ -98,7 +98,7 @@ def test_nothing_is_drawn_outside_the_axes(store: Store) -> None:
     asked = request(INIT)
     store_curves(store, INIT, asked, score)
     with styled():
-        axes = draw(view_of(INIT, asked, store)).axes[0]
+        axes = view_of(INIT, asked, store).draw().axes[0]
         left, right = axes.get_xlim()
         low, high = axes.get_ylim()
     points = np.concatenate([line.get_xydata() for line in axes.lines[:-1]])  # but the threshold
@@ -110,7 +110,7 @@ def test_no_tick_stands_above_what_a_score_can_be(store: Store) -> None:
     asked = request(INIT)
     store_curves(store, INIT, asked, lambda point, task, seed: 100.0 - 40 * (point.value == 1))
     with styled():
-        axes = draw(view_of(INIT, asked, store)).axes[0]
+        axes = view_of(INIT, asked, store).draw().axes[0]
         top = axes.get_ylim()[1]
     assert 100 < top < 104
 
@@ -119,7 +119,7 @@ def test_a_panel_in_which_all_is_equal_is_not_drawn_and_says_so(store: Store) ->
     asked = request(EXTRA)
     store_curves(store, EXTRA, asked, lambda point, task, seed: 70.0)
     with styled():
-        drawing = draw(view_of(EXTRA, asked, store))
+        drawing = view_of(EXTRA, asked, store).draw()
     assert drawing.axes == []
     assert "Not drawn: Median over 2 tasks: every point is at 0.0" in drawing.get_suptitle()
 
@@ -128,13 +128,13 @@ def test_a_small_difference_is_drawn_small(store: Store) -> None:
     asked = request(INIT)
     store_curves(store, INIT, asked, lambda point, *_: 70.0 + 0.1 * (point.value == 1))
     with styled():
-        low, high = draw(view_of(INIT, asked, store)).axes[0].get_ylim()
+        low, high = view_of(INIT, asked, store).draw().axes[0].get_ylim()
     assert high - low > 5
 
 
 def test_an_empty_store_is_drawn_with_the_command_that_fills_it(store: Store) -> None:
     with styled():
-        words = " ".join(texts(draw(view_of(GLUE, request(GLUE), store))))
+        words = " ".join(texts(view_of(GLUE, request(GLUE), store).draw()))
     joined = " ".join(words.split())
     assert "ot run: python -m repro figure tradeoff-glue --scale smoke" in joined
     assert "not comparable with the published numbers" in joined

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,24 +15,16 @@ from repro.papers.curves import MEDIAN, Curves, Point
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
-from repro.report.figures import curves
-from repro.report.figures.curves import (
+from repro.report.figures.curve_points import (
     CurvePanel,
-    CurvesView,
     Dot,
     Line,
-    alternative,
-    caption,
-    csv_text,
-    notes,
     percentiles,
     place_of,
     spread_of,
-    stamp,
-    view_of,
 )
-from repro.report.figures.files import write_figure
-from repro.report.figures.kinds import shown, view_figure
+from repro.report.figures.curves import CurvesView, view_of
+from repro.report.figures.kinds import view_figure
 from repro.spec import SquadTask, run_key
 from repro.spec.backbones import BERT_LARGE, KNOWN, bert
 from repro.store import Store
@@ -237,7 +224,7 @@ def test_curves_of_other_runs_or_rows_are_not_comparable_with_the_papers_points(
     def said(figure: Curves, **changes: Any) -> str:
         asked = request(figure, "paper", **changes)
         store_curves(store, figure, asked, lambda *_: 50.0)
-        return stamp(view_of(figure, asked, store))
+        return view_of(figure, asked, store).stamp
 
     assert "not comparable" not in said(INIT, tasks=("cola",))
     assert "not comparable" not in said(INIT, tasks=("cola",), seeds=2)
@@ -283,7 +270,7 @@ def test_a_point_that_lacks_a_task_is_absent_and_named(store: Store) -> None:
     assert all(one.of == THREE for one in line(view, MEDIAN, SIZED).points)
     assert (view.done, view.cells) == (20, 21)
     said = "Absent: Adapters, size 16 (MRPC): not run: python -m repro figure tradeoff-glue"
-    assert any(note.startswith(said) for note in notes(view))
+    assert any(note.startswith(said) for note in view.notes)
     assert not view_figure(GLUE, asked, store).complete
 
 
@@ -302,7 +289,7 @@ def test_a_task_without_data_is_left_out_of_every_point(store: Store) -> None:
     view = view_of(GLUE, asked, store)
     assert view.tasks == ("cola", "rte")
     assert dot(view, MEDIAN, SIZED, "Adapters, size 2").of == ("cola", "rte")
-    assert "Left out of every point, MRPC: its rows are not here." in notes(view)
+    assert "Left out of every point, MRPC: its rows are not here." in view.notes
     assert view.done == view.cells == 14
 
 
@@ -314,7 +301,7 @@ def test_an_undefined_score_is_no_zero(store: Store) -> None:
     )  # fmt: skip
     view = view_of(GLUE, asked, store)
     said = "Absent: Adapters, size 2 (STS-B): undefined, as the run predicts one class."
-    assert said in notes(view)
+    assert said in view.notes
 
 
 def test_a_collapsed_run_is_marked_and_counted(store: Store) -> None:
@@ -323,8 +310,8 @@ def test_a_collapsed_run_is_marked_and_counted(store: Store) -> None:
     view = view_of(GLUE, asked, store)
     assert dot(view, MEDIAN, SIZED, "Adapters, size 2").collapsed == 1
     assert dot(view, MEDIAN, SIZED, "Adapters, size 16").collapsed == 0
-    assert any("predicts one class: Adapters, size 2 (RTE)." in note for note in notes(view))
-    assert shown(curves, view).collapsed == "Adapters, size 2 (RTE)"
+    assert any("predicts one class: Adapters, size 2 (RTE)." in note for note in view.notes)
+    assert view.collapsed == "Adapters, size 2 (RTE)"
 
 
 def test_a_missing_seed_leaves_the_point_out(store: Store) -> None:
@@ -332,19 +319,19 @@ def test_a_missing_seed_leaves_the_point_out(store: Store) -> None:
     store_curves(store, INIT, stored, score)
     view = view_of(INIT, asked, store)
     assert view.done == 0
-    assert "Absent: every point: 1 of 2 seeds; the rest: not run: " in notes(view)[0]
+    assert "Absent: every point: 1 of 2 seeds; the rest: not run: " in view.notes[0]
 
 
 def test_what_layer_norms_lose_stands_beside_what_the_text_says(view: CurvesView) -> None:
     cola, mnli = view.statements
     assert (cola.said.published, round(cola.reproduced or 0, 6)) == (3.5, 6.0)
     assert (mnli.said.published, mnli.reproduced) == (4, None)
-    assert "on CoLA: 3.5 %, quoted; here: 6.0 points." in caption(view)
-    assert "on MNLI: 4 %, quoted; here: MNLI is not in this figure." in caption(view)
+    assert "on CoLA: 3.5 %, quoted; here: 6.0 points." in view.caption
+    assert "on MNLI: 4 %, quoted; here: MNLI is not in this figure." in view.caption
 
 
 def test_the_caption_names_tasks_setting_and_scale(view: CurvesView) -> None:
-    text = caption(view)
+    text = view.caption
     for part in (
         "Smoke scale · MiniLM-L6 (6 layers) · seed 0 · not comparable",
         "Tasks: CoLA, MRPC, RTE.",
@@ -353,11 +340,11 @@ def test_the_caption_names_tasks_setting_and_scale(view: CurvesView) -> None:
         "Points scored: 21/21.",
     ):
         assert part in text
-    assert "Adapters from -2.0 (size 2) to -2.0 (size 64)" in alternative(view)
+    assert "Adapters from -2.0 (size 2) to -2.0 (size 64)" in view.alternative
 
 
 def test_the_csv_holds_every_point_with_what_it_is_of(view: CurvesView) -> None:
-    rows = list(csv.DictReader(io.StringIO(csv_text(view))))
+    rows = list(csv.DictReader(io.StringIO(view.csv)))
     drawn = [one for found in view.panels for own in found.lines for one in own.points]
     assert len(rows) == len(drawn)
     row = next(r for r in rows if r["panel"] == MEDIAN and r["point"] == "Adapters, size 64")
@@ -365,28 +352,3 @@ def test_the_csv_holds_every_point_with_what_it_is_of(view: CurvesView) -> None:
     assert float(row["y"]) == -2
     assert {r["kind"] for r in rows} == {"reproduced", "digitised"}
     assert all(r["source"] for r in rows if r["kind"] != "reproduced")
-
-
-def test_the_same_data_gives_the_same_bytes(store: Store, tmp_path: Path) -> None:
-    """In this process and in another, whose hashes are seeded otherwise."""
-    asked = request(SQUAD)
-    store_curves(store, SQUAD, asked, score, collapsed=[("Adapters, size 2", "squad1")])
-    paths = write_figure(view_figure(SQUAD, asked, store), tmp_path / "one")
-    program = (
-        "import sys; from pathlib import Path; from fake_curves import *;"
-        "from repro.report.figures.files import write_figure;"
-        "from repro.report.figures.kinds import view_figure;"
-        "root = Path(sys.argv[1]);"
-        "write_figure(view_figure(SQUAD, request(SQUAD), Store(root / 'store')), root / 'two')"
-    )
-    here = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
-    subprocess.run(
-        [sys.executable, "-c", program, tmp_path],
-        env=environment | {"PYTHONHASHSEED": "7", "MPLBACKEND": "svg"},
-        check=True,
-    )
-    for path in paths:
-        other = tmp_path / "two" / path.relative_to(tmp_path / "one")
-        assert path.read_bytes() == other.read_bytes(), path.suffix
-    assert json.loads(paths[4].read_text())["complete"] == "3/3"

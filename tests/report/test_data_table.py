@@ -11,8 +11,7 @@ from glue_samples import rows, write_split
 
 from repro.cli.requests import make_request
 from repro.errors import MissingData
-from repro.papers.adaptable_adapters.data import ONE, SHOWN
-from repro.papers.adaptable_adapters.tables import TASKS
+from repro.papers.adaptable_adapters.tables import ONE, SHOWN, TASKS
 from repro.papers.request import Request
 from repro.report.captions import caption
 from repro.report.counted import count_files, count_missing, read_count, to_count

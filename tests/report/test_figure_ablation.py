@@ -17,13 +17,9 @@ from repro.methods.ablated_spans import AblatedSpans
 from repro.papers.three_shared.figures import published_drops, published_intact
 from repro.report.figures.ablation import (
     Panel,
-    alternative,
-    caption,
     drop,
-    notes,
     rank_correlation,
     relative_change,
-    stamp,
     view_of,
 )
 from repro.spec import run_key
@@ -96,7 +92,7 @@ def test_twelve_layers_are_laid_beside_the_published_grid(store: Store) -> None:
     assert set(difference.grid) == set(published.grid) == set(reproduced.grid)
     assert view.published_intact == pytest.approx(60.8)
     assert view.correlation is not None
-    assert f"Spearman rank correlation {view.correlation:.2f}, over 78 spans." in caption(view)
+    assert f"Spearman rank correlation {view.correlation:.2f}, over 78 spans." in view.caption
 
 
 def test_the_lower_triangle_holds_nothing(store: Store) -> None:
@@ -115,7 +111,7 @@ def test_grids_of_different_depth_are_not_subtracted(store: Store) -> None:
     why = "the published grid has 12 layers and this encoder 6"
     assert (difference.grid, difference.absent) == ({}, why)
     assert (view.correlation, view.correlation_reason) == (None, why)
-    assert f"No rank correlation: {why}." in caption(view)
+    assert f"No rank correlation: {why}." in view.caption
     assert view.complete
 
 
@@ -171,7 +167,7 @@ def test_one_of_two_seeds_is_drawn_and_said(store: Store) -> None:
     view = view_of(FIGURE, asked, store)
     assert view.panels[1].grid[0, 1] == pytest.approx(22)
     assert not view.complete
-    assert any(note.startswith("1 of 2 seeds; the rest: not run") for note in notes(view))
+    assert any(note.startswith("1 of 2 seeds; the rest: not run") for note in view.notes)
 
 
 def test_mnli_has_no_published_grid_and_is_drawn_in_accuracy(store: Store) -> None:
@@ -202,7 +198,7 @@ def test_what_houlsby_et_al_say_stands_beside_what_is_found(store: Store) -> Non
     assert every.reproduced == pytest.approx(80 - 10.5)
     assert every.note == "100.0 % of the rows get the commonest prediction"
     assert view.panels[1].constant == frozenset({(0, 2)})
-    assert any(note.startswith("1 span framed") for note in notes(view))
+    assert any(note.startswith("1 span framed") for note in view.notes)
 
 
 def no_accuracy(seed: int, metric: str, span: Span | None) -> float:
@@ -221,9 +217,9 @@ def test_a_change_relative_to_nothing_is_undefined_and_says_why(store: Store) ->
     why = "no change in percent: the intact model's accuracy is 0"
     assert (relative.grid, relative.undefined) == ({}, dict.fromkeys(view.panels[1].grid, why))
     assert view.complete  # every span is scored
-    assert f"6 spans undefined: {why}." in notes(view)
-    assert f"adapters of one layer off: 2 %; here: {why}." in caption(view)
-    assert f"Relative change in accuracy: {why}" in alternative(view)
+    assert f"6 spans undefined: {why}." in view.notes
+    assert f"adapters of one layer off: 2 %; here: {why}." in view.caption
+    assert f"Relative change in accuracy: {why}" in view.alternative
 
 
 def one_class(seed: int, metric: str, span: Span | None) -> float:
@@ -237,18 +233,18 @@ def test_a_collapsed_intact_model_is_said(store: Store) -> None:
     store_chain(store, asked, value=one_class)
     view = view_of(FIGURE, asked, store)
     said = "The intact model predicts one class: its spans say nothing about adapters."
-    assert view.collapsed == 1
-    assert said in caption(view)
-    assert said in notes(view)
+    assert view.constant == 1
+    assert said in view.caption
+    assert said in view.notes
     assert view.statements[0].reproduced == 0
-    assert "one layer off: 2 %; here: 0.0 %" in caption(view)
+    assert "one layer off: 2 %; here: 0.0 %" in view.caption
 
 
 def test_of_several_seeds_the_collapsed_ones_are_counted(store: Store) -> None:
     asked = request(layers=3, seeds=2)
     for seed in (0, 1):
         store_chain(store, asked, seed, one_class)
-    collapsed, framed, *_ = notes(view_of(FIGURE, asked, store))
+    collapsed, framed, *_ = view_of(FIGURE, asked, store).notes
     assert collapsed.startswith("The intact model of 1 of 2 seeds predicts one class")
     assert framed.startswith("6 spans framed: For at least one seed every row gets one class")
 
@@ -256,22 +252,22 @@ def test_of_several_seeds_the_collapsed_ones_are_counted(store: Store) -> None:
 def test_a_model_that_tells_rows_apart_is_not_called_collapsed(store: Store) -> None:
     store_chain(store, request())
     view = view_of(FIGURE, request(), store)
-    assert view.collapsed == 0
-    assert "predicts one class" not in caption(view)
+    assert view.constant == 0
+    assert "predicts one class" not in view.caption
 
 
 def test_the_seeds_behind_the_mean_are_counted(store: Store) -> None:
     asked = request(seeds=3)
     said = ["none of 3 seeds", "1 of 3 seeds", "mean of 2 of 3 seeds", "mean of 3 seeds"]
     for seed, words in enumerate(said):
-        assert f"(3 layers) · {words} ·" in stamp(view_of(FIGURE, asked, store))
+        assert f"(3 layers) · {words} ·" in view_of(FIGURE, asked, store).stamp
         if seed < 3:
             store_chain(store, asked, seed)
 
 
 def test_one_epoch_is_one_epoch(store: Store) -> None:
-    assert " rows, 1 epoch, batch" in caption(view_of(FIGURE, request(epochs=1), store))
-    assert " rows, 2 epochs, batch" in caption(view_of(FIGURE, request(epochs=2), store))
+    assert " rows, 1 epoch, batch" in view_of(FIGURE, request(epochs=1), store).caption
+    assert " rows, 2 epochs, batch" in view_of(FIGURE, request(epochs=2), store).caption
 
 
 def test_statements_of_a_paper_say_that_another_models_adapters_are_drawn(store: Store) -> None:
@@ -279,14 +275,14 @@ def test_statements_of_a_paper_say_that_another_models_adapters_are_drawn(store:
         view_of(FIGURE, request(method=method), store) for method in ("pfeiffer", "houlsby")
     )
     said = "Their numbers are of their own adapters, those here of pfeiffer."
-    assert f"section 3.6: {said} Largest" in caption(other)
-    assert "section 3.6: Largest" in caption(same)
+    assert f"section 3.6: {said} Largest" in other.caption
+    assert "section 3.6: Largest" in same.caption
 
 
 def test_the_alternative_text_names_the_extremes(store: Store) -> None:
     asked = request(layers=3)
     store_chain(store, asked)
-    words = alternative(view_of(FIGURE, asked, store))
+    words = view_of(FIGURE, asked, store).alternative
     assert "Reproduced: from 1.0 (layers 0 to 0) to 23.0 (layers 2 to 2)" in words
 
 

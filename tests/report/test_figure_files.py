@@ -12,25 +12,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import fake_curves
+import fake_embeddings
 import numpy as np
 import pytest
+from fake_curves import SQUAD
 from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
-from repro.report.figures import ablation
-from repro.report.figures.ablation import (
-    AblationView,
-    Panel,
-    csv_text,
-    draw,
-    farthest,
-    fill,
-    in_rows,
-    view_of,
-)
+from repro.papers.registry import find_figure
+from repro.report.figures.ablation import AblationView, Panel, view_of
+from repro.report.figures.ablation_drawing import farthest, fill, in_rows
 from repro.report.figures.architecture_drawing import text_ems
-from repro.report.figures.files import as_json, write_figure
-from repro.report.figures.kinds import shown
+from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import (
     GAIN,
     INK,
@@ -44,7 +38,8 @@ from repro.report.figures.style import (
     rounded,
     styled,
 )
-from repro.report.files import table_name
+from repro.report.figures.view import write_figure
+from repro.report.files import request_document, table_name
 from repro.report.render import json_text
 from repro.report.reproduce import picture
 from repro.spec.spans import Span
@@ -79,28 +74,52 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[str
     return texts_of(view_of(FIGURE, request(layers=6), store))
 
 
-def test_the_same_data_gives_the_same_bytes(small: AblationView, tmp_path: Path) -> None:
-    """In this process and in another, whose hashes are seeded otherwise."""
-    paths = write_figure(shown(ablation, small), tmp_path / "one")
-    program = (
-        "import sys; from pathlib import Path; from fake_spans import *;"
-        "from repro.report.figures import ablation;"
-        "from repro.report.figures.files import write_figure;"
-        "from repro.report.figures.kinds import shown;"
-        "root = Path(sys.argv[1]);"
-        "view = ablation.view_of(FIGURE, request(3, 'mnli'), Store(root / 'store'));"
-        "write_figure(shown(ablation, view), root / 'two')"
-    )
-    here = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
+AGAIN = """
+import json, sys
+from pathlib import Path
+from repro.papers.registry import FIGURES, find_figure
+from repro.papers.request import Request
+from repro.report.figures.view import write_figure
+from repro.report.figures.kinds import view_figure
+from repro.report.files import REQUEST
+from repro.store import Store
+
+for store, document in json.loads(sys.argv[1]):
+    asked = REQUEST.validate_python(document)
+    write_figure(view_figure(find_figure(asked.id), asked, Store(store)), Path("two"))
+for id, figure in FIGURES.items():
+    view_figure(figure, Request(id, "smoke", 1), Store("nowhere"))
+assert "torch" not in sys.modules
+"""
+
+
+def test_the_same_data_gives_the_same_bytes_in_another_process_without_torch(
+    tmp_path: Path,
+) -> None:
+    """Its hashes are seeded otherwise; a heat map, curves, and maps with drawn starts."""
+    stores = [Store(tmp_path / name) for name in ("spans", "curves", "embeddings")]
+    asked = (request(3, "mnli"), fake_curves.request(SQUAD), fake_embeddings.request("smoke"))
+    store_chain(stores[0], asked[0])
+    fake_curves.store_curves(stores[1], SQUAD, asked[1], lambda point, task, seed: 80.0 + seed)
+    fake_embeddings.store_figure(stores[2], asked[2])
+    paths = [
+        path
+        for one, store in zip(asked, stores, strict=True)
+        for path in write_figure(view_figure(find_figure(one.id), one, store), tmp_path / "one")
+    ]
+    documents = [
+        (str(store.root), request_document(one)) for one, store in zip(asked, stores, strict=True)
+    ]
     subprocess.run(
-        [sys.executable, "-c", program, tmp_path],
-        env=environment | {"PYTHONHASHSEED": "7", "MPLBACKEND": "svg"},
+        [sys.executable, "-c", AGAIN, json.dumps(documents)],
+        env=os.environ | {"PYTHONPATH": str(PROJECT), "PYTHONHASHSEED": "7", "MPLBACKEND": "svg"},
+        cwd=tmp_path,
         check=True,
     )
+    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json"}
     for path in paths:
         other = tmp_path / "two" / path.relative_to(tmp_path / "one")
-        assert path.read_bytes() == other.read_bytes(), path.suffix
+        assert path.read_bytes() == other.read_bytes(), path.name
 
 
 DRAWN = """
@@ -153,7 +172,7 @@ def test_a_name_with_dollar_signs_is_drawn_as_it_stands(name: str) -> None:
 
 def test_no_date_enters_a_picture(small: AblationView) -> None:
     with styled():
-        pictures = rendered(draw(small))
+        pictures = rendered(small.draw())
     assert pictures["png"].startswith(b"\x89PNG")
     assert b"Software" not in pictures["png"][:400]
     assert b"<dc:date>" not in pictures["svg"]
@@ -163,17 +182,15 @@ def test_no_date_enters_a_picture(small: AblationView) -> None:
 def test_every_file_is_named_and_unchanged_ones_are_left_alone(
     small: AblationView, tmp_path: Path
 ) -> None:
-    paths = write_figure(shown(ablation, small), tmp_path)
+    paths = write_figure(small, tmp_path)
     assert [path.suffix for path in paths] == [".png", ".svg", ".pdf", ".csv", ".json"]
-    *files, page = as_json(shown(ablation, small))["files"]
+    *files, page = small.document["files"]
     assert [str(path.relative_to(tmp_path)) for path in paths] == files
     drawn = table_name(small.request)
     assert files[0] == f"figures/{drawn}.png"
     assert page == f"tables/{drawn}.md"
     before = [path.stat().st_mtime_ns for path in paths]
-    assert [
-        path.stat().st_mtime_ns for path in write_figure(shown(ablation, small), tmp_path)
-    ] == before
+    assert [path.stat().st_mtime_ns for path in write_figure(small, tmp_path)] == before
 
 
 def test_a_folder_that_cannot_be_written_names_the_mend(
@@ -181,11 +198,11 @@ def test_a_folder_that_cannot_be_written_names_the_mend(
 ) -> None:
     (tmp_path / "figures").write_text("a file")
     with pytest.raises(StoreError, match="--out"):
-        write_figure(shown(ablation, small), tmp_path)
+        write_figure(small, tmp_path)
 
 
 def test_the_csv_holds_every_cell_that_is_drawn(view: AblationView) -> None:
-    lines = list(csv.DictReader(io.StringIO(csv_text(view))))
+    lines = list(csv.DictReader(io.StringIO(view.csv)))
     counts = {p.name: sum(line["panel"] == p.name for line in lines) for p in view.panels}
     assert counts == {"published": 78, "reproduced": 21, "difference": 0, "relative": 21}
     read = {
@@ -196,7 +213,7 @@ def test_the_csv_holds_every_cell_that_is_drawn(view: AblationView) -> None:
 
 
 def test_the_json_is_what_the_picture_shows(view: AblationView) -> None:
-    document = json.loads(json.dumps(as_json(shown(ablation, view)), allow_nan=False))
+    document = json.loads(json.dumps(view.document, allow_nan=False))
     assert [panel["name"] for panel in document["panels"]] == [
         "published", "reproduced", "difference", "relative",
     ]  # fmt: skip
@@ -218,10 +235,10 @@ def test_an_undefined_cell_is_null_in_json_empty_in_csv_and_blank_in_the_picture
 
     store_chain(store, asked, value=value)
     view = view_of(FIGURE, asked, store)
-    relative = json.loads(json.dumps(as_json(shown(ablation, view)), allow_nan=False))["panels"][3]
+    relative = json.loads(json.dumps(view.document, allow_nan=False))["panels"][3]
     why = "no change in percent: the intact model's accuracy is 0"
     assert [(c["value"], c["undefined"]) for c in relative["cells"]] == [(None, why)] * 6
-    lines = [x for x in csv.DictReader(io.StringIO(csv_text(view))) if x["panel"] == "relative"]
+    lines = [x for x in csv.DictReader(io.StringIO(view.csv)) if x["panel"] == "relative"]
     assert [line["value"] for line in lines] == [""] * 6
     words = " ".join(texts_of(view)[0]).replace("\n", " ")
     assert (
@@ -240,14 +257,14 @@ def test_no_zero_has_a_sign(store: Store) -> None:
 
     store_chain(store, asked, value=value)
     view = view_of(FIGURE, asked, store)
-    words = " ".join([*texts_of(view)[0], picture(shown(ablation, view))])
+    words = " ".join([*texts_of(view)[0], picture(view)])
     assert not re.search(r"-0\.0(?!\d)", words)
-    assert not re.search(r"-0\.0\b", json_text(as_json(shown(ablation, view))) + csv_text(view))
+    assert not re.search(r"-0\.0\b", json_text(view.document) + view.csv)
 
 
 def test_the_caption_has_an_alternative_text_and_no_tag(view: AblationView) -> None:
     broken = replace(view, partial="1 of 2 seeds; the rest: failed (error): <module>")
-    text = picture(shown(ablation, broken))
+    text = picture(broken)
     assert text.startswith("![Heat maps over")
     assert f"](../{name(6)}.png)" in text
     assert "&lt;module>" in text
@@ -258,7 +275,7 @@ def texts_of(view: AblationView) -> tuple[list[str], list[str]]:
     from matplotlib.text import Text
 
     with styled():
-        drawing = draw(view)
+        drawing = view.draw()
         grids = [a for a in drawing.axes if a.get_title(loc="left") == "Reproduced"]
         cells = [text.get_text() for axes in grids for text in axes.texts]
         return [text.get_text() for text in drawing.findobj(Text)], cells

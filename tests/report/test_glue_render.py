@@ -215,14 +215,6 @@ def test_words_and_counts_of_a_table_that_trains_nothing(store: Store) -> None:
     assert (lines[3]["published"], lines[3]["mean"]) == ("1189632.0",) * 2
 
 
-def test_the_same_store_gives_the_same_bytes(store: Store) -> None:
-    for asked in (request(seeds=2), request("Houlsby-1", "reduced")):
-        store_table(store, asked)
-        again = Store(store.root)
-        for render in (markdown, csv_text, lambda table: json_text(as_json(table))):
-            assert render(view(store, asked)) == render(view(again, asked))
-
-
 @pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'{"adapters": "many"}'])
 def test_a_damaged_count_is_counted_again(store: Store, damage: bytes) -> None:
     asked = request("3-shared-1")

@@ -16,13 +16,9 @@ from repro.papers.hyperformer.figures import (
     MULTI_BASE,
     PLUS_BASE,
 )
-from repro.papers.hyperformer.scores import PRINTED
+from repro.papers.hyperformer.tables import PRINTED
 from repro.report.figures.curves import (
     CurvesView,
-    alternative,
-    caption,
-    csv_text,
-    notes,
     view_of,
 )
 from repro.report.figures.kinds import view_figure
@@ -70,7 +66,7 @@ def test_a_band_is_the_standard_deviation_over_seeds(view: CurvesView) -> None:
         for dot in line.points:
             assert dot.y is not None
             assert (dot.low, dot.high) == pytest.approx((dot.y - sd, dot.y + sd))
-    assert "shaded is 1 standard deviation over seeds" in caption(view)
+    assert "shaded is 1 standard deviation over seeds" in view.caption
 
 
 def test_a_tasks_own_score_is_the_mean_of_its_two(store: Store) -> None:
@@ -100,26 +96,26 @@ def test_a_point_without_a_seed_is_absent_and_said_so(store: Store) -> None:
     assert found.panels[0].lines == ()
     assert found.done == 0
     assert "1 of 2 seeds; the rest: not run: python -m repro figure low-resource" in " ".join(
-        notes(found)
+        found.notes
     )
 
 
 def test_the_figure_says_that_nothing_published_is_drawn(view: CurvesView) -> None:
     assert LOW_RESOURCE.marks() == ()
     assert {line.kind for line in view.panels[0].lines} == {"reproduced"}
-    assert "nothing published is drawn" in " ".join(notes(view))
+    assert "nothing published is drawn" in " ".join(view.notes)
 
 
 def test_words_beside_the_figure(view: CurvesView) -> None:
-    said = caption(view)
+    said = view.caption
     assert "Paper scale · T5-base (12 layers) · mean of 5 seeds" in said
     assert "Trained on so many of each task's published training rows; 15,000 steps" in said
     assert "MRPC, QQP by mean of accuracy and F1 on test rows" in said
-    assert f"{PLUS_BASE} from 55.6 (100 samples) to 59.5 (4,000 samples)" in alternative(view)
+    assert f"{PLUS_BASE} from 55.6 (100 samples) to 59.5 (4,000 samples)" in view.alternative
 
 
 def test_the_data_file_holds_every_point_with_its_seeds(view: CurvesView) -> None:
-    lines = list(csv.DictReader(io.StringIO(csv_text(view))))
+    lines = list(csv.DictReader(io.StringIO(view.csv)))
     assert len(lines) == 3 * 5
     assert {line["of"] for line in lines} == {"seed-42 seed-43 seed-44 seed-45 seed-46"}
     assert {line["encoder"] for line in lines} == {"T5-base"}

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from fake_written import request, store_all, store_run
 
-from repro.comparison.claims import on_ours, sources
+from repro.comparison.claims import sources
+from repro.comparison.statements import on_ours
 from repro.methods.t5 import HyperFormer, t5_norms
-from repro.papers.hyperformer.claims import CLAIMS, NO_BLOCKS, WHOLE
+from repro.papers.hyperformer.claims import CLAIMS
+from repro.papers.hyperformer.setting import NO_BLOCKS, WHOLE
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.papers.tables import Fact

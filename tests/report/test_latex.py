@@ -199,6 +199,9 @@ def test_the_same_store_gives_the_same_bytes_and_unchanged_files_are_left_alone(
     before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths]
     again = write_table(view(store, asked), tmp_path) + write_tex([shown], tmp_path)
     assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in again] == before
+    paths[0].write_text("by hand")
+    write_table(shown, tmp_path)
+    assert paths[0].read_bytes() == before[0][0]
     assert write_tex([], tmp_path / "none") == []
 
 

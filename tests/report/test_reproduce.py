@@ -22,7 +22,6 @@ from repro.papers.request import Request
 from repro.report.files import (
     backbone_label,
     command_line,
-    request_document,
     save_request,
     saved_requests,
     table_name,
@@ -34,7 +33,6 @@ from repro.report.view import TableView, view_table
 from repro.spec import Scale, run_key
 from repro.spec.backbones import KNOWN
 from repro.store import Store
-from repro.store.atomic import write_json
 from repro.store.entry import StoredRun
 
 PROJECT = Path(__file__).parents[2]
@@ -93,14 +91,6 @@ def test_no_setting_replaces_the_files_of_another(store: Store) -> None:
     assert sorted(map(table_name, saved_requests(store))) == sorted(map(table_name, asked))
 
 
-def test_a_request_of_another_version_is_left_out(store: Store) -> None:
-    save_request(store, request())
-    other = request_document(request("ResAdapters-2"))
-    write_json(store.root / "requests" / "gone.json", other | {"id": "Gone-7"})
-    write_json(store.root / "requests" / "odd.json", other | {"seeds": "many"})
-    assert saved_requests(store) == [request()]
-
-
 @pytest.mark.parametrize(
     ("asked", "name"),
     [
@@ -147,21 +137,6 @@ def test_artefacts_are_named_by_table_scale_encoder_and_reading(asked: Request, 
 )
 def test_the_command_that_a_table_names_asks_for_it_again(asked: Request, words: str) -> None:
     assert shlex.split(command_line(asked)) == shlex.split(f"python -m repro table {words}")
-
-
-def test_writing_a_table_leaves_unchanged_files_alone(store: Store, tmp_path: Path) -> None:
-    asked = request(epochs=1)
-    store_all(store, asked)
-    view = view_table(TABLES[asked.id], asked, store)
-    paths = write_table(view, tmp_path)
-    assert [path.name for path in paths] == [
-        f"ResAdapters-1.smoke.epochs-1.{e}" for e in ("csv", "json", "tex")
-    ]
-    before = [path.stat().st_ino for path in paths]
-    paths[0].write_text("by hand")
-    write_table(view, tmp_path)
-    assert [path.stat().st_ino for path in paths][1:] == before[1:]
-    assert paths[0].read_text().startswith("artefact,variant,request,scale,")
 
 
 def test_the_index_links_what_was_run_and_the_appendix_has_the_smoke_scale(

@@ -5,11 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from importlib.resources import files
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import fake_embeddings as fake
@@ -27,13 +24,8 @@ from repro.papers.request import Request
 from repro.report.figures.embeddings import (
     CSV_COLUMNS,
     EmbeddingsView,
-    axis_labels,
-    csv_text,
-    draw,
-    notes,
     view_of,
 )
-from repro.report.figures.files import as_json, write_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
 from repro.report.protocol import choices
@@ -57,7 +49,7 @@ def vectors(asked: Request) -> np.ndarray[Any, Any]:
 
 
 def rows_of(view: EmbeddingsView, part: str) -> list[dict[str, str]]:
-    return [row for row in csv.DictReader(io.StringIO(csv_text(view))) if row["part"] == part]
+    return [row for row in csv.DictReader(io.StringIO(view.csv)) if row["part"] == part]
 
 
 def method_of(spec: RunSpec) -> HyperFormer:
@@ -95,8 +87,8 @@ def test_several_seeds_are_one_run_and_the_first_is_drawn(store: Store) -> None:
     assert [*FIGURE.matrix(request(seeds=3)).runs.values()] == [
         *FIGURE.matrix(request()).runs.values()
     ]
-    assert "Of several seeds the first one is drawn." in notes(view)
-    assert "Of several seeds the first one is drawn." not in notes(stored(store, request()))
+    assert "Of several seeds the first one is drawn." in view.notes
+    assert "Of several seeds the first one is drawn." not in stored(store, request()).notes
 
 
 def test_a_method_without_embeddings_is_refused_by_name() -> None:
@@ -110,7 +102,7 @@ def test_the_left_map_is_that_of_scikit_learn_with_shares_in_the_labels(store: S
     found = [[float(row["x"]), float(row["y"])] for row in rows_of(view, "pca")]
     assert np.abs(found) == pytest.approx(np.abs(places), abs=1e-4)
     shares = model.explained_variance_ratio_
-    assert axis_labels(view.maps[0]) == tuple(
+    assert view.maps[0].axes == tuple(
         f"PC {n} ({round(100 * share)} %)" for n, share in enumerate(shares, 1)
     )
     assert float(rows_of(view, "pca")[0]["y_share"]) == pytest.approx(shares[1], abs=1e-4)
@@ -173,7 +165,7 @@ def test_the_protocol_is_that_of_the_run_that_is_drawn() -> None:
 def test_a_failed_run_says_how_it_failed(store: Store) -> None:
     (spec,) = FIGURE.matrix(request()).of("")
     store.record_failure(run_key(spec), spec, "diverged", "The loss was not finite.", "log")
-    (said,) = [n for n in notes(view_of(FIGURE, request(), store)) if "Not drawn" in n]
+    (said,) = [n for n in view_of(FIGURE, request(), store).notes if "Not drawn" in n]
     assert said == "Not drawn: failed (diverged): The loss was not finite."
 
 
@@ -212,7 +204,7 @@ def test_only_tasks_asked_for_are_drawn_and_three_are_too_few_for_a_map(store: S
     few = view_of(FIGURE, request(tasks=FIVE[:3]), store)
     assert [one.absent for one in few.maps] == ["3 of at least 4 tasks"] * 2
     assert (few.done, few.cells, len(few.distances)) == (3, 3, 6)
-    assert "t-SNE, perplexity 3: not drawn, 3 of at least 4 tasks." in notes(few)
+    assert "t-SNE, perplexity 3: not drawn, 3 of at least 4 tasks." in few.notes
 
 
 def test_equal_embeddings_have_distances_but_no_map(store: Store) -> None:
@@ -224,7 +216,7 @@ def test_equal_embeddings_have_distances_but_no_map(store: Store) -> None:
     none = view_of(FIGURE, request("reduced"), store)
     assert none.distances == {}
     assert none.nearest("rte") is None
-    json.dumps(as_json(view_figure(FIGURE, none.request, store)), allow_nan=False)
+    json.dumps(view_figure(FIGURE, none.request, store).document, allow_nan=False)
 
 
 def test_a_run_that_gives_constant_answers_is_marked(store: Store) -> None:
@@ -240,7 +232,7 @@ def test_names_in_the_picture_touch_no_other_name(store: Store, likeness: float)
     """At 500 the tasks of a kind stand on one spot."""
     view = stored(store, request(), likeness)
     with styled():
-        drawing = draw(view)
+        drawing = view.draw()
         drawing.draw_without_rendering()
         for axes in drawing.axes:
             names = {text.get_text(): Text.get_window_extent(text) for text in axes.texts}
@@ -258,7 +250,7 @@ def test_names_in_the_picture_touch_no_other_name(store: Store, likeness: float)
 
 def test_a_picture_without_points_has_no_axes_and_says_why(store: Store) -> None:
     with styled():
-        drawing = draw(view_of(FIGURE, request(), store))
+        drawing = view_of(FIGURE, request(), store).draw()
     assert drawing.axes == []
     assert drawing.get_suptitle().endswith("t-SNE, perplexity 3: not run.")
 
@@ -270,32 +262,11 @@ def test_a_screen_reader_hears_each_task_and_its_place(store: Store) -> None:
     assert "picture without coordinates" in picture(found)
 
 
-def test_files_are_the_same_twice_and_need_no_torch(store: Store, tmp_path: Path) -> None:
+def test_the_json_says_what_is_drawn(store: Store) -> None:
     asked = request("smoke")
     store_figure(store, asked)
     found = view_figure(FIGURE, asked, store)
-    paths = write_figure(found, tmp_path)
-    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf", ".csv", ".json"}
-    before = {path: path.read_bytes() for path in paths}
-    for path in paths:
-        path.unlink()
-    script = (
-        "import json, sys; from pathlib import Path;"
-        "from repro.papers.registry import find_figure;"
-        "from repro.report.figures.files import write_figure;"
-        "from repro.report.figures.kinds import view_figure;"
-        "from repro.report.files import REQUEST; from repro.store import Store;"
-        "request = REQUEST.validate_python(json.loads(sys.argv[1]));"
-        "figure = find_figure('task-embeddings');"
-        "write_figure(view_figure(figure, request, Store(sys.argv[2])), Path(sys.argv[3]));"
-        "assert 'torch' not in sys.modules"
-    )
-    from repro.report.files import request_document
-
-    words = [json.dumps(request_document(asked)), str(store.root), str(tmp_path)]
-    subprocess.run([sys.executable, "-c", script, *words], check=True)
-    assert {path: path.read_bytes() for path in paths} == before
-    document = as_json(found)
+    document = found.document
     assert document["complete"] == "8/8"
     assert document["panels"][1]["perplexity"] == 3.0
     assert len(document["distances"]) == 8

@@ -15,10 +15,9 @@ from repro.cli.requests import make_request
 from repro.errors import ReproError
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
-from repro.report.cells import Cell
+from repro.report.cells import NOT_IMPORTED, Cell
 from repro.report.files import command_line, table_name
 from repro.report.render import as_json, markdown
-from repro.report.served import NOT_IMPORTED
 from repro.report.view import view_table
 from repro.server.archive import Manifest, submitted, tsv
 from repro.server.layout import FILES

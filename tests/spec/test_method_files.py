@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,7 @@ from repro.papers.registry import find_table
 from repro.papers.request import Request
 from repro.report.files import save_request, saved_requests
 from repro.spec import GlueTask, run_key
-from repro.spec import method as registry
-from repro.spec.method import VARIABLE, load_method, method_called, methods
+from repro.spec.method import VARIABLE, load_method, method_called
 from repro.store.store import Store
 
 COLA = GlueTask(name="cola", source="generated", revision="by hand")
@@ -45,16 +43,7 @@ class OwnBias(InsideEncoder):
 '''
 
 
-@pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test registers is gone after it."""
-    methods()
-    monkeypatch.setattr(registry, "_FOUND", dict(registry._FOUND))
-    monkeypatch.setattr(registry, "_REMEMBERED", {})
-    monkeypatch.setenv(VARIABLE, "")
-    yield
-    for name in [name for name in sys.modules if name.startswith(registry.OF_A_FILE)]:
-        del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("methods_forgotten")
 
 
 def written(folder: Path, text: str, name: str = "own.py") -> Path:

@@ -13,9 +13,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 
-from repro.stats.evidence import Evidence, Target, holm, typical_sd, weigh
 from repro.stats.summary import Summary, summarise
-from repro.stats.verdicts import judge
+from repro.stats.verdicts import Evidence, Target, holm, judge, typical_sd, weigh
 
 OURS = [71.2, 70.4, 70.9, 71.6, 70.1]
 TINY = 1e-9

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from simulated_tables import RULES, Array, Study, rates, spreads, verdicts, worst
 
-from repro.stats.evidence import Target, holm, typical_sd, weigh
 from repro.stats.summary import summarise
-from repro.stats.verdicts import judge
+from repro.stats.verdicts import Target, holm, judge, typical_sd, weigh
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "verdicts.md"
 TINY = 1e-9

@@ -188,7 +188,7 @@ def test_parents_are_packed_with_their_children_and_server_scores_with_both(
     result = result_of(run_key(spec)).model_copy(update={"parents": {"trained": found.digest}})
     source.write(run_key(spec), spec, {"result.json": render(result)})
     served = ServedRun(key=parent, result=found.digest, protocol="glue", scores=[])
-    source.save_served(served)
+    source.save(served)
     assert source.pack([run_key(spec)], root / "two.jsonl.xz", {}) == 2
     store, lines = listening(root)
     assert store.keys() == sorted([parent, run_key(spec)])

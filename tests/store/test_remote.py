@@ -84,6 +84,19 @@ def test_a_url_is_told_from_a_folder_although_a_path_has_one_slash_of_two(
     assert url_of(given) == url
 
 
+@pytest.mark.parametrize("given", ["http://group.org/runs", "memory:/group/runs", "s4://b/runs"])
+def test_a_url_under_which_nothing_can_be_kept_is_refused_with_those_that_can(given: str) -> None:
+    with pytest.raises(ReproError, match=r"no store can be kept under \w+://.* s3://.* hf://"):
+        url_of(Path(given))
+
+
+def test_a_server_that_does_not_answer_at_once_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(ReproError, match=r"cannot be opened: .*refused"):
+        copy_of(f"ftp://127.0.0.1:{port}/runs")
+
+
 def test_a_run_stored_on_one_machine_is_read_on_another_byte_by_byte(
     one: Machine, two: Machine
 ) -> None:
@@ -314,13 +327,13 @@ def test_records_there_are_the_truth_but_for_those_that_wait_to_be_sent(
     here, _ = one.open()
     key = write_run(here, 1)
     here.save_request("T-1", {"seeds": 1})
-    here.save_served(ServedRun(key=key, result="ab" * 32, protocol="glue", scores=[]))
+    here.save(ServedRun(key=key, result="ab" * 32, protocol="glue", scores=[]))
     other, _ = two.open()
     assert other.requests() == {"T-1": {"seeds": 1}}
     assert other.served(key) is not None
     here.save_request("T-1", {"seeds": 3})
     assert two.open()[0].requests() == {"T-1": {"seeds": 3}}
-    here.remove_request("T-1")
+    here.remove_record("requests/T-1.json")
     assert one.open()[0].requests() == {}
 
 
@@ -488,3 +501,19 @@ def test_a_full_disk_while_runs_are_fetched_is_one_line_a_run_and_leaves_no_part
     assert all("the disk is full" in line for line in said)
     assert not unfinished(store.root)
     assert one.open()[0].read(keys[0]) is not None
+
+
+def test_where_no_credentials_are_found_the_variables_and_the_file_are_named(
+    one: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("s3fs", reason="the extra s3 is not installed")
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    store, said = one.open("s3://bucket-without-credentials/runs")
+    assert store.read(run_key(spec_of(1))) is None
+    (line,) = said
+    assert "cannot be reached (NoCredentialsError" in line
+    assert "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in line
+    assert "~/.aws/credentials" in line

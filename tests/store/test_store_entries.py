@@ -201,7 +201,7 @@ def test_failure_and_server_scores_of_a_newer_version_are_left_alone(tmp_path: P
     store, lines = listening(tmp_path)
     key = run_key(spec_of(0))
     store.record_failure(key, spec_of(0), "error", "m", "log")
-    store.save_served(ServedRun(key=key, result="ab" * 32, protocol="glue", scores=[]))
+    store.save(ServedRun(key=key, result="ab" * 32, protocol="glue", scores=[]))
     for folder in ("failures", "server"):
         path = tmp_path / folder / f"{key}.json"
         path.write_text(json.dumps(json.loads(path.read_bytes()) | {"later_field": 1}))

@@ -29,7 +29,7 @@ def adaptable(**changes: Any) -> AdaptableAdapters:
 def spec(method: AdaptableAdapters, keep: str = "first-best", seed: int = 0) -> RunSpec:
     changes: dict[str, Any] = {
         "recipe__keep": keep, "recipe__epochs": EPOCHS, "recipe__learning_rate": 1e-2,
-        "recipe__switch_rate": 0.05, "recipe__rational_rate": 0.01, "recipe__batch_size": 16,
+        "recipe__switch_rate": 0.05, "recipe__rational_rate": 0.01, "recipe__batch_size": 12,
     }  # fmt: skip
     return inside_spec(method, seed, **changes)
 
@@ -94,7 +94,7 @@ def test_everything_that_trains_moves_from_a_constant_activation(tmp_path: Path)
         assert moved == 1.0 if "rational" in name or "logits" in name else moved > 0.5, name
 
 
-@pytest.mark.parametrize("cut", [3, 7, 11])
+@pytest.mark.parametrize("cut", [3, 6])
 def test_a_cut_group_goes_on_as_if_nothing_had_happened(cut: int, tmp_path: Path) -> None:
     """Noise of switches and dropped layers included."""
     specs = [

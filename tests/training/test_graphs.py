@@ -37,7 +37,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def small(method: Any, seed: int = 0, **changes: Any) -> RunSpec:
-    few: dict[str, Any] = {"backbone__layers": 1, "recipe__epochs": 1, "recipe__batch_size": 20}
+    few: dict[str, Any] = {"backbone__layers": 1, "recipe__epochs": 1, "recipe__batch_size": 8}
     return inside_spec(method, seed, **(few | changes))
 
 
@@ -90,7 +90,7 @@ def test_a_method_that_draws_in_a_pass_is_not_compiled(tmp_path: Path, replayed:
 def test_a_compiled_step_is_one_graph_and_gives_the_eager_numbers(tmp_path: Path) -> None:
     from torch._dynamo.utils import counters
 
-    specs = [small(adapters(), recipe__batch_size=30)]
+    specs = [small(adapters(), recipe__batch_size=12)]
     exact = after(specs, tmp_path / "eager")
     counters.clear()
     made = after(specs, tmp_path / "compiled", compiled=True)

@@ -23,16 +23,14 @@ def test_seeds_and_sizes_in_one_group_agree_with_each_run_alone(
     placement: Any, tmp_path: Path, watched: Watched
 ) -> None:
     specs = [
-        inside_spec(adapters(size, placement=placement), seed)
-        for seed in (0, 1, 2)
-        for size in (4, 8)
+        inside_spec(adapters(size, placement=placement), seed) for seed in (0, 1) for size in (4, 8)
     ]
     together = inside_group(specs, tmp_path / "all")
     assert together.steps >= 12
     assert any(len(cohort.members) > 1 for cohort in together.cohorts)
     alone = [inside_group([spec], tmp_path / str(n)) for n, spec in enumerate(specs)]
     compare(watched, together, alone, steps=12)
-    assert len({tuple(losses(together, member)) for member in range(6)}) == 6
+    assert len({tuple(losses(together, member)) for member in range(4)}) == 4
 
 
 def test_seeds_read_batches_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +101,7 @@ def test_a_group_of_seeds_that_is_cut_continues_byte_for_byte(tmp_path: Path) ->
         pass
 
     def report(event: dict[str, Any]) -> None:
-        if event["event"] == "step" and event["step"] == 17:
+        if event["event"] == "step" and event["step"] == 7:
             raise Cut
 
     with pytest.raises(Cut):

@@ -79,7 +79,7 @@ def test_a_resumed_run_equals_an_unbroken_one(
 ) -> None:
     method = METHODS[name]
     whole = remains(train(method, encoder, data, tmp_path / "whole"))
-    for cut in (1, STEPS, STEPS + 1):
+    for cut in (1, STEPS):
         work = tmp_path / str(cut)
         train(method, encoder, data, work, cut)
         torch.manual_seed(cut)  # another process has other numbers at hand

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class LinearProbe(Method):
     """Two linear scorers, start and end, on one frozen layer (McGuire and Bhardwaj)."""
 
-    layer: int = identity(doc="the layer read, 1 is the first", ge=1)
+    layer: int = identity(doc="the layer read, 1 is the first", ge=1, examples=[1])
 
     reads_states: ClassVar[bool] = True
 

@@ -139,11 +139,7 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(1 or copies, tokens, in) -> (copies, tokens, out), copies = runs * stacks."""
-        weight = self.weight.view(-1, *self.weight.shape[-2:])
-        bias = self.bias.view(-1, self.bias.shape[-1])
-        if x.shape[0] != weight.shape[0]:
-            x = x.expand(weight.shape[0], -1, -1)
-        return torch.baddbmm(bias.unsqueeze(1), x, weight)
+        return mapped(x, [self])
 
     def initialise(self, streams: list[torch.Generator]) -> None:
         """torch's default for a Linear, for each run from its own stream.
@@ -172,6 +168,20 @@ class LayerNorm(nn.Module):
         normed = F.layer_norm(x, x.shape[-1:], eps=self.eps)
         weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)
         return torch.addcmul(bias[:, None], normed, weight[:, None])
+
+
+def mapped(x: Tensor, maps: Sequence[Linear]) -> Tensor:
+    """What each of the linear maps gives for x (1 or copies, tokens, in), side by side:
+    (copies, tokens, all out).
+    """
+    weight = beside([one.weight.view(-1, *one.weight.shape[-2:]) for one in maps])
+    bias = beside([one.bias.view(-1, one.bias.shape[-1]) for one in maps])
+    return torch.baddbmm(bias.unsqueeze(1), x.expand(len(weight), -1, -1), weight)
+
+
+def beside(parts: Sequence[Tensor]) -> Tensor:
+    """The parts side by side along the last axis; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), -1)
 
 
 def span_logits(scores: Tensor, runs: int, layout: Layout) -> Tensor:

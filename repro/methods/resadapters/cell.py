@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from repro.methods.modules.layout import Layout, mean_over_real
-from repro.methods.modules.learner import LayerNorm, Linear
-from repro.methods.modules.randomness import Dropout
+from repro.methods.modules.learner import LayerNorm, Linear, mapped
+from repro.methods.modules.randomness import dropped
 from repro.methods.resadapters import PipelinedCells
 
 MOMENTUM, NORM_EPS = 0.1, 1e-5
@@ -88,7 +88,9 @@ class Attention(nn.Module):
 
     def forward(self, h: Tensor, layout: Layout) -> Tensor:
         """(copies, tokens, b) -> the same shape."""
-        q, k, v = (self._heads(to(h), layout) for to in (self.query, self.key, self.value))
+        x = layout.unpack(mapped(h, (self.query, self.key, self.value)))
+        q, k, v = x.flatten(0, 1).unflatten(-1, (3, self.heads, -1)).unbind(-3)
+        q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (rows, heads, length, b / heads)
         mask = None
         if self.masked and not layout.full:
             mask = layout.real[:, None, None, :].repeat(h.shape[0], 1, 1, 1)
@@ -96,11 +98,6 @@ class Attention(nn.Module):
         mixed = mixed.transpose(1, 2).reshape(h.shape[0], *layout.real.shape, h.shape[-1])
         out: Tensor = self.norm(self.output(layout.pack(mixed)) + h)
         return out
-
-    def _heads(self, h: Tensor, layout: Layout) -> Tensor:
-        """(copies, tokens, b) -> (copies * batch, heads, length, b / heads)."""
-        x = layout.unpack(h).flatten(0, 1)  # (copies * batch, length, b)
-        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
 
 class Cell(nn.Module):
@@ -122,13 +119,17 @@ class Cell(nn.Module):
         self.up = Linear(runs, stacks, b, hidden)
         self.norm = LayerNorm(runs, stacks, hidden, spec.layer_norm_eps)
 
-    def forward(self, x: Tensor, layout: Layout, dropout: Dropout) -> Tensor:
-        """(1 or copies, tokens, hidden) -> (copies, tokens, hidden)."""
+    def forward(self, x: Tensor, layout: Layout, keep: Tensor | None = None) -> Tensor:
+        """(1 or copies, tokens, hidden) -> (copies, tokens, hidden).
+
+        `keep` (copies, tokens, bottleneck) says what dropout leaves; without it everything stays.
+        """
         h = self.batch_norm(self.down(x), layout)  # (copies, tokens, bottleneck)
         if self.spec.nonlinearity == "attention":
             h = self.attention(h, layout)
         else:
             h = F.relu(h) if self.spec.nonlinearity == "relu" else F.gelu(h)
-        h = self.up(dropout(h, self.spec.dropout))  # (copies, tokens, hidden)
-        out: Tensor = self.norm(h)
+        if keep is not None:
+            h = dropped(h, keep, self.spec.dropout)
+        out: Tensor = self.norm(self.up(h))
         return out

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from repro.papers.activations import Activations, Curve, Digitised
 from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_of
 from repro.papers.adaptable_adapters.setting import BLOCKS, DEPTH, LOW, SEEDS
 from repro.papers.adaptable_adapters.tables import PAPER, TASKS
+from repro.papers.figures import Activations, Curve, Digitised
 from repro.papers.published import load_published
 from repro.papers.request import Request
 from repro.spec import RunSpec

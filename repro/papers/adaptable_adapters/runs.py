@@ -26,12 +26,12 @@ from repro.papers.adaptable_adapters.setting import (
     SMOKE_ROWS,
     SWITCH,
 )
-from repro.papers.glue import POOLER, encoder, sentence_run
+from repro.papers.glue import POOLER, encoder, on_sentences
 from repro.papers.matrix import Chain
 from repro.papers.published import load_published
 from repro.papers.request import Request
-from repro.papers.setting import Setting, assumed, code, paper
-from repro.spec import Backbone, RunSpec, Source, run_key
+from repro.papers.setting import Own, Setting, Template, assumed, code, paper
+from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import BERT_LARGE
 
 CHOSEN, CHOSEN_BLOCK = "qqp", LOW[100]
@@ -66,7 +66,6 @@ OWN_SETTING: dict[str, Setting] = {
 }
 
 
-@lru_cache(maxsize=4096)
 def chain_of(
     variant: str, task: str, request: Request, block: str, seed: int, large: str = BERT_LARGE
 ) -> Chain:
@@ -76,56 +75,64 @@ def chain_of(
     `large` is the encoder at the paper's scale. Raises ReproError for published layers of another
     depth.
     """
+    runs, first = _template(variant, task, request, block, large)
+    if variant not in (DROP_AA, DROP_13):
+        return *first, runs.run(seed)
+    # AdapterDrop is trained once, and scored with as many of the last layers as another model has.
+    (trained,) = chain_of(DROP, task, request, block, seed, large)
+    parents = {TRAINED: trained} | dict(zip((ARCHITECTURE,), first, strict=False))
+    return *parents.values(), runs.run(seed, parents)
+
+
+@lru_cache(maxsize=2048)
+def _template(
+    variant: str, task: str, request: Request, block: str, large: str
+) -> tuple[Template, Chain]:
+    """The runs of a model, and the run that selects the layers of all of them, if one does."""
     if variant in (DROP_AA, DROP_13):
-        return _dropped(variant, task, request, block, seed, large)
+        return _dropped(variant, task, request, block, large)
     backbone = encoder(request, large, paper("section 4.2"))
     if variant not in (SPEC, UNI):
-        return (_run(variant, task, request, block, seed, backbone, _layers(variant, backbone[0])),)
+        return _of(variant, task, request, block, backbone, _layers(variant, backbone[0])), ()
     if variant == UNI and request.published_layers:
         chosen = paper("section 5, AA-focused with one architecture")
         layers: Setting = {LAYERS: (_published_layers(backbone[0]), chosen)}
-        return (_run(variant, task, request, block, seed, backbone, layers),)
+        return _of(variant, task, request, block, backbone, layers), ()
     of = (task, block) if variant == SPEC else (CHOSEN, CHOSEN_BLOCK)
-    (parent,) = chain_of(AA, of[0], request, of[1], SEEDS[0], large)
+    first = chain_of(AA, of[0], request, of[1], SEEDS[0], large)
     where = "of its task and rows" if variant == SPEC else "of QQP at 100 rows"
     layers = {LAYERS: ("selected", paper(f"section 5: AA {where}, first seed"))}
-    run = _run(variant, task, request, block, seed, backbone, layers, {ARCHITECTURE: parent})
-    return parent, run
+    return _of(variant, task, request, block, backbone, layers, {ARCHITECTURE: first[0]}), first
 
 
-def _dropped(variant: str, task: str, request: Request, block: str, seed: int, large: str) -> Chain:
-    """AdapterDrop trained once, scored with as many of the last layers as another model has."""
-    (trained,) = chain_of(DROP, task, request, block, seed, large)
-    (selector,) = chain_of(AA, task, request, block, SEEDS[0], large)
-    parents = {TRAINED: trained}
+def _dropped(
+    variant: str, task: str, request: Request, block: str, large: str
+) -> tuple[Template, Chain]:
+    trained, _ = _template(DROP, task, request, block, large)
+    backbone = trained.spec.backbone
     if variant == DROP_AA:
         method, why = LastLayers(kept="selected"), paper(f"section 5: as many as {SPEC} has")
-        parents[ARCHITECTURE] = selector
+        parents, first = (
+            {TRAINED: "", ARCHITECTURE: ""},
+            chain_of(AA, task, request, block, SEEDS[0], large),
+        )
     else:
-        method = LastLayers(kept=last_of(KEPT, trained.backbone))
-        why = _scaled(KEPT, trained.backbone)
-    run = trained.model_copy(
-        update={
-            "method": method,
-            "parents": {role: run_key(parent) for role, parent in parents.items()},
-            "sources": {p: s for p, s in trained.sources.items() if not p.startswith("method.")}
-            | {"method": why, "parents": why},
-        }
-    )
-    run.check()
-    return *parents.values(), run
+        method, why = LastLayers(kept=last_of(KEPT, backbone)), _scaled(KEPT, backbone)
+        parents, first = {TRAINED: ""}, ()
+    kept = {p: s for p, s in trained.spec.sources.items() if not p.startswith("method.")}
+    sources = kept | {"method": why, "parents": why}
+    return trained.changed(method=method, parents=parents, sources=sources), first
 
 
-def _run(
+def _of(
     variant: str,
     task: str,
     request: Request,
     block: str,
-    seed: int,
     backbone: tuple[Backbone, Source],
     layers: Setting,
     parents: dict[str, RunSpec] | None = None,
-) -> RunSpec:
+) -> Template:
     own = OWN_SETTING.get(variant, PLAIN | RATIONAL) | _width(backbone[0]) | layers
     if variant == DROP:
         own |= _drops(backbone[0], request)
@@ -133,11 +140,9 @@ def _run(
         own |= AS_RELEASED
     if request.scale != "paper":
         own |= POOLER
-    setting = own | _recipe(own) | _rows(task, request, block, seed)
-    run = sentence_run(_for_model(request, own), task, seed, backbone, setting, parents)
-    if not parents:
-        return run
-    return run.model_copy(update={"sources": run.sources | {"parents": layers[LAYERS][1]}})
+    setting = own | _recipe(own) | _rows(task, request, block)
+    why = layers[LAYERS][1] if parents else None
+    return on_sentences(_for_model(request, own), task, backbone, setting, parents, why)
 
 
 def _for_model(request: Request, own: Setting) -> Request:
@@ -204,14 +209,14 @@ def _recipe(own: Setting) -> Setting:
     return {path: value for path, value in RECIPE.items() if path not in absent}
 
 
-def _rows(task: str, request: Request, block: str, seed: int) -> Setting:
+def _rows(task: str, request: Request, block: str) -> Setting:
     """How many rows are drawn, from where, by which seed, and what the scale changes."""
     rows, scale = BLOCKS[block], request.scale
     found = DRAWN | (FULL_DATA if rows is None else {}) | SMALL.get(scale, {})
     drawn = "run.py: the first rows of datasets' shuffle after set_seed(seed)"
-    found |= {"task.subset_seed": (seed, code(drawn))}
+    found |= {"task.subset_seed": (Own.SEED, code(drawn))}
     if scale == "smoke":
-        found |= {"task.subset_seed": (seed, assumed(f"generated rows, drawn as {drawn}"))}
+        found |= {"task.subset_seed": (Own.SEED, assumed(f"generated rows, drawn as {drawn}"))}
     if rows is not None:
         few = SMOKE_ROWS[rows] if scale == "smoke" else rows
         said = assumed(f"smoke scale: stands for {rows}")
@@ -223,7 +228,7 @@ def _rows(task: str, request: Request, block: str, seed: int) -> Setting:
     if pool is not None:
         found |= {
             "task.drawn_from": (pool, assumed("no training rows are here")),
-            "task.subset_seed": (seed, assumed("of half of the validation rows")),
+            "task.subset_seed": (Own.SEED, assumed("of half of the validation rows")),
         }
     return found
 

@@ -6,16 +6,22 @@ its sweep, so that a figure costs one run a point.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from repro.papers.curves import Point
-from repro.papers.glue import BATCHES, FINE_TUNING, POOLER, SMALL_BATCHES, encoder, sentence_run
-from repro.papers.houlsby.runs import SMALL
-from repro.papers.houlsby.setting import ADAPTERS, AS_RELEASED, RECIPE, RELEASED_RECIPE
-from repro.papers.published import load_published
+from repro.papers.glue import BATCHES, FINE_TUNING, POOLER, SMALL_BATCHES, encoder, on_sentences
+from repro.papers.houlsby.setting import (
+    ADAPTERS,
+    AS_RELEASED,
+    RECIPE,
+    RELEASED_RECIPE,
+    printed_epochs,
+)
+from repro.papers.houlsby.tables import SMALL
 from repro.papers.request import Request
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import BERT_BASE
-from repro.spec.facts import SENTENCES
 from repro.spec.glue import GLUE
 
 SIZED, TOP, NORMS, FULL = "Adapters", "Top layers", "Layer norms only", "Full fine-tuning"
@@ -102,7 +108,7 @@ def glue_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
     """The run of a point on a GLUE task ("cola")."""
     small, tuned = GLUE_CHOICES[request.scale]
     choice = tuned if point.series in FINE_TUNED else small
-    return _sentence_run(point, task, request, seed, choice, "glue")
+    return _on_sentences(point, task, request, choice, "glue").run(seed)
 
 
 def text_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
@@ -114,19 +120,16 @@ def text_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
     epochs = GLUE_CHOICES[request.scale][tuned][1]
     if request.scale == "paper":
         epochs = printed_epochs(task, "Fine-tune" if tuned else "Adapters")
-    return _sentence_run(point, task, request, seed, (rate, epochs), "texts")
-
-
-def printed_epochs(task: str, column: str) -> int:
-    """The epochs that the paper chose for one of its 17 tasks (Table 4)."""
-    cells = load_published("houlsby", "H19-T4")
-    value = cells[SENTENCES[task].title, f"Epochs ({column})", "epochs"].value
-    assert value is not None
-    return int(value)
+    return _on_sentences(point, task, request, (rate, epochs), "texts").run(seed)
 
 
 def squad_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
     """The run of a point on SQuAD 1.1."""
+    return _on_squad(point, task, request).run(seed)
+
+
+@lru_cache(maxsize=64)
+def _on_squad(point: Point, task: str, request: Request) -> Template:
     small, tuned = SQUAD_CHOICES[request.scale]
     choice = tuned if point.series in FINE_TUNED else small
     data = SQUAD["paper"] | SQUAD[request.scale]
@@ -144,18 +147,19 @@ def squad_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
         | asked_for(request)
     )
     backbone = encoder(request, BERT_BASE, paper("section 3.5: BERT-base"))
-    return make_run(request, backbone, setting, seed)
+    return template(request, backbone, setting)
 
 
-def _sentence_run(
-    point: Point, task: str, request: Request, seed: int, choice: Choice, sweep: str
-) -> RunSpec:
+@lru_cache(maxsize=1024)
+def _on_sentences(
+    point: Point, task: str, request: Request, choice: Choice, sweep: str
+) -> Template:
     where = "section 3.4" if task in GLUE else "section 3.3"
     backbone = encoder(request, BERT_BASE, paper(f"{where}: BERT-base"))
     setting = _setting(point, request, choice, sweep)
     if request.scale != "paper":
         setting = setting | POOLER
-    return sentence_run(request, task, seed, backbone, setting)
+    return on_sentences(request, task, backbone, setting)
 
 
 def _setting(point: Point, request: Request, choice: Choice, sweep: str) -> Setting:
@@ -187,6 +191,11 @@ def _own(point: Point) -> Setting:
 
 def init_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
     """The run of adapters whose matrices start at the point's standard deviation."""
+    return _initialised(point, task, request).run(seed)
+
+
+@lru_cache(maxsize=64)
+def _initialised(point: Point, task: str, request: Request) -> Template:
     assert point.value is not None
     size = int(ADAPTERS["method.size"][0])
     sized = Point(SIZED, "", size)
@@ -199,4 +208,4 @@ def init_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
         "method.init": ("truncated-normal", code("modeling.py: truncated at two deviations")),
         "method.init_std": (point.value, paper("section 3.6, Figure 6: 1e-7 to 1")),
     }
-    return sentence_run(request, task, seed, backbone, setting | own)
+    return on_sentences(request, task, backbone, setting | own)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from repro.papers.setting import Setting, assumed, code, paper
-from repro.spec import Scale
+from repro.papers.glue import FINE_TUNING
+from repro.papers.published import load_published
+from repro.papers.setting import Setting, assumed, borrowed, code, paper
+from repro.spec import Scale, Source
+from repro.spec.facts import SENTENCES
 
 ADAPTERS: Setting = {
     "method.kind": ("bottleneck-adapters", paper("section 2.1")),
@@ -53,11 +56,15 @@ RELEASED_RECIPE: Setting = {
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a row is selected over on validation, restarts (seeds) apart."""
+    """What a row is selected over on validation, restarts (seeds) apart.
 
-    sizes: tuple[int | None, ...]
+    `widths` are sizes of adapters or numbers of top layers (None: neither); `epochs` 0: those that
+    the paper chose for a task.
+    """
+
+    widths: tuple[int | None, ...]
     learning_rates: tuple[float, ...]
-    epochs: tuple[int, ...]
+    epochs: tuple[int, ...] = (0,)
 
 
 ADAPTER_SWEEPS: dict[Scale, Sweep] = {
@@ -74,9 +81,57 @@ FINE_TUNING_SWEEPS: dict[Scale, Sweep] = {
 }
 """Devlin et al., section 4.1: the best of four rates and several restarts on validation."""
 
-SWEPT = {
-    "paper": paper("section 3.2: chosen on validation"),
-    "reduced": assumed("reduced scale: a smaller sweep"),
-    "smoke": assumed("smoke scale: a smaller sweep"),
+
+def swept(scale: Scale, section: str) -> Source:
+    """Where the values of a sweep come from."""
+    if scale == "paper":
+        return paper(f"section {section}: chosen on validation")
+    return assumed(f"{scale} scale: a smaller sweep")
+
+
+TUNED, VARIABLE, ADAPTED = "full-fine-tuning", "variable-fine-tuning", "adapters"
+
+FURTHER_METHODS: dict[str, Setting] = {
+    TUNED: FINE_TUNING,
+    VARIABLE: FINE_TUNING
+    | {"method.kind": ("top-layers", paper("section 3.3: only the top n layers are trained"))},
+    ADAPTED: ADAPTERS | RECIPE | borrowed(RECIPE, "section 3.3 states no more", ("code",)),
 }
-"""Scale -> where the values of a sweep come from."""
+RATES = (1e-5, 3e-5, 1e-4, 3e-3)
+FURTHER_SWEEPS: dict[Scale, dict[str, Sweep]] = {
+    "paper": {
+        TUNED: Sweep((None,), RATES),
+        VARIABLE: Sweep((1, 2, 3, 5, 7, 9, 11, 12), RATES),
+        ADAPTED: Sweep((2, 4, 8, 16, 32, 64), RATES),
+    },
+    "reduced": {
+        TUNED: Sweep((None,), (5e-5,)),
+        VARIABLE: Sweep((3,), (1e-4,)),
+        ADAPTED: Sweep((64,), (1e-3,)),
+    },
+    "smoke": {
+        TUNED: Sweep((None,), (5e-5,)),
+        VARIABLE: Sweep((3,), (1e-4,)),
+        ADAPTED: Sweep((64,), (1e-3,)),
+    },
+}
+"""Houlsby-2: the paper's are in section 3.3; the others are ours: a machine of two cores."""
+SMALL_EPOCHS = {TUNED: 3, VARIABLE: 3, ADAPTED: 5}
+
+
+def printed_epochs(task: str, column: str) -> int:
+    """The epochs that the paper chose for one of its 17 tasks (Table 4): 20, 50 or 100."""
+    cells = load_published("houlsby", "H19-T4")
+    value = cells[SENTENCES[task].title, f"Epochs ({column})", "epochs"].value
+    assert value is not None
+    return int(value)
+
+
+def epochs_of(variant: str, task: str, scale: Scale) -> tuple[int, Source]:
+    """How long a row of Houlsby-2 is trained on a task."""
+    if scale != "paper":
+        return SMALL_EPOCHS[variant], assumed(f"{scale} scale: a laptop")
+    if variant == VARIABLE:
+        why = assumed("as the fine-tuned row of Table 4, which lists no other")
+        return printed_epochs(task, "Fine-tune"), why
+    return printed_epochs(task, "Adapters" if variant == ADAPTED else "Fine-tune"), paper("Table 4")

@@ -1,15 +1,63 @@
-"""low-resource: the mean over GLUE by samples of each task (HyperFormer, Figure 2), as data."""
+"""Two figures of HyperFormer as data.
+
+low-resource: the mean over GLUE by samples of each task (Figure 2); task-embeddings: what
+HyperFormer++ has learned of each task (Figure 3).
+"""
 
 from __future__ import annotations
 
-from repro.papers.curves import Curves, Mark, Point, Scored
-from repro.papers.hyperformer.claims import DAGGER, MULTI, PLUS, row_of
-from repro.papers.hyperformer.runs import chain_of, first_seed, low_resource_run
-from repro.papers.hyperformer.scores import PAPER, PRINTED, PROTOCOL, TEST, written
-from repro.papers.hyperformer.small import LOW_SIZES
+from repro.papers.curves import Curves, Point, Scored
+from repro.papers.figures import Embeddings
+from repro.papers.hyperformer.runs import (
+    BASE_T5,
+    chain_of,
+    first_seed,
+    low_resource_run,
+    mixture,
+    table_run,
+)
+from repro.papers.hyperformer.setting import DAGGER, HYPER, LOW_SIZES, MULTI, PLUS
+from repro.papers.hyperformer.tables import PAPER, PRINTED, PROTOCOL, TEST, row_of, written
 from repro.papers.matrix import Chain
 from repro.papers.request import Request
 from repro.spec.text_to_text import TEXT_TO_TEXT
+
+LEARNERS = {"hyperformer++": PLUS, "hyperformer": HYPER}
+"""What a user types -> the row of Table 1, of the base size."""
+
+
+def embedding_chain(method: str, request: Request) -> Chain:
+    """The multi-task run of Table 1, first seed, and what it needs first; the same as the table's.
+
+    Raises MissingData where no task has data.
+    """
+    tasks = mixture(request)
+    run = table_run(LEARNERS[method], BASE_T5, tasks[0], request, first_seed(0))
+    return chain_of(run, request=request)
+
+
+TASK_EMBEDDINGS = Embeddings(
+    id="task-embeddings",
+    paper="hyperformer",
+    title="Task embeddings that HyperFormer++ learns (HyperFormer, Figure 3)",
+    methods=tuple(LEARNERS),
+    kinds={
+        "sentiment": ("sst2",),
+        "acceptability": ("cola",),
+        "paraphrase": ("mrpc", "qqp", "stsb"),
+        "inference": ("mnli", "qnli", "rte"),
+    },
+    default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
+    chain=embedding_chain,
+    notes=(
+        "The paper prints a picture without coordinates, so no published point is drawn and "
+        "nothing is compared.",
+        "The run is that of the first seed in Hyperformer-1, of the base size.",
+        "The kinds of task are ours; STS-B, which grades likeness, counts as paraphrase.",
+        "--method hyperformer draws HyperFormer's embeddings, which are wider, in place of those "
+        "of HyperFormer++.",
+    ),
+)
 
 MULTI_BASE, DAGGER_BASE, PLUS_BASE = (
     row_of(model, "BASE").partition(" / ")[2] for model in (MULTI, DAGGER, PLUS)
@@ -49,11 +97,6 @@ def scored(task: str, request: Request) -> Scored:
     return Scored(name, TEST, TEST, PROTOCOL, metric, also=tuple(more))
 
 
-def nothing() -> tuple[Mark, ...]:
-    """No point of this figure is printed."""
-    return ()
-
-
 LOW_RESOURCE = Curves(
     id="low-resource",
     paper=PAPER,
@@ -68,7 +111,6 @@ LOW_RESOURCE = Curves(
     points=points,
     chain=chain,
     scored=scored,
-    marks=nothing,
     spread="sd",
     notes=(
         "The paper shows its points in a picture only, and no table of them is known to us: "

@@ -1,20 +1,17 @@
-"""The run behind a cell of HyperFormer, and the runs that it needs first.
-
-What the small scales are of stands in `small`: steps, batches, rows and rates.
-"""
+"""The run behind a cell of HyperFormer, and the runs that it needs first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache, lru_cache
 
 from repro.errors import MissingData, ReproError
 from repro.papers.hyperformer import setting as published
-from repro.papers.hyperformer import small
-from repro.papers.hyperformer.claims import ADAPTERS, DAGGER, HYPER, MULTI, PLUS, TUNED, WHOLE
+from repro.papers.hyperformer.setting import DAGGER, HYPER, MULTI, PLUS, SINGLE, TUNED, WHOLE
 from repro.papers.matrix import Chain
 from repro.papers.request import BOTTLENECK, Request
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
+from repro.papers.setting import Own, Setting, Template, asked_for, assumed, code, paper, template
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, TINY_T5
 from repro.spec.tasks import WrittenName
@@ -25,14 +22,14 @@ SMALL_T5, BASE_T5 = "SMALL", "BASE"
 T5 = {SMALL_T5: T5_SMALL, BASE_T5: T5_BASE}
 METHODS: dict[str, Setting] = {
     TUNED: published.FINE_TUNING | published.PREFIX,
-    ADAPTERS: published.ADAPTERS,
+    SINGLE: published.ADAPTERS,
     MULTI: published.FINE_TUNING | published.PREFIX,
     DAGGER: published.ADAPTERS,
     HYPER: published.HYPERFORMER,
     PLUS: published.PLUS_PLUS,
 }
 """A model as the claims name it -> its method, and how its inputs begin."""
-SINGLE = (TUNED, ADAPTERS)
+ONE_TASK = (TUNED, SINGLE)
 """Trained on one task at a time."""
 CORRUPTED: WrittenName = "span-corruption"
 REDUCTION, STEPS, EPOCHS = "method.reduction", "recipe.steps", "recipe.epochs"
@@ -46,9 +43,14 @@ def first_seed(index: int) -> int:
 
 def table_run(model: str, size: str, task: WrittenName, request: Request, seed: int) -> RunSpec:
     """The run of a row of Table 1 that scores a task: of that task alone, or of all."""
-    tasks = (task,) if model in SINGLE else mixture(request)
-    alone = small.SINGLE[request.scale] if model in SINGLE else {}
-    return _run(request, size, seed, tasks, _method(model, request) | alone)
+    return _of_table(model, size, task, request).run(seed)
+
+
+@lru_cache(maxsize=256)
+def _of_table(model: str, size: str, task: WrittenName, request: Request) -> Template:
+    tasks = (task,) if model in ONE_TASK else mixture(request)
+    alone = published.ALONE[request.scale] if model in ONE_TASK else {}
+    return _template(request, size, tasks, _method(model, request) | alone)
 
 
 def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
@@ -58,12 +60,17 @@ def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
     without a generated one. The released model cannot do without its projector, so that rows are of
     the published one in both readings.
     """
+    return _ablated(row, request).run(seed)
+
+
+@lru_cache(maxsize=64)
+def _ablated(row: str, request: Request) -> Template:
     changed = {} if row == WHOLE else published.ABLATIONS[row]
     for path in changed.keys() - {"method.norm", "method.task_embedding"}:
         request = _without(path, request)
     if "method.norm" not in changed:
         request = _without("method.norm", request)
-    return _run(request, SMALL_T5, seed, mixture(request), _fitted(HYPER, request.scale) | changed)
+    return _template(request, SMALL_T5, mixture(request), _fitted(HYPER, request.scale) | changed)
 
 
 def few_shot_chain(
@@ -72,6 +79,14 @@ def few_shot_chain(
     """The run of a model on so many samples of a new task, and before it the multi-task run that
     it starts from. Raises ReproError for a task to start from that the latter does not have.
     """
+    parent, runs = _few_shot(model, task, samples, request)
+    return parent, runs.run(seed)
+
+
+@lru_cache(maxsize=256)
+def _few_shot(
+    model: str, task: WrittenName, samples: int, request: Request
+) -> tuple[RunSpec, Template]:
     tasks = mixture(request)
     start = request.settings.get(START, tasks[0])
     if start not in tasks:
@@ -81,32 +96,34 @@ def few_shot_chain(
         )
     parent = table_run(model, BASE_T5, tasks[0], _without(START, request), first_seed(0))
     few = min(
-        small.FEW_SIZES[samples] if request.scale == "smoke" else samples,
+        published.FEW_SIZES[samples] if request.scale == "smoke" else samples,
         request.settings.get(TRAIN_ROWS) or samples,
     )
     setting = (
         _method(model, request)
         | published.FEW
-        | small.FEW_SMALL[request.scale]
+        | published.FEW_SMALL[request.scale]
         | _start(task, tasks)
     )
     setting["recipe.batch_size"] = (
         min(published.FEW_BATCH, few), assumed("few-shot: at most all samples"),
     )  # fmt: skip
-    rows = _few_rows(
-        few, request, seed, f"stands for {samples}" if few != samples else "", "Table 2"
-    )
+    rows = _few_rows(few, request, f"stands for {samples}" if few != samples else "", "Table 2")
     rows["task.tasks"] = ((task,), paper("Table 2"))
-    run = _run(request, BASE_T5, seed, (task,), setting, rows, {MULTI_TASK: parent})
-    return parent, run
+    return parent, _template(request, BASE_T5, (task,), setting, rows, {MULTI_TASK: parent})
 
 
 def low_resource_run(model: str, samples: int, request: Request, seed: int) -> RunSpec:
     """The multi-task run of a model of base size on so many rows of each task."""
+    return _low_resource(model, samples, request).run(seed)
+
+
+@lru_cache(maxsize=64)
+def _low_resource(model: str, samples: int, request: Request) -> Template:
     few = min(samples, request.settings.get(TRAIN_ROWS) or samples)
-    own = published.LOW if request.scale == "paper" else small.LOW_SMALL[request.scale]
-    rows = _few_rows(few, request, seed, "", "Figure 2, caption")
-    return _run(request, BASE_T5, seed, mixture(request), _method(model, request) | own, rows)
+    own = published.LOW if request.scale == "paper" else published.LOW_SMALL[request.scale]
+    rows = _few_rows(few, request, "", "Figure 2, caption")
+    return _template(request, BASE_T5, mixture(request), _method(model, request) | own, rows)
 
 
 def _without(path: str, request: Request) -> Request:
@@ -122,14 +139,17 @@ def pretraining(request: Request, backbone: Backbone) -> RunSpec | None:
     return _pretraining(request.scale, backbone) if backbone.id == TINY_T5 else None
 
 
+@cache
 def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
     why = assumed("smoke scale: stands for a published checkpoint")
     found: Setting = {
         "task.tasks": ((CORRUPTED,), why),
-        "task.revisions": ({CORRUPTED: small.CORPUS}, why),
+        "task.revisions": ({CORRUPTED: published.CORPUS}, why),
     }
-    whole = published.TASK | published.RECIPE | published.FINE_TUNING | small.PRETRAINING | found
-    return make_run(Request("", scale, 1), (backbone, why), whole, published.SEED)
+    whole = (
+        published.TASK | published.RECIPE | published.FINE_TUNING | published.PRETRAINING | found
+    )
+    return template(Request("", scale, 1), (backbone, why), whole).run(published.SEED)
 
 
 def chain_of(*runs: RunSpec, request: Request) -> Chain:
@@ -173,8 +193,8 @@ def _method(model: str, request: Request) -> Setting:
 
 def _fitted(model: str, scale: Scale) -> Setting:
     """A model's method as published, but for what a small scale changes."""
-    generated = small.GENERATED[scale] if model in (HYPER, PLUS) else {}
-    return METHODS[model] | small.METHOD[scale] | generated
+    generated = published.GENERATED[scale] if model in (HYPER, PLUS) else {}
+    return METHODS[model] | published.METHOD[scale] | generated
 
 
 def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
@@ -186,7 +206,7 @@ def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
     return {START: (tasks[0], why)}
 
 
-def _few_rows(few: int, request: Request, seed: int, stands_for: str, where: str) -> Setting:
+def _few_rows(few: int, request: Request, stands_for: str, where: str) -> Setting:
     """The first `few` rows of the permutation by the run's seed, as the released code draws them;
     what the repaired reading sets aside for validation is skipped.
     """
@@ -195,40 +215,37 @@ def _few_rows(few: int, request: Request, seed: int, stands_for: str, where: str
     repaired = assumed(f"as {drawn}; rows set aside for validation are skipped")
     return {
         "task.train_rows": (few, assumed(stands_for) if stands_for else paper(where)),
-        "task.subset_seed": (seed, code(drawn) if released else repaired),
+        "task.subset_seed": (Own.SEED, code(drawn) if released else repaired),
     }
 
 
-def _run(
+def _template(
     request: Request,
     size: str,
-    seed: int,
     tasks: tuple[WrittenName, ...],
     setting: Setting,
     rows: Setting | None = None,
     parents: Mapping[str, RunSpec] | None = None,
-) -> RunSpec:
-    """The run on these tasks. `rows` holds whatever is asked for by hand."""
+) -> Template:
+    """The runs on these tasks. `rows` holds whatever is asked for by hand."""
     backbone = backbone_of(request, size)
     smoke = request.scale == "smoke"
     revisions = {
-        task: small.SMOKE_DATA if smoke else request.data_revisions.get(task) for task in tasks
+        task: published.SMOKE_DATA if smoke else request.data_revisions.get(task) for task in tasks
     }
     whole_set = paper("Table 1") if request.scale == "paper" else assumed("those that have data")
     found: Setting = {
         "task.tasks": (tasks, whole_set),
         "task.revisions": (revisions, assumed("the data found")),
     }
-    whole = published.TASK | published.RECIPE | small.SMALL[request.scale] | setting | found
+    whole = published.TASK | published.RECIPE | published.SMALL[request.scale] | setting | found
     whole |= (published.AS_RELEASED if request.as_released else {}) | _width(request, backbone[0])
     whole |= asked_for(request) | (rows or {})
     first = pretraining(request, backbone[0])
     needed = dict(parents or {}) | ({PRETRAINED: first} if first is not None else {})
-    run = make_run(request, backbone, _counted(whole, request), seed, needed)
-    if not needed:
-        return run
     why = assumed("few-shot: the multi-task run goes on" if parents else "smoke scale: pre-trained")
-    return run.model_copy(update={"sources": run.sources | {"parents": why}})
+    counted = _counted(whole, request)
+    return template(request, backbone, counted, needed, why if needed else None)
 
 
 def _width(request: Request, backbone: Backbone) -> Setting:

@@ -6,53 +6,99 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from repro.methods.t5 import T5FineTuning
-from repro.papers.hyperformer.claims import (
-    ADAPTERS,
-    DAGGER,
-    HYPER,
-    MULTI,
-    NO_PROJECTOR,
-    PLUS,
-    SETTINGS,
-    SIZES,
-    TUNED,
-    WHOLE,
-    few_shot_row,
-    row_of,
-)
 from repro.papers.hyperformer.runs import (
-    SINGLE,
+    ONE_TASK,
     ablated_run,
     chain_of,
     few_shot_chain,
     first_seed,
     table_run,
 )
-from repro.papers.hyperformer.scores import (
-    COLLAPSE,
-    PAPER,
-    PRINTED,
-    PROTOCOL,
-    TEST,
-    glue_scores,
-    rows_scored,
-    written,
+from repro.papers.hyperformer.setting import (
+    ABLATIONS,
+    DAGGER,
+    FEW_SIZES,
+    HYPER,
+    MULTI,
+    NO_PROJECTOR,
+    PLUS,
+    SINGLE,
+    SIZES,
+    TUNED,
+    WHOLE,
 )
-from repro.papers.hyperformer.setting import ABLATIONS
-from repro.papers.hyperformer.small import FEW_SIZES
-from repro.papers.margins import for_rows
 from repro.papers.matrix import Chain
+from repro.papers.published import for_rows
 from repro.papers.request import Request
 from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
 from repro.spec import RunSpec, Scale, TextToText
+from repro.spec.facts import Metric
 from repro.spec.tasks import WrittenName
+from repro.spec.text_to_text import TEXT_TO_TEXT
 
+PAPER, PROTOCOL, COLLAPSE = "hyperformer", "text-to-text", "writes one answer for all rows"
+TEST = "test"
+"""The printed rows and ours: validation rows of GLUE, halved or whole, by the draw of the released
+code. Its parts lack their last row (multiples of 1/203 for MRPC), which is a defect: ours have it,
+but for --as-released.
+"""
+METRICS: dict[Metric, str] = {
+    "matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "pearson": "Pearson",
+    "spearman": "Spearman",
+}  # fmt: skip
+"""As the CSV calls them."""
+PRINTED: tuple[WrittenName, ...] = (
+    "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "qnli", "rte",
+)  # fmt: skip
 FEW_TASKS: dict[str, WrittenName] = {
     "SciTail": "scitail", "CB": "cb", "IMDB": "imdb", "Yelp polarity": "yelp-polarity",
 }  # fmt: skip
 FEW_MODELS = {"T5_BASE": MULTI, "Adapters dagger_BASE": DAGGER, "HYPERFORMER++_BASE": PLUS}
 """Column of Table 2 -> model of Table 1 whose multi-task run is where it starts."""
+SETTINGS = {
+    "SciTail": (4, 16, 32, 100, 500, 1000, 2000),
+    "CB": (4, 16, 32, 100, 250),
+    "IMDB": (4, 16, 32, 100, 500, 1000, 2000),
+    "Yelp polarity": (4, 16, 32, 100, 500, 1000, 2000),
+}
+"""Rows of Table 2 that a model is trained on."""
 MEAN_OF = "mean of the 11 printed numbers"
+
+
+def row_of(model: str, size: str) -> str:
+    """A row as Table 1 names it."""
+    base, dagger = model.removesuffix(" dagger"), " dagger" * model.endswith("dagger")
+    multi = " (multi-task)" if model == MULTI else ""
+    return f"{base}_{size}{dagger}{multi}"
+
+
+def written(task: str) -> WrittenName:
+    """The task of this name."""
+    return next(name for name in TEXT_TO_TEXT if name == task)
+
+
+def rows_scored(name: WrittenName) -> int:
+    """Rows of a task's test part in the published data: of a halved set the larger half."""
+    known = TEXT_TO_TEXT[name]
+    rows = known.facts.rows[known.scored[-1]]
+    return rows - rows // 2 if known.division == "validation-halved" else rows
+
+
+def glue_scores(*, printed: bool) -> tuple[Score, ...]:
+    """The eleven numbers of Table 1, a metric of a task each."""
+    return tuple(
+        _score(name, metric, printed=printed)
+        for name in PRINTED
+        for metric in TEXT_TO_TEXT[name].metrics
+    )
+
+
+def _score(name: WrittenName, metric: Metric, *, printed: bool) -> Score:
+    title = TEXT_TO_TEXT[name].facts.title
+    own = f"{title} {METRICS[metric]}" if len(TEXT_TO_TEXT[name].metrics) > 1 else title
+    where = (title, METRICS[metric]) if printed else ("", "")
+    margin = for_rows(rows_scored(name))
+    return Score(own, *where, metric, TEST, TEST, task=name, margin=margin)
 
 
 def glue_chains(row: Row, column: Column, request: Request) -> list[Chain]:
@@ -113,7 +159,7 @@ def in_total(spec: RunSpec, counted: Mapping[str, int]) -> float | str:
 
 def _row(model: str, size: str) -> Row:
     name = row_of(model, size)
-    kind = "Single-task" if model in SINGLE else "Multi-task"
+    kind = "Single-task" if model in ONE_TASK else "Multi-task"
     return Row(name, f"{model}, {size}", name, section=f"{kind} {size}")
 
 
@@ -152,7 +198,7 @@ ONE = Table(
     published="HF21-T1",
     rows=tuple(
         _row(model, size)
-        for models in ((TUNED, ADAPTERS), (MULTI, DAGGER, HYPER, PLUS))
+        for models in ((TUNED, SINGLE), (MULTI, DAGGER, HYPER, PLUS))
         for size in SIZES
         for model in models
     ),
@@ -192,7 +238,7 @@ def _fewer() -> str:
 
 
 def _few_shot_column(task: str, samples: int) -> Score:
-    name = few_shot_row(task, samples)
+    name = f"{task} / {samples} samples"
     margin = for_rows(rows_scored(FEW_TASKS[task]))
     return Score(
         name, name, "accuracy %", "accuracy", TEST, TEST, task=FEW_TASKS[task], margin=margin

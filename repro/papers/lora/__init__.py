@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from repro.papers.glue import COLLAPSE, encoder, sentence_run
-from repro.papers.margins import for_rows
+from repro.papers.glue import COLLAPSE, encoder, on_sentences
 from repro.papers.matrix import Chain
+from repro.papers.published import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, assumed, code, paper
+from repro.papers.setting import Setting, Template, assumed, code, paper
 from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import ROBERTA_BASE
@@ -81,8 +81,8 @@ SMALL: dict[Scale, Setting] = {
 }
 
 
-def run_of(task: str, request: Request, seed: int, start: RunSpec | None = None) -> RunSpec:
-    """The run of LoRA on a task of GLUE; `start`: the run whose LoRA it starts from."""
+def runs_of(task: str, request: Request, start: RunSpec | None = None) -> Template:
+    """The runs of LoRA on a task of GLUE; `start`: the run whose LoRA they start from."""
     script = SCRIPTS[task]
     of_task: Setting = {
         "recipe.learning_rate": (script.rate, code("scripts: learning_rate")),
@@ -95,10 +95,9 @@ def run_of(task: str, request: Request, seed: int, start: RunSpec | None = None)
     backbone = encoder(request, ROBERTA_BASE, code("roberta-base"))
     setting = LORA | of_task | SMALL[request.scale]
     if start is None:
-        return sentence_run(request, task, seed, backbone, setting)
-    run = sentence_run(request, task, seed, backbone, setting, {START: start})
+        return on_sentences(request, task, backbone, setting)
     why = code("scripts: lora_path, of one run on MNLI; its head is not taken")
-    return run.model_copy(update={"sources": run.sources | {"parents": why}})
+    return on_sentences(request, task, backbone, setting, {START: start}, why)
 
 
 def chains(row: Row, column: Column, request: Request) -> list[Chain]:
@@ -106,12 +105,10 @@ def chains(row: Row, column: Column, request: Request) -> list[Chain]:
     The parameters are those of a task with two classes.
     """
     if not isinstance(column, Score):
-        return [(run_of("sst2", request, 0),)]
-    seeds = range(request.seeds)
-    if not column.start:
-        return [(run_of(column.task, request, seed),) for seed in seeds]
-    start = run_of(column.start, request, 0)
-    return [(start, run_of(column.task, request, seed, start)) for seed in seeds]
+        return [(runs_of("sst2", request).run(0),)]
+    first = [runs_of(column.start, request).run(0)] if column.start else []
+    runs = runs_of(column.task, request, *first)
+    return [(*first, runs.run(seed)) for seed in range(request.seeds)]
 
 
 def trained(spec: RunSpec, counted: Mapping[str, int]) -> float:

@@ -1,8 +1,10 @@
-"""ResAdapters-1 and ResAdapters-2 as data, and the run behind each row."""
+"""ResAdapters-1, ResAdapters-2 and the drawings of the models as data, and their runs."""
 
 from __future__ import annotations
 
-from repro.papers.matrix import Chain
+from functools import lru_cache, partial
+
+from repro.papers.figures import Architecture, Sketch
 from repro.papers.request import Request
 from repro.papers.resadapters.setting import (
     ALL_ROWS,
@@ -11,8 +13,8 @@ from repro.papers.resadapters.setting import (
     PAPER,
     SCALES,
 )
-from repro.papers.setting import Setting, asked_for, assumed, code, make_run, paper
-from repro.papers.tables import Column, Row, Score, Table
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
+from repro.papers.tables import Row, Score, Table, one_a_seed
 from repro.spec import Backbone, RunSpec, Scale, Source
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
 
@@ -40,16 +42,17 @@ ALWAYS_NULL = Row("Always null", "always-null", section="Reference", reference=T
 
 def run_one(variant: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of ResAdapters-1."""
-    return _run(variant, request, seed, {})
+    return _template(variant, request, whole=False).run(seed)
 
 
 def run_two(variant: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of ResAdapters-2: at the paper's scale all rows and eight epochs."""
-    return _run(variant, request, seed, ALL_ROWS if request.scale == "paper" else {})
+    return _template(variant, request, whole=request.scale == "paper").run(seed)
 
 
-def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec:
-    setting = SCALES[request.scale] | changes
+@lru_cache(maxsize=64)
+def _template(variant: str, request: Request, *, whole: bool) -> Template:
+    setting = SCALES[request.scale] | (ALL_ROWS if whole else {})
     backbone, source = _backbone(variant, request)
     setting = setting | _method(variant, request, backbone)
     if request.as_released and variant in ROWS_OF_CELLS:
@@ -59,7 +62,7 @@ def _run(variant: str, request: Request, seed: int, changes: Setting) -> RunSpec
     found: Setting = {
         "task.revision": (request.data_revisions.get("squad2"), assumed("the data found"))
     }
-    return make_run(request, (backbone, source), setting | found | asked_for(request), seed)
+    return template(request, (backbone, source), setting | found | asked_for(request))
 
 
 def _backbone(variant: str, request: Request) -> tuple[Backbone, Source]:
@@ -111,16 +114,11 @@ def _fine_tuning(request: Request) -> Setting:
     return FULL_FINE_TUNING | small
 
 
-def chains_of_one(row: Row, column: Column, request: Request) -> list[Chain]:
-    """All columns of ResAdapters-1 show the same runs."""
-    return [(run_one(row.variant, request, seed),) for seed in range(request.seeds)]
-
-
-def chains_of_two(row: Row, column: Column, request: Request) -> list[Chain]:
-    """All columns of ResAdapters-2 show the same runs."""
-    return [(run_two(row.variant, request, seed),) for seed in range(request.seeds)]
-
-
+MODELS = {
+    "Non Linear": ("Adapter", "Adapter ResNet"),
+    "With Attention": ("Attention", "Attention ResNet", "Attention ResNeXt"),
+}
+"""Section of Table 1 -> its rows."""
 SPLITS: dict[Scale, str] = {"smoke": "generated"}
 SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
 
@@ -130,20 +128,10 @@ ONE = Table(
     title="SQuAD 2.0, five adapters trained on 50K questions (ResAdapters, Table 1)",
     published="RA-T1",
     rows=(
-        Row("Adapter", "adapter", "Non Linear / Adapter", "Non Linear"),
-        Row("Adapter ResNet", "adapter-resnet", "Non Linear / Adapter ResNet", "Non Linear"),
-        Row("Attention", "attention", "With Attention / Attention", "With Attention"),
-        Row(
-            "Attention ResNet",
-            "attention-resnet",
-            "With Attention / Attention ResNet",
-            "With Attention",
-        ),
-        Row(
-            "Attention ResNeXt",
-            "attention-resnext",
-            "With Attention / Attention ResNeXt",
-            "With Attention",
+        *(
+            Row(name, name.lower().replace(" ", "-"), f"{section} / {name}", section)
+            for section, names in MODELS.items()
+            for name in names
         ),
         ALWAYS_NULL,
     ),
@@ -151,7 +139,7 @@ ONE = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    chains=chains_of_one,
+    chains=one_a_seed(lambda variant, _, request, seed: run_one(variant, request, seed)),
     notes=(
         "The paper prints about 3M trained parameters for the nonlinear rows and about 7M for "
         "those with attention; the only released configuration (two stacks, bottleneck 200) has "
@@ -192,6 +180,51 @@ TWO = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    chains=chains_of_two,
+    chains=one_a_seed(lambda variant, _, request, seed: run_two(variant, request, seed)),
     notes=("An epoch's row is that epoch of one run's history.",),
+)
+
+ARCHITECTURE = Architecture(
+    id="architecture-resadapters",
+    paper="resadapters",
+    title="The cells beside the frozen encoder, their wirings and their inside (ResAdapters, "
+    "Figures 1 to 3)",
+    sketches=(
+        Sketch("plain", "The chain without residual paths", "adapter", "Adapter, Attention"),
+        Sketch(
+            "resnet",
+            "The chain with residual paths (Figure 1)",
+            "adapter-resnet",
+            "Adapter ResNet, Attention ResNet",
+        ),
+        Sketch(
+            "resnext",
+            "Sectors side by side (Figure 2)",
+            "attention-resnext",
+            "Attention ResNeXt",
+        ),
+        Sketch(
+            "cell",
+            "Inside a cell without attention (Figure 3)",
+            "adapter",
+            "Adapter, Adapter ResNet",
+            inside=True,
+        ),
+        Sketch(
+            "attention-cell",
+            "Inside a cell with attention (Figure 3)",
+            "attention",
+            "Attention, Attention ResNet, Attention ResNeXt",
+            inside=True,
+        ),
+    ),
+    default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
+    model=partial(run_one, seed=0),
+    notes=(
+        "Lines follow the code that is trained: its wirings are called with names in place of "
+        "tensors. Counts are those of its modules, one stack of two: one stack gives the start "
+        "scores, one the end scores, and they share nothing.",
+        "Figure 2 of the paper is a drawing of sectors; the one notebook that its authors released "
+        "chains its blocks as Figure 1 does, whatever its file is called.",
+    ),
 )

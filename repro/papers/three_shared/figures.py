@@ -7,8 +7,7 @@ from repro.papers.figures import Figure
 from repro.papers.published import Published, load_published
 from repro.papers.request import Request
 from repro.papers.setting import assumed, paper
-from repro.papers.three_shared.runs import run_of
-from repro.papers.three_shared.setting import SHARED_OVER
+from repro.papers.three_shared.setting import SHARED_OVER, run_of
 from repro.spec import RunSpec, run_key
 from repro.spec.spans import Span, all_spans
 from repro.spec.tasks import GlueName

@@ -1,4 +1,4 @@
-"""The published setting of the 3-shared report, value by value with its source, and our scales.
+"""The published setting of the 3-shared report, value by value with its source, and its runs.
 
 "code" is hosein-m/TF-Adapter-BERT, and for the row "not shared" the authors' notebook. Their code
 was changed after the report: today it trains layer norms and initialises smaller. The headline is
@@ -7,9 +7,16 @@ what the report describes and its numbers came from; today's code is the release
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from repro.papers import glue
 from repro.papers.houlsby import setting as houlsby
-from repro.papers.setting import Setting, assumed, borrowed, code, paper
+from repro.papers.request import Request
+from repro.papers.setting import Setting, Template, assumed, borrowed, code, paper
+from repro.spec import RunSpec
+from repro.spec.backbones import BERT_BASE
+from repro.spec.glue import GLUE
+from repro.spec.texts import TEXTS
 
 SHARED: Setting = {
     "method.kind": ("bottleneck-adapters", paper("section 5.2")),
@@ -142,3 +149,45 @@ SMALL_FINE_TUNING: dict[str, Setting] = {
 LARGE: Setting = {"recipe.epochs": (2, assumed("reduced scale: a large set, a laptop"))}
 LARGE_ROWS = 50_000
 """At reduced scale, sets of more published training rows than this are trained for fewer epochs."""
+FINE_TUNED = ("full-fine-tuning", "top-layers")
+"""Variants that train weights of BERT: at BERT's own rate."""
+LARGE_TASKS = {name for name, facts in GLUE.items() if facts.rows["train"] > LARGE_ROWS}
+
+
+def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
+    """The run of a model of the report on a GLUE task ("cola") or a further one ("airline").
+
+    Variants: "full-fine-tuning", "shared-in-layer" (the report's "Houlsby"), "not-shared",
+    "3-shared", and beside them "2-shared", "4-shared", "6-shared", "12-shared", "houlsby" (the real
+    one), "pfeiffer", "top-layers", "layer-norms".
+    """
+    return _template(variant, task, request).run(seed)
+
+
+@lru_cache(maxsize=256)
+def _template(variant: str, task: str, request: Request) -> Template:
+    backbone = glue.encoder(request, BERT_BASE, code("bert-base-uncased"))
+    setting = METHODS[variant] | _recipe(variant, task, request)
+    if variant == "pfeiffer":
+        reduced = max(1, backbone[0].hidden_size // 16)
+        setting = setting | {"method.size": (reduced, code("AdapterHub: reduction factor 16"))}
+    if request.as_released:
+        setting = setting | AS_RELEASED.get(variant, {})
+    if request.scale != "paper":
+        setting = setting | glue.POOLER
+    return glue.on_sentences(request, task, backbone, setting)
+
+
+def _recipe(variant: str, task: str, request: Request) -> Setting:
+    if variant in FINE_TUNED:
+        recipe = KEEP | SMALL_FINE_TUNING.get(request.scale, {})
+    else:
+        recipe = _published(variant, task in TEXTS) | SMALL.get(request.scale, {})
+    return recipe | LARGE if request.scale == "reduced" and task in LARGE_TASKS else recipe
+
+
+def _published(variant: str, further: bool) -> Setting:
+    """The report's recipe, on GLUE or on a further task; borrowed for the models of ours."""
+    if variant in RECIPES:
+        return RECIPES[variant] | (FURTHER if further else {})
+    return OWN_RECIPE | (borrowed(FURTHER, OTHERS) if further else {})

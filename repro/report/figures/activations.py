@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from repro.methods.adaptable_adapters import AdaptableAdapters
 from repro.methods.adaptable_adapters.curve import evaluate
-from repro.papers.activations import Activations, Curve, Digitised, Panel
+from repro.papers.figures import Activations, Curve, Digitised, Panel
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
-from repro.report.declared import not_comparable, runs_differ
+from repro.report.declared import runs_differ
 from repro.report.figures.style import BASE, INK, QUIET, SMALL, WIDTH, headed
-from repro.report.figures.view import csv_of, lacking
-from repro.report.runs_found import Found, Lookup
+from repro.report.figures.view import FigureView, csv_of, lacking
+from repro.report.runs_found import Lookup
 from repro.spec import RunSpec
 from repro.spec.glue import GLUE
 from repro.store.result import Activation
@@ -75,28 +75,38 @@ class Line:
         y = evaluate(one.numerator, one.denominator, one.form, x)
         return tuple(zip(x.tolist(), y.tolist(), strict=True))
 
+    @property
+    def document(self) -> dict[str, Any]:
+        one, published = self.learned, self.published
+        return {
+            "task": self.curve.task,
+            "layer": self.layer,
+            "published_layer": self.curve.layer,
+            "absent": self.absent or None,
+            "in_use": self.used,
+            "learned": one.model_dump(mode="json") if one is not None else None,
+            "published": asdict(published) if published is not None else None,
+        }
 
-@dataclass(frozen=True, slots=True)
-class ActivationsView:
+
+@dataclass(frozen=True)
+class ActivationsView(FigureView):
     """The whole figure; `lead` is the run of the first panel. `differs`: why the curves cannot be
     compared with the published ones, "" where they can.
     """
 
-    figure: Activations
-    request: Request
-    lead: RunSpec
     lines: tuple[Line, ...]
     left_out: dict[str, str]
     differs: str
 
     def panel(self, name: Panel) -> tuple[Line, ...]:
-        """The curves of one panel, in order."""
         return tuple(line for line in self.lines if line.curve.panel == name)
 
     @property
     def same_depth(self) -> bool:
         """Every layer of the paper's encoder is here, under its own number."""
-        return self.figure.placed(own_layers(self.lead)) == {n: n for n in self.figure.layers}
+        placed: dict[int, int] = self.figure.placed(own_layers(self.lead))
+        return placed == {n: n for n in self.figure.layers}
 
     @property
     def wanted(self) -> tuple[Line, ...]:
@@ -118,30 +128,172 @@ class ActivationsView:
         return len(self.wanted)
 
     @property
-    def runs(self) -> tuple[str, ...]:
-        """The stored runs behind them, each once."""
-        return tuple(dict.fromkeys(line.key for line in self.lines if line.learned is not None))
-
-    @property
     def x(self) -> NDArray[np.float64]:
         """Places on x: as far as the published curves reach."""
         ends = [x for one in self.figure.published().values() for x, _ in one.points]
         number = round((max(ends) - min(ends)) / STEP) + 1
         return np.linspace(min(ends), max(ends), number).round(6)
 
+    @property
+    def model(self) -> str:
+        return str(self.figure.method(self.request))
+
+    @property
+    def stamp(self) -> str:
+        """Scale, encoder, model and rows, and whether the layers are the published ones."""
+        drawn = f"{self.model}, {self.figure.rows(self.request)}, seed {self.lead.seed}"
+        return self.stamped(drawn, differs=self.differs, what="curves")
+
+    def title(self, panel: Panel) -> str:
+        """Layers of one adapter: QNLI; layer 2 on several tasks."""
+        if panel == "layers":
+            return f"Layers of one run: {GLUE[self.figure.task].title}"
+        lines = self.panel(panel)
+        layers = sorted({line.layer for line in lines if line.layer is not None})
+        of = f"Layer {layers[0]}" if layers else "No layer"
+        return f"{of}{self._stands_for(self.figure.layer)} on {counted(len(lines), 'task')}"
+
+    def name(self, line: Line) -> str:
+        """layer 4 (for layer 7 of 24); CoLA."""
+        if line.curve.panel == "tasks":
+            return GLUE[line.curve.task].title
+        own = "no layer" if line.layer is None else f"layer {line.layer}"
+        return own + self._stands_for(line.curve.layer)
+
+    def _stands_for(self, layer: int) -> str:
+        return "" if self.same_depth else f" (for {layer} of {self.figure.depth})"
+
+    @property
+    def published_label(self) -> str:
+        return f"published, {self.figure.encoder} (digitised from a picture)"
+
+    @property
+    def caption(self) -> str:
+        task = self.lead.task
+        kind = "generated" if task.source == "generated" else "published"
+        rows = f"{task.train_rows:,} {kind} rows" if task.train_rows else f"all {kind} rows"
+        errors = {one.error for one in self.figure.published().values()}
+        parts = [
+            f"{self.figure.title}. {self.stamp}.",
+            f"Each adapter of {rows}, a quarter of them for development; inputs are those of the "
+            "scored rows.",
+            "Solid: where inputs were met; thin: beyond them. Dashed, in the same colour: "
+            f"{self.published_label}, each point within ±{min(errors):g} or ±{max(errors):g}.",
+            f"Curves drawn: {self.done}/{self.cells}.",
+        ]
+        return " ".join(parts)
+
+    def own_notes(self) -> list[str]:
+        missing = (line for line in self.lines if line.learned is None)
+        found = [f"Not drawn, {self.name(line)}: {line.absent}." for line in missing]
+        cut = [line for line in self.lines if any(abs(y) > MOST for _, y in line.points(self.x))]
+        if cut:
+            named = ", ".join(map(self.name, cut))
+            found.append(f"Cut off in the picture beyond ±{MOST:g}, whole in its CSV: {named}.")
+        pools = [GLUE[t].title for t in self.figure.needed(self.request) if t in self.request.pools]
+        if pools:
+            titles = ", ".join(pools)
+            found.append(
+                f"Training rows drawn from validation rows, of which others score: {titles}."
+            )
+        if self.collapsed:
+            found.append(f"Runs that predict one class: {self.collapsed}.")
+        return found + ["Of several seeds the first one is drawn."] * (self.request.seeds > 1)
+
+    @property
+    def collapsed(self) -> str:
+        titles = [GLUE[line.curve.task].title for line in self.lines if line.constant]
+        return ", ".join(dict.fromkeys(titles))
+
+    @property
+    def alternative(self) -> str:
+        said = {panel: "; ".join(map(self._said, self.panel(panel))) for panel in PANELS}
+        return f"Curves of learned activations, {self.stamp}. " + " ".join(
+            f"{self.title(panel)}: {curves}." for panel, curves in said.items()
+        )
+
+    def _said(self, line: Line) -> str:
+        """layer 0 1.2 at -4, 0.9 at 0, 0.3 at 4; published -2.0 at -3.5, ..."""
+        here = f"not drawn ({line.absent})"
+        if line.learned is not None:
+            here = _ends(line.points(self.x))
+        there = f", published {_ends(line.published.points)}" if line.published else ""
+        return f"{self.name(line)} {here}{there}"
+
+    @property
+    def csv(self) -> str:
+        rows: list[list[Any]] = []
+        ours, theirs = (self.model, self.lead.backbone.name), self.figure.methods[0]
+        for line in self.lines:
+            curve, one, printed = line.curve, line.learned, line.published
+            head = [self.id, self.request.scale, curve.panel, curve.task]
+            for x, y in line.points(self.x):
+                met = one is not None and one.low <= x <= one.high
+                own = [line.layer, curve.layer, "reproduced", x, round(y, 6), met, line.used]
+                rows.append([*head, *own, *ours, ""])
+            for x, y in printed.points if printed else ():
+                own = ["", curve.layer, "digitised", x, y, "", ""]
+                rows.append([*head, *own, theirs, self.figure.encoder, printed and printed.source])
+        return csv_of(CSV_COLUMNS, rows)
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "method": self.model,
+            "section": self.figure.rows(self.request),
+            "encoder": self.lead.backbone.name,
+            "caption": self.caption,
+            "panels": [
+                {
+                    "name": panel,
+                    "title": self.title(panel),
+                    "unit": Y_LABEL,
+                    "curves": [line.document for line in self.panel(panel)],
+                }
+                for panel in PANELS
+            ],
+        }
+
+    def draw(self) -> Drawing:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        rows = [
+            (self.title(panel) if not n else "", lines[n : n + ACROSS])
+            for panel in PANELS
+            if (lines := [one for one in self.panel(panel) if one.learned or one.published])
+            for n in range(0, len(lines), ACROSS)
+        ]
+        absent = ((self.name(one), one.absent) for one in self.lines if not one.learned)
+        said = lacking("Not reproduced", absent)
+        drawing = headed(WIDTH, 2.35 * len(rows) + 0.5, self.figure.title, self.stamp, *said)
+        parts = drawing.subfigures(len(rows), 1, squeeze=False)[:, 0]
+        for part, (words, lines) in zip(parts, rows, strict=True):
+            part.suptitle(words, x=0.01, ha="left", weight="bold", fontsize=BASE)
+            for place, line in enumerate(lines, 1):
+                fill(part.add_subplot(1, ACROSS, place), self, line)
+        dashed = Line2D(
+            [], [], color=THEIRS, linewidth=1.2, linestyle="--", label=self.published_label
+        )
+        kinds: list[Any] = [
+            Line2D([], [], color=OURS, linewidth=2.0, label="here"),
+            Patch(color=SHADE, label="inputs met here; thin: beyond them, cut at the frame"),
+        ]
+        shown = [*kinds, dashed] if self.done else [dashed]
+        drawing.legend(handles=shown, loc="outside lower left", ncols=3)
+        return drawing
+
 
 def view_of(figure: Activations, request: Request, store: Store) -> ActivationsView:
     """Raises UnknownName or ReproError for what the figure cannot show."""
     matrix, lookup, published = figure.matrix(request), Lookup(store), figure.published()
-    lines = tuple(
-        _line(matrix, lookup, curve, published.get(curve)) for curve in figure.curves(request)
-    )
+    lines = [_line(matrix, lookup, curve, published.get(curve)) for curve in figure.curves(request)]
     needed: tuple[str, ...] = figure.needed(request)
     left_out = {name: why for name, why in request.unavailable.items() if name in needed}
     tasks = [task for task in needed if task not in left_out]
     (lead,) = matrix.of("", figure.task)
+    runs = tuple(dict.fromkeys(line.key for line in lines if line.learned is not None))
     differs = runs_differ(matrix, lookup, *(("", task) for task in tasks))
-    return ActivationsView(figure, request, lead, lines, left_out, differs)
+    return ActivationsView(matrix, lead, runs, tuple(lines), left_out, differs)
 
 
 def own_layers(spec: RunSpec) -> Sequence[int]:
@@ -155,219 +307,28 @@ def _line(
 ) -> Line:
     (found,) = lookup.find(matrix.of("", curve.task))
     layer = matrix.artefact.placed(own_layers(found.spec)).get(curve.layer)
+    result = found.run.result if found.run is not None else None
+    learned = (result.activations or {}).get(str(layer)) if result else None
     absent = matrix.request.unavailable.get(curve.task, "")
     if not absent and layer is None:
         absent = f"{found.spec.backbone.name} has too few layers"
-    learned = None
-    if not absent:
-        learned = _learned(found, layer)
-    result = found.run.result if found.run is not None else None
     if not absent and learned is None:
         absent = "no activation is stored" if result else lookup.why([found], None, "")
-    used = result is not None and layer in (result.layers or ())
-    constant = result is not None and bool(result.collapsed)
-    return Line(curve, layer, found.key, learned, used, constant, absent, published)
-
-
-def _learned(found: Found, layer: int | None) -> Activation | None:
-    held = found.run.result.activations if found.run is not None else None
-    return held.get(str(layer)) if held else None
-
-
-def model(view: ActivationsView) -> str:
-    """The row of the table whose runs are drawn."""
-    return view.figure.method(view.request)
-
-
-def stamp(view: ActivationsView) -> str:
-    """Scale, encoder, model and rows, and whether the layers are the published ones."""
-    backbone, request = view.lead.backbone, view.request
-    parts = [
-        f"{request.scale.capitalize()} scale",
-        f"{backbone.name} ({backbone.layers} layers)",
-        f"{model(view)}, {view.figure.rows(request)}, seed {view.lead.seed}",
-    ]
-    parts += not_comparable(request.scale, view.differs, "curves")
-    return " · ".join(parts)
-
-
-def title(view: ActivationsView, panel: Panel) -> str:
-    """Layers of one adapter: QNLI; layer 2 on several tasks."""
-    if panel == "layers":
-        return f"Layers of one run: {GLUE[view.figure.task].title}"
-    layers = sorted({line.layer for line in view.panel(panel) if line.layer is not None})
-    of = f"Layer {layers[0]}" if layers else "No layer"
-    return (
-        f"{of}{_stands_for(view, view.figure.layer)} on {counted(len(view.panel(panel)), 'task')}"
+    return Line(
+        curve,
+        layer,
+        found.key,
+        learned=None if absent else learned,
+        used=result is not None and layer in (result.layers or ()),
+        constant=result is not None and bool(result.collapsed),
+        absent=absent,
+        published=published,
     )
 
 
-def name(view: ActivationsView, line: Line) -> str:
-    """layer 4 (for layer 7 of 24); CoLA."""
-    if line.curve.panel == "tasks":
-        return GLUE[line.curve.task].title
-    own = "no layer" if line.layer is None else f"layer {line.layer}"
-    return own + _stands_for(view, line.curve.layer)
-
-
-def _stands_for(view: ActivationsView, layer: int) -> str:
-    return "" if view.same_depth else f" (for {layer} of {view.figure.depth})"
-
-
-def published_label(view: ActivationsView) -> str:
-    """What the dashed lines are."""
-    return f"published, {view.figure.encoder} (digitised from a picture)"
-
-
-def caption(view: ActivationsView) -> str:
-    """What a reader must know of the curves."""
-    task = view.lead.task
-    kind = "generated" if task.source == "generated" else "published"
-    rows = f"{task.train_rows:,} {kind} rows" if task.train_rows else f"all {kind} rows"
-    errors = {one.error for one in view.figure.published().values()}
-    parts = [
-        f"{view.figure.title}.",
-        f"{stamp(view)}.",
-        f"Each adapter of {rows}, a quarter of them for development; inputs are those of the "
-        "scored rows.",
-        "Solid: where inputs were met; thin: beyond them. Dashed, in the same colour: "
-        f"{published_label(view)}, each point within ±{min(errors):g} or ±{max(errors):g}.",
-        f"Curves drawn: {view.done}/{view.cells}.",
-    ]
-    return " ".join(parts)
-
-
-def notes(view: ActivationsView) -> list[str]:
-    """What is missing or cut off, and what holds for the figure at every scale."""
-    found = [f"Not drawn, {name(view, line)}: {line.absent}."
-             for line in view.lines if line.learned is None]  # fmt: skip
-    cut = [line for line in view.lines if any(abs(y) > MOST for _, y in line.points(view.x))]
-    if cut:
-        named = ", ".join(name(view, line) for line in cut)
-        found.append(f"Cut off in the picture beyond ±{MOST:g}, whole in its CSV: {named}.")
-    drawn = [task for task in view.figure.needed(view.request) if task in view.request.pools]
-    if drawn:
-        titles = ", ".join(GLUE[task].title for task in drawn)
-        found.append(f"Training rows drawn from validation rows, of which others score: {titles}.")
-    if collapsed(view):
-        found.append(f"Runs that predict one class: {collapsed(view)}.")
-    if view.request.seeds > 1:
-        found.append("Of several seeds the first one is drawn.")
-    return list(dict.fromkeys(found)) + list(view.figure.notes)
-
-
-def collapsed(view: ActivationsView) -> str:
-    """The tasks whose run gives a constant answer."""
-    titles = [GLUE[line.curve.task].title for line in view.lines if line.constant]
-    return ", ".join(dict.fromkeys(titles))
-
-
-def alternative(view: ActivationsView) -> str:
-    """What stands in the picture, for who cannot see it: each curve at both ends and at 0."""
-    return f"Curves of learned activations, {stamp(view)}. " + " ".join(
-        f"{title(view, panel)}: {'; '.join(_said(view, line) for line in view.panel(panel))}."
-        for panel in PANELS
-    )
-
-
-def _said(view: ActivationsView, line: Line) -> str:
-    """layer 0 1.2 at -4, 0.9 at 0, 0.3 at 4; published -2.0 at -3.5, ..."""
-    if line.learned is None:
-        words = f"{name(view, line)} not drawn ({line.absent})"
-    else:
-        words = f"{name(view, line)} {_ends(line.points(view.x))}"
-    published = line.published
-    return words + (f", published {_ends(published.points)}" if published is not None else "")
-
-
-def _ends(points: tuple[tuple[float, float], ...]) -> str:
+def _ends(points: Points) -> str:
     chosen = [points[0], min(points, key=lambda point: abs(point[0])), points[-1]]
     return ", ".join(f"{y:.2f} at {x:g}" for x, y in chosen)
-
-
-def csv_text(view: ActivationsView) -> str:
-    """One point a line. `met`: x lies within the inputs that the activation met."""
-    rows: list[list[Any]] = []
-    ours, theirs = (model(view), view.lead.backbone.name), view.figure.methods[0]
-    for line in view.lines:
-        curve, one, printed = line.curve, line.learned, line.published
-        head = [view.figure.id, view.request.scale, curve.panel, curve.task]
-        for x, y in line.points(view.x):
-            assert one is not None
-            met = one.low <= x <= one.high
-            own = [line.layer, curve.layer, "reproduced", x, round(y, 6), met, line.used]
-            rows.append([*head, *own, *ours, ""])
-        for x, y in printed.points if printed else ():
-            own = ["", curve.layer, "digitised", x, y, "", ""]
-            rows.append([*head, *own, theirs, view.figure.encoder, printed and printed.source])
-    return csv_of(CSV_COLUMNS, rows)
-
-
-def as_json(view: ActivationsView) -> dict[str, Any]:
-    """What `figure --json` says of it, but for the files; docs/json.md describes it."""
-    return {
-        "id": view.figure.id,
-        "scale": view.request.scale,
-        "method": model(view),
-        "section": view.figure.rows(view.request),
-        "encoder": view.lead.backbone.name,
-        "caption": caption(view),
-        "panels": [
-            {
-                "name": panel,
-                "title": title(view, panel),
-                "unit": Y_LABEL,
-                "curves": [_curve_json(line) for line in view.panel(panel)],
-            }
-            for panel in PANELS
-        ],
-        "complete": f"{view.done}/{view.cells}",
-        "runs": list(view.runs),
-        "notes": notes(view),
-    }
-
-
-def _curve_json(line: Line) -> dict[str, Any]:
-    one, published = line.learned, line.published
-    return {
-        "task": line.curve.task,
-        "layer": line.layer,
-        "published_layer": line.curve.layer,
-        "absent": line.absent or None,
-        "in_use": line.used,
-        "learned": one.model_dump(mode="json") if one is not None else None,
-        "published": asdict(published) if published is not None else None,
-    }
-
-
-def draw(view: ActivationsView) -> Drawing:
-    """A row of small axes a panel, one a curve; call it within `styled`."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    rows = [
-        (title(view, panel) if not n else "", lines[n : n + ACROSS])
-        for panel in PANELS
-        if (lines := [one for one in view.panel(panel) if one.learned or one.published])
-        for n in range(0, len(lines), ACROSS)
-    ]
-    said = lacking(
-        "Not reproduced", ((name(view, one), one.absent) for one in view.lines if not one.learned)
-    )
-    drawing = headed(WIDTH, 2.35 * len(rows) + 0.5, view.figure.title, stamp(view), *said)
-    parts = drawing.subfigures(len(rows), 1, squeeze=False)[:, 0]
-    for part, (words, lines) in zip(parts, rows, strict=True):
-        part.suptitle(words, x=0.01, ha="left", weight="bold", fontsize=BASE)
-        for place, line in enumerate(lines, 1):
-            fill(part.add_subplot(1, ACROSS, place), view, line)
-    kinds: list[Any] = [
-        Line2D([], [], color=OURS, linewidth=2.0, label="here"),
-        Patch(color=SHADE, label="inputs met here; thin: beyond them, cut at the frame"),
-        Line2D([], [], color=THEIRS, linewidth=1.2, linestyle="--", label=published_label(view)),
-    ]
-    shown = kinds if view.done else kinds[2:]
-    drawing.legend(handles=shown, loc="outside lower left", ncols=3, frameon=False, fontsize=SMALL)
-    return drawing
 
 
 def fill(axes: Axes, view: ActivationsView, line: Line) -> None:
@@ -377,7 +338,7 @@ def fill(axes: Axes, view: ActivationsView, line: Line) -> None:
     """
     import seaborn
 
-    own = name(view, line) + ("" if line.used or line.learned is None else ", switched off")
+    own = view.name(line) + ("" if line.used or line.learned is None else ", switched off")
     axes.set_title(textwrap.fill(own, 24), fontsize=SMALL, weight="normal", loc="left")
     seen: list[float] = []
     if line.published is not None:
@@ -397,6 +358,5 @@ def fill(axes: Axes, view: ActivationsView, line: Line) -> None:
     room = 0.1 * max(high - low, 1.0)
     axes.set(xlim=(view.x[0], view.x[-1]), ylim=(low - room, high + room), xlabel="x")
     axes.set_ylabel(Y_LABEL if axes.get_subplotspec().is_first_col() else "")  # type: ignore[union-attr]
-    axes.spines[["top", "right"]].set_visible(False)
     axes.axhline(0, color=QUIET, linewidth=0.4, zorder=1)
     axes.axvline(0, color=QUIET, linewidth=0.4, zorder=1)

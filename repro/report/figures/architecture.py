@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.wirings import WIRINGS
-from repro.papers.architecture import Architecture, Sketch
+from repro.papers.figures import Architecture, Sketch
 from repro.papers.request import Request
-from repro.report.figures.view import csv_of
+from repro.report.figures.view import FigureView, csv_of
 from repro.spec import RunSpec
 from repro.store.store import Store
 from repro.words import counted
@@ -41,7 +41,6 @@ class Signal:
     parts: tuple[Signal, ...] = ()
 
     def __add__(self, other: Signal) -> Signal:
-        """The sum of both."""
         return Signal(parts=(self, other))
 
     @property
@@ -115,38 +114,136 @@ class Panel:
         return sum(box.parameters for box in self.boxes if box.trained)
 
     def box(self, name: str) -> Box:
-        """The box of this name."""
         return next(box for box in self.boxes if box.name == name)
 
+    @property
+    def model(self) -> str:
+        """The row of the table whose model is drawn."""
+        return self.sketch.rows.split(",")[0]
 
-@dataclass(frozen=True, slots=True)
-class ArchitectureView:
-    """The whole figure; `lead` is the model of the first panel."""
+    @property
+    def title(self) -> str:
+        return f"{self.sketch.title}: {self.sketch.rows}"
 
-    figure: Architecture
-    request: Request
-    lead: RunSpec
+    @property
+    def sums(self) -> str:
+        """How the counts of the boxes add up."""
+        if self.wiring is None:
+            return f"One cell: {self.stack:,} parameters"
+        scorer = self.box("scorer").parameters
+        return (
+            f"Of {self.model}: {len(self.wiring.inputs)} cells × {self.box('C1').parameters:,} + "
+            f"scorer {scorer:,} = {self.stack:,} a stack; two stacks train "
+            f"{STACKS * self.stack:,} parameters"
+        )
+
+    def __str__(self) -> str:
+        if self.wiring is None:
+            steps = ", ".join(box.title.lower() if box.what else box.title for box in self.boxes)
+            return f"{self.sketch.title}: {steps}."
+        layers = len(self.wiring.inputs)
+        further = [  # a cell that reads another frozen layer beside its own
+            box.name
+            for box in self.boxes
+            if box.name.startswith("C")
+            and any(name.startswith("T") and name[1:] != box.name[1:] for name in box.inputs)
+        ]
+        later = f"; residual paths also reach {', '.join(further)}" if further else ""
+        out = " + ".join(self.wiring.output.terms)
+        return f"{self.sketch.title}: {counted(layers, 'cell')}{later}; the scorer reads {out}."
+
+
+@dataclass(frozen=True)
+class ArchitectureView(FigureView):
+    """The whole figure; `lead` is the model of the first panel. Nothing is trained for it."""
+
     panels: tuple[Panel, ...]
 
     @property
     def layers(self) -> int:
-        """Of the encoder."""
         return self.lead.backbone.layers
 
     @property
-    def runs(self) -> tuple[str, ...]:
-        """No stored run: nothing is trained."""
-        return ()
-
-    @property
     def cells(self) -> int:
-        """Panels."""
+        """Panels, all of which are there."""
         return len(self.panels)
 
+    done = cells
+
     @property
-    def done(self) -> int:
-        """All of them."""
-        return len(self.panels)
+    def headline(self) -> str:
+        method = self.panels[0].method
+        return (
+            f"ResAdapters on {self.lead.backbone.name}: {self.layers} layers of width "
+            f"{self.lead.backbone.hidden_size}, cells of bottleneck {method.bottleneck}, stages of "
+            f"{method.stage}"
+        )
+
+    @property
+    def stamp(self) -> str:
+        reading = "as released" if self.request.as_released else "repaired"
+        return (
+            f"{self.request.scale.capitalize()} scale · reading: {reading} · in a box: parameters, "
+            "then tokens × width of what leaves it"
+        )
+
+    @property
+    def caption(self) -> str:
+        chains = [panel for panel in self.panels if panel.wiring is not None]
+        totals = "; ".join(f"{panel.model} {STACKS * panel.stack:,}" for panel in chains)
+        return (
+            f"{self.figure.title}. {self.headline}. {self.stamp}. Grey: the frozen encoder; blue: "
+            "what is trained, one stack of two; dashed green: a residual path, which adds no "
+            f"parameter; ⊕: a sum. Trained in both stacks: {totals}."
+        )
+
+    @property
+    def alternative(self) -> str:
+        return f"Drawings of {self.headline}. {' '.join(map(str, self.panels))}"
+
+    def own_notes(self) -> list[str]:
+        return []
+
+    @property
+    def csv(self) -> str:
+        return csv_of(
+            CSV_COLUMNS,
+            [
+                (
+                    self.id, self.request.scale, panel.sketch.name, box.name, box.said,
+                    *box.shape, box.parameters, box.trained, " ".join(box.inputs),
+                )
+                for panel in self.panels
+                for box in panel.boxes
+            ],
+        )  # fmt: skip
+
+    def data(self) -> dict[str, Any]:
+        panels = [
+            {
+                "name": panel.sketch.name,
+                "title": panel.title,
+                "parameters_trained": panel.stack,
+                "boxes": [
+                    {
+                        "box": box.name,
+                        "what": box.said,
+                        "shape": list(box.shape),
+                        "parameters": box.parameters,
+                        "trained": box.trained,
+                        "inputs": list(box.inputs),
+                    }
+                    for box in panel.boxes
+                ],
+            }
+            for panel in self.panels
+        ]
+        return {"encoder": self.lead.backbone.name, "caption": self.caption, "panels": panels}
+
+    def draw(self) -> Drawing:
+        from repro.report.figures.architecture_drawing import draw_architecture
+
+        return draw_architecture(self)
 
 
 def view_of(figure: Architecture, request: Request, store: Store | None = None) -> ArchitectureView:
@@ -156,7 +253,7 @@ def view_of(figure: Architecture, request: Request, store: Store | None = None) 
     """
     matrix = figure.matrix(request)
     panels = tuple(_panel(sketch, *matrix.of(sketch.name)) for sketch in figure.sketches)
-    return ArchitectureView(figure, request, matrix.entries[0].spec, panels)
+    return ArchitectureView(matrix, matrix.entries[0].spec, (), panels)
 
 
 def _panel(sketch: Sketch, spec: RunSpec) -> Panel:
@@ -224,140 +321,3 @@ def cell_boxes(spec: RunSpec, method: PipelinedCells) -> tuple[Box, ...]:
         box("up", "Project up", f"{b} → {d}", d, "dropout"),
         box("norm", "Layer norm", f"ε {method.layer_norm_eps:g}", d, "up"),
     )
-
-
-def headline(view: ArchitectureView) -> str:
-    """What is drawn, in one line."""
-    method = view.panels[0].method
-    return (
-        f"ResAdapters on {view.lead.backbone.name}: {view.layers} layers of width "
-        f"{view.lead.backbone.hidden_size}, cells of bottleneck {method.bottleneck}, stages of "
-        f"{method.stage}"
-    )
-
-
-def stamp(view: ArchitectureView) -> str:
-    """Scale and reading, and what the numbers in a box are."""
-    reading = "as released" if view.request.as_released else "repaired"
-    return (
-        f"{view.request.scale.capitalize()} scale · reading: {reading} · in a box: parameters, "
-        "then tokens × width of what leaves it"
-    )
-
-
-def title(panel: Panel) -> str:
-    """What a panel shows, and whose model it is."""
-    return f"{panel.sketch.title}: {panel.sketch.rows}"
-
-
-def sums(panel: Panel) -> str:
-    """How the counts of a panel's boxes add up."""
-    if panel.wiring is None:
-        return f"One cell: {panel.stack:,} parameters"
-    cells = [box for box in panel.boxes if box.name.startswith("C")]
-    scorer = panel.box("scorer").parameters
-    return (
-        f"Of {panel.sketch.rows.split(',')[0]}: {len(cells)} cells × {cells[0].parameters:,} + "
-        f"scorer {scorer:,} = {panel.stack:,} a stack; two stacks train "
-        f"{STACKS * panel.stack:,} parameters"
-    )
-
-
-def caption(view: ArchitectureView) -> str:
-    """What a reader must know of the drawing."""
-    totals = "; ".join(
-        f"{panel.sketch.rows.split(',')[0]} {STACKS * panel.stack:,}"
-        for panel in view.panels
-        if panel.wiring is not None
-    )
-    return (
-        f"{view.figure.title}. {headline(view)}. {stamp(view)}. Grey: the frozen encoder; blue: "
-        "what is trained, one stack of two; dashed green: a residual path, which adds no "
-        f"parameter; ⊕: a sum. Trained in both stacks: {totals}."
-    )
-
-
-def notes(view: ArchitectureView) -> list[str]:
-    """What holds for the drawing at every scale."""
-    return list(view.figure.notes)
-
-
-def alternative(view: ArchitectureView) -> str:
-    """What stands in the picture, for who cannot see it: each panel's boxes and lines."""
-    return f"Drawings of {headline(view)}. " + " ".join(_said(panel) for panel in view.panels)
-
-
-def _said(panel: Panel) -> str:
-    if panel.wiring is None:
-        steps = ", ".join(box.title.lower() if box.what else box.title for box in panel.boxes)
-        return f"{panel.sketch.title}: {steps}."
-    layers = len(panel.wiring.inputs)
-    extra = [box for box in panel.boxes if box.name.startswith("C") and _residual(box)]
-    later = f"; residual paths also reach {', '.join(box.name for box in extra)}" if extra else ""
-    out = " + ".join(panel.wiring.output.terms)
-    return f"{panel.sketch.title}: {counted(layers, 'cell')}{later}; the scorer reads {out}."
-
-
-def _residual(box: Box) -> list[str]:
-    """Frozen layers that a cell reads beside its own."""
-    return [name for name in box.inputs if name.startswith("T") and name[1:] != box.name[1:]]
-
-
-def collapsed(view: ArchitectureView) -> str:
-    """No run, so none that gives a constant answer."""
-    return ""
-
-
-def csv_text(view: ArchitectureView) -> str:
-    """One box of one panel a line; `inputs` are the boxes that are summed into it."""
-    return csv_of(
-        CSV_COLUMNS,
-        [
-            (
-                view.figure.id, view.request.scale, panel.sketch.name, box.name, box.said,
-                *box.shape, box.parameters, box.trained, " ".join(box.inputs),
-            )
-            for panel in view.panels
-            for box in panel.boxes
-        ],
-    )  # fmt: skip
-
-
-def as_json(view: ArchitectureView) -> dict[str, Any]:
-    """What `figure --json` says of it, but for the files; docs/json.md describes it."""
-    return {
-        "id": view.figure.id,
-        "scale": view.request.scale,
-        "encoder": view.lead.backbone.name,
-        "caption": caption(view),
-        "panels": [_panel_json(panel) for panel in view.panels],
-        "complete": f"{len(view.panels)}/{len(view.panels)}",
-        "runs": [],
-        "notes": notes(view),
-    }
-
-
-def _panel_json(panel: Panel) -> dict[str, Any]:
-    return {
-        "name": panel.sketch.name,
-        "title": title(panel),
-        "parameters_trained": panel.stack,
-        "boxes": [
-            {
-                "box": box.name,
-                "what": box.said,
-                "shape": list(box.shape),
-                "parameters": box.parameters,
-                "trained": box.trained,
-                "inputs": list(box.inputs),
-            }
-            for box in panel.boxes
-        ],
-    }
-
-
-def draw(view: ArchitectureView) -> Drawing:
-    """The picture; call it within `styled`."""
-    from repro.report.figures.architecture_drawing import draw_architecture
-
-    return draw_architecture(view)

@@ -13,16 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from repro.report.figures.architecture import (
-    ArchitectureView,
-    Box,
-    Panel,
-    Signal,
-    headline,
-    stamp,
-    sums,
-    title,
-)
+from repro.report.figures.architecture import ArchitectureView, Box, Panel, Signal
 from repro.report.figures.style import BASE, INK, LEAST, PAPER, QUIET, SMALL, WIDTH, blank
 
 if TYPE_CHECKING:
@@ -53,7 +44,6 @@ SUMMED = "attention.norm"
 
 
 def draw_architecture(view: ArchitectureView) -> Drawing:
-    """The figure; call it within `styled`."""
     heights = [_height(panel) for panel in view.panels]
     top = HEAD + math.fsum(heights)
     drawing = blank(WIDTH, top)
@@ -61,13 +51,13 @@ def draw_architecture(view: ArchitectureView) -> Drawing:
     axes = drawing.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set(xlim=(0, WIDTH), ylim=(0, top), aspect="equal")
-    axes.text(EDGE, top - 0.06, headline(view), va="top", fontsize=BASE + 1)
-    axes.text(EDGE, top - 0.28, stamp(view), va="top", fontsize=SMALL)
+    axes.text(EDGE, top - 0.06, view.headline, va="top", fontsize=BASE + 1)
+    axes.text(EDGE, top - 0.28, view.stamp, va="top", fontsize=SMALL)
     _legend(axes, top - 0.36)
     top -= HEAD
     for number, (panel, tall) in enumerate(zip(view.panels, heights, strict=True), 1):
-        axes.text(EDGE, top, f"{number}  {title(panel)}", va="top", weight="bold", fontsize=BASE)
-        axes.text(EDGE, top - 0.19, sums(panel), va="top", fontsize=SMALL, color=QUIET)
+        axes.text(EDGE, top, f"{number}  {panel.title}", va="top", weight="bold", fontsize=BASE)
+        axes.text(EDGE, top - 0.19, panel.sums, va="top", fontsize=SMALL, color=QUIET)
         if panel.wiring is None:
             _cell(axes, panel, top - WORDS)
         else:
@@ -77,7 +67,6 @@ def draw_architecture(view: ArchitectureView) -> Drawing:
 
 
 def _height(panel: Panel) -> float:
-    """Inches, with the space below."""
     if panel.wiring is not None:
         return WORDS + height(panel)
     rows = 1 + max(row for _, row, _ in _places(panel))
@@ -187,7 +176,6 @@ class Columns:
 
     @property
     def box(self) -> float:
-        """Width of a box."""
         return 0.86 * self.width
 
 
@@ -202,7 +190,6 @@ def columns(layers: int, stage: int) -> Columns:
 
 
 def height(panel: Panel) -> float:
-    """Inches that the chain takes."""
     return 2 * ROW + GAP + (0.85 if sectors(panel) else 0.22)
 
 
@@ -346,7 +333,6 @@ def _residual(axes: Axes, at: Columns, layer: int, end: Point, upper: float) -> 
 
 
 def box(axes: Axes, part: Box, at: Point, width: float, height: float) -> None:
-    """A box with its title, what it is, its parameters, and the shape of what leaves it."""
     from matplotlib.patches import FancyBboxPatch
 
     edge = TRAINED if part.trained else FROZEN
@@ -382,7 +368,6 @@ def text_ems(text: str) -> float:
 
 
 def plus(axes: Axes, at: Point) -> None:
-    """The sign of a sum."""
     from matplotlib.patches import Circle
 
     axes.add_patch(Circle(at, RADIUS, fc=PAPER, ec=INK, lw=0.9, zorder=4))

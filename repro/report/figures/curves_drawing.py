@@ -16,17 +16,19 @@ import numpy as np
 from repro.papers.curves import MEAN, MEDIAN
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
 from repro.papers.hyperformer.figures import DAGGER_BASE, MULTI_BASE, PLUS_BASE
-from repro.report.figures.curves import (
-    COLLAPSE,
-    SPREADS,
-    X_LABELS,
-    CurvePanel,
-    CurvesView,
-    Dot,
-    Line,
-    stamp,
+from repro.report.figures.curve_points import COLLAPSE, SPREADS, X_LABELS, CurvePanel, Dot, Line
+from repro.report.figures.curves import CurvesView
+from repro.report.figures.style import (
+    INK,
+    MARK,
+    PAPER,
+    QUIET,
+    SMALL,
+    WIDTH,
+    headed,
+    rounded,
+    ruled,
 )
-from repro.report.figures.style import INK, MARK, PAPER, QUIET, SMALL, WIDTH, headed, rounded
 from repro.report.figures.view import lacking
 
 if TYPE_CHECKING:
@@ -57,20 +59,16 @@ CROSS: dict[str, Any] = {
 def draw_curves(view: CurvesView) -> Drawing:
     """One pair of axes a panel, one legend below all of them; call it within `styled`."""
     panels = [panel for panel in view.panels if not panel.blank]
-    said = lacking(
-        "Not drawn", ((panel.title, panel.blank) for panel in view.panels if panel.blank)
-    )
+    said = lacking("Not drawn", ((p.title, p.blank) for p in view.panels if p.blank))
     said += lacking("Not reproduced", ((p.title, p.absent) for p in panels if p.absent))
     width = {0: 1.0, 1: 0.7, 2: 1.0}.get(len(panels), 1.25) * WIDTH
-    drawing = headed(width, 4.6 if panels else 0.0, view.figure.title, stamp(view), *said)
+    drawing = headed(width, 4.6 if panels else 0.0, view.figure.title, view.stamp, *said)
     for number, panel in enumerate(panels, 1):
         fill(drawing.add_subplot(1, len(panels), number), panel)
     handles = legend([line for panel in panels for line in panel.lines])
     if handles:
         columns = min(len(handles), int(width / 2.3))
-        drawing.legend(
-            handles=handles, loc="outside lower left", ncols=columns, frameon=False, fontsize=SMALL
-        )
+        drawing.legend(handles=handles, loc="outside lower left", ncols=columns)
     return drawing
 
 
@@ -96,7 +94,6 @@ def legend(lines: Sequence[Line]) -> list[Any]:
 
 
 def fill(axes: Axes, panel: CurvePanel) -> None:
-    """Draws one panel."""
     import pandas as pd
     import seaborn
 
@@ -171,9 +168,7 @@ def _scale(axes: Axes, panel: CurvePanel) -> None:
     axes.set(xlabel=panel.x, ylabel=panel.unit)
     if panel.name == MEAN:
         axes.set_ylabel("mean over the tasks' metrics, %")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#DDDDDD", linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
+    ruled(axes)
 
 
 def _range(dots: Iterable[Dot]) -> tuple[float, float]:

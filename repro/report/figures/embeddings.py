@@ -6,7 +6,6 @@ colour and a shape, and each point a name beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
@@ -16,17 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.methods.t5 import HyperFormer
-from repro.papers.embeddings import FEWEST, Embeddings
+from repro.papers.figures import FEWEST, Embeddings
 from repro.papers.request import Request
 from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed
-from repro.report.figures.view import csv_of, lacking
+from repro.report.figures.view import FigureView, csv_of, lacking
 from repro.report.files import command_line
-from repro.report.runs_found import Found, Lookup
-from repro.spec import RunSpec
+from repro.report.runs_found import Lookup
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.store.store import Store
-from repro.words import counted
+from repro.words import counted, grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +51,7 @@ DIGITS = 4
 """Decimals of what is written: more may differ from machine to machine."""
 PanelName = Literal["pca", "tsne"]
 Place = tuple[float, float]
+Look = dict[str, Any]
 Distances = dict[tuple[WrittenName, WrittenName], float]
 
 
@@ -67,19 +66,33 @@ class Map:
     shares: tuple[float, ...] = ()
     absent: str = ""
 
+    @property
+    def axes(self) -> tuple[str, str]:
+        """PC 1 (31 %), PC 2 (20 %); the axes of t-SNE have no meaning of their own."""
+        if self.name == "tsne":
+            return "t-SNE 1 (no unit)", "t-SNE 2 (no unit)"
+        if not self.shares:
+            return "PC 1", "PC 2"
+        first, second = (f"{100 * share:.0f} %" for share in self.shares[:2])
+        return f"PC 1 ({first})", f"PC 2 ({second})"
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingsView:
-    """The whole figure. `tasks` are those shown, `key` is the run's; `width` that of a vector.
+    def __str__(self) -> str:
+        said = f"not drawn ({self.absent})"
+        if not self.absent:
+            points = self.points.items()
+            places = "; ".join(f"{named(task)} {x:.2f}, {y:.2f}" for task, (x, y) in points)
+            said = f"{', '.join(self.axes)}: {places}"
+        return f"{TITLES[self.name]}: {said}."
+
+
+@dataclass(frozen=True)
+class EmbeddingsView(FigureView):
+    """The whole figure. `tasks` are those shown; `width` that of a vector.
 
     `distances` are cosine distances between two tasks, both ways; none of a zero vector. `absent`
     says why there is no vector. `constant`: the run gives constant answers on every task.
     """
 
-    figure: Embeddings
-    request: Request
-    lead: RunSpec
-    key: str
     width: int
     tasks: tuple[WrittenName, ...]
     maps: tuple[Map, Map]
@@ -97,11 +110,6 @@ class EmbeddingsView:
         """Embeddings asked for; none of a run that cannot be trained here."""
         return 0 if self.figure.lacking(self.lead, self.request) else len(self.tasks)
 
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """The stored run behind it."""
-        return () if self.absent else (self.key,)
-
     def nearest(self, task: WrittenName) -> WrittenName | None:
         """The task at the least cosine distance, None where there is no distance."""
         others = [b for a, b in self.distances if a == task]
@@ -114,65 +122,204 @@ class EmbeddingsView:
         found = [self.distances[pair] for pair in pairs if pair in self.distances]
         return fmean(found) if found else None, len(found)
 
+    @property
+    def model(self) -> str:
+        method = str(self.figure.method(self.request))
+        return NAMES.get(method, method)
+
+    @property
+    def stamp(self) -> str:
+        """Scale, encoder, model, width of an embedding and seed."""
+        backbone = self.lead.backbone
+        return (
+            f"{self.request.scale.capitalize()} scale · {backbone.name} ({backbone.layers} + "
+            f"{backbone.layers} layers) · {self.model}, {self.width} dimensions, seed "
+            f"{self.lead.seed} · no published coordinates to compare with"
+        )
+
+    @property
+    def caption(self) -> str:
+        return " ".join(
+            [
+                f"{self.figure.title}. {self.stamp}.",
+                f"Each point is the embedding z of a task as trained, of one run on "
+                f"{counted(len(self.tasks), 'task')}. Left: the principal components of their "
+                "covariance, with their shares of the variance. Right: t-SNE of perplexity "
+                f"{PERPLEXITY:g}, which starts from the left map and draws no random number; only "
+                "who is near to whom means something. Colour and shape: kind of task. Grey: from "
+                "each task to the nearest one by cosine distance in all "
+                f"{self.width} dimensions.",
+                *self._spread(),
+                f"Embeddings drawn: {self.done}/{self.cells}.",
+            ]
+        )
+
+    def _spread(self) -> list[str]:
+        """How near tasks of one kind are beside tasks of two, and what chance gives."""
+        within, pairs = self.mean_distance(within=True)
+        between, others = self.mean_distance(within=False)
+        if within is None or between is None:
+            return []
+        return [
+            f"Mean cosine distance of two tasks of one kind {within:.2f} "
+            f"({counted(pairs, 'pair')}), of two kinds {between:.2f} ({counted(others, 'pair')}); "
+            "at the start, where embeddings are drawn from N(0, 1), 1 with a standard deviation of "
+            f"{self.width**-0.5:.2f} a pair."
+        ]
+
+    def own_notes(self) -> list[str]:
+        absent = ((TITLES[one.name], one.absent) for one in self.maps if one.absent)
+        found = [f"{title}: not drawn, {why}." for title, why in absent]
+        if self.absent:
+            trained_by = f" It is trained by: {command_line(self.request)}"
+            command = trained_by * (self.absent == NOT_RUN)
+            found = [f"Not drawn: {self.absent.removesuffix('.')}.{command}"]
+        near = [
+            f"{named(task)}: {named(other)} ({self.distances[task, other]:.2f})"
+            for task in self.tasks
+            if (other := self.nearest(task)) is not None
+        ]
+        if near:
+            found.append(f"Nearest to each task, with the cosine distance: {'; '.join(near)}.")
+        if self.constant:
+            found.append(
+                "The run gives a constant answer on every task: its embeddings may mean nothing."
+            )
+        return found + ["Of several seeds the first one is drawn."] * (self.request.seeds > 1)
+
+    @property
+    def alternative(self) -> str:
+        return f"Two maps of task embeddings, {self.stamp}. {' '.join(map(str, self.maps))}"
+
+    @property
+    def collapsed(self) -> str:
+        return self.model if self.constant else ""
+
+    @property
+    def csv(self) -> str:
+        lead, kind = self.lead, self.figure.kind_of
+        head = self.id, self.request.scale, self.model, lead.backbone.name, lead.seed
+        places = [
+            (*head, one.name, task, kind(task), *place, *(one.shares[:2] or ("", "")), "", "", "")
+            for one in self.maps
+            for task, place in one.points.items()
+        ]
+        pairs = [
+            (*head, "distance", task, kind(task), "", "", "", "", other, far,
+             other == self.nearest(task))
+            for (task, other), far in self.distances.items()
+        ]  # fmt: skip
+        return csv_of(CSV_COLUMNS, [*places, *pairs])
+
+    def data(self) -> dict[str, Any]:
+        kind = self.figure.kind_of
+        means = (self.mean_distance(within=within)[0] for within in (True, False))
+        within, between = (None if mean is None else round(mean, DIGITS) for mean in means)
+        far = grouped((a, {"task": b, "cosine": d}) for (a, b), d in self.distances.items())
+        panels = [
+            {
+                "name": one.name,
+                "title": TITLES[one.name],
+                "absent": one.absent or None,
+                "perplexity": PERPLEXITY if one.name == "tsne" else None,
+                "variance_shares": list(one.shares),
+                "points": [
+                    {"task": task, "kind": kind(task), "x": x, "y": y}
+                    for task, (x, y) in one.points.items()
+                ],
+            }
+            for one in self.maps
+        ]
+        return {
+            "method": self.figure.method(self.request),
+            "encoder": self.lead.backbone.name,
+            "seed": self.lead.seed,
+            "dimensions": self.width,
+            "caption": self.caption,
+            "panels": panels,
+            "distances": [
+                {
+                    "task": task,
+                    "kind": kind(task),
+                    "nearest": self.nearest(task),
+                    "to": far.get(task, []),
+                }
+                for task in self.tasks
+                if self.distances
+            ],
+            "mean_distance": {"within_kinds": within, "between_kinds": between},
+            "published": None,
+        }
+
+    def draw(self) -> Drawing:
+        from matplotlib.lines import Line2D
+
+        maps = [one for one in self.maps if not one.absent]
+        absent = ((TITLES[one.name], one.absent) for one in self.maps if one.absent)
+        said = lacking("Not drawn", absent)
+        height = 0.5 * WIDTH if maps else 0.0
+        drawing = headed(WIDTH, height, self.figure.title, self.stamp, *said)
+        if not maps:
+            return drawing
+        panels = [fill(drawing.add_subplot(1, 2, n), self, one) for n, one in enumerate(maps, 1)]
+        handles = []
+        for (kind, tasks), (colour, shape) in zip(self.figure.kinds.items(), MARKS, strict=False):
+            shown = ", ".join(named(task) for task in tasks if task in self.tasks)
+            look: Look = {"color": colour, "marker": shape, "markersize": 8, "linestyle": ""}
+            handles += [Line2D([], [], label=f"{kind}: {shown}", **look)] * bool(shown)
+        look = {"color": QUIET, "linewidth": 0.8, "alpha": 0.6}
+        handles.append(Line2D([], [], label="nearest by cosine distance", **look))
+        drawing.legend(handles=handles, loc="outside lower left", ncols=3)
+        drawing.draw_without_rendering()  # so that names are placed where the axes will stand
+        drawing.set_layout_engine("none")
+        for axes, one in zip(panels, maps, strict=True):
+            _name_points(axes, self, one)
+        return drawing
+
 
 def view_of(figure: Embeddings, request: Request, store: Store) -> EmbeddingsView:
     """Raises UnknownName for a method that the figure cannot show."""
-    (spec,), lookup = figure.matrix(request).of(""), Lookup(store)
-    tasks = figure.shown(spec, request)
+    matrix, lookup = figure.matrix(request), Lookup(store)
+    (spec,) = matrix.of("")
     assert isinstance(spec.method, HyperFormer)
     (found,) = lookup.find([spec])
+    tasks, held = figure.shown(spec, request), {}
+    if found.run is None:
+        absent = lookup.why([found], None, "")
+    else:
+        held = found.run.result.embeddings or {}
+        unknown = [task for task in tasks if task not in held]
+        absent = f"no embedding is stored of {', '.join(unknown)}" if unknown else ""
     gaps = [f"no data of {name}: {why}" for name, why in figure.lacking(spec, request).items()]
-    absent = "; ".join(gaps) or _absent(found, tasks, lookup)
-    learned = found.run.result.embeddings if found.run is not None else None
-    vectors = np.array([(learned or {})[task] for task in tasks]) if not absent else np.empty((0,))
+    absent = "; ".join(gaps) or absent
+    vectors = np.empty((0,)) if absent else np.array([held[task] for task in tasks])
     return EmbeddingsView(
-        figure=figure,
-        request=request,
+        matrix=matrix,
         lead=spec,
-        key=found.key,
+        runs=() if absent else (found.key,),
         width=spec.method.task_embedding,
         tasks=tasks,
-        maps=(
-            _map("pca", tasks, vectors, absent, principal_components),
-            _map("tsne", tasks, vectors, absent, lambda known: (neighbour_map(known), np.empty(0))),
-        ),
+        maps=(_map("pca", tasks, vectors, absent), _map("tsne", tasks, vectors, absent)),
         distances={} if absent else _distances(tasks, vectors),
         absent=absent,
         constant=found.run is not None and bool(found.run.result.collapsed),
     )
 
 
-def _absent(found: Found, tasks: tuple[WrittenName, ...], lookup: Lookup) -> str:
-    if found.run is None:
-        return lookup.why([found], None, "")
-    held = found.run.result.embeddings or {}
-    lacking = [task for task in tasks if task not in held]
-    return f"no embedding is stored of {', '.join(lacking)}" if lacking else ""
-
-
-def _map(
-    name: PanelName,
-    tasks: tuple[WrittenName, ...],
-    vectors: Matrix,
-    absent: str,
-    mapped: Callable[[Matrix], tuple[Matrix, Matrix]],
-) -> Map:
+def _map(name: PanelName, tasks: tuple[WrittenName, ...], vectors: Matrix, absent: str) -> Map:
     if not absent and len(tasks) < FEWEST:
         absent = f"{len(tasks)} of at least {FEWEST} tasks"
     if absent:
         return Map(name, {}, absent=absent)
     try:
-        places, shares = mapped(vectors)
+        places, shares = principal_components(vectors)
     except ValueError as problem:
         return Map(name, {}, absent=str(problem))
-    points = {task: _rounded(place) for task, place in zip(tasks, places, strict=True)}
+    if name == "tsne":
+        places, shares = neighbour_map(vectors), np.empty(0)
+    rounded = ([round(float(value), DIGITS) + 0.0 for value in place] for place in places)
+    points = {task: (x, y) for task, (x, y) in zip(tasks, rounded, strict=True)}
     return Map(name, points, tuple(round(float(share), DIGITS) for share in shares))
-
-
-def _rounded(place: Matrix) -> tuple[float, float]:
-    """Without a sign on zero."""
-    x, y = (round(float(value), DIGITS) + 0.0 for value in place)
-    return x, y
 
 
 def principal_components(vectors: Matrix) -> tuple[Matrix, Matrix]:
@@ -225,233 +372,9 @@ def _distances(tasks: tuple[WrittenName, ...], vectors: Matrix) -> Distances:
     }
 
 
-def model(view: EmbeddingsView) -> str:
-    """As the paper writes it."""
-    method = view.figure.method(view.request)
-    return NAMES.get(method, method)
-
-
 def named(task: WrittenName) -> str:
     """SST-2."""
     return TEXT_TO_TEXT[task].facts.title
-
-
-def stamp(view: EmbeddingsView) -> str:
-    """Scale, encoder, model, width of an embedding and seed."""
-    backbone, request = view.lead.backbone, view.request
-    return " · ".join(
-        [
-            f"{request.scale.capitalize()} scale",
-            f"{backbone.name} ({backbone.layers} + {backbone.layers} layers)",
-            f"{model(view)}, {view.width} dimensions, seed {view.lead.seed}",
-            "no published coordinates to compare with",
-        ]
-    )
-
-
-def axis_labels(one: Map) -> tuple[str, str]:
-    """PC 1 (31 %), PC 2 (20 %); the axes of t-SNE have no meaning of their own."""
-    if one.name == "tsne":
-        return "t-SNE 1 (no unit)", "t-SNE 2 (no unit)"
-    if not one.shares:
-        return "PC 1", "PC 2"
-    first, second = (f"PC {n} ({100 * share:.0f} %)" for n, share in enumerate(one.shares[:2], 1))
-    return first, second
-
-
-def by_kind(view: EmbeddingsView) -> dict[str, list[WrittenName]]:
-    """Kind -> those of its tasks that are shown, in order; none of some kinds, perhaps."""
-    return {
-        kind: [task for task in tasks if task in view.tasks]
-        for kind, tasks in view.figure.kinds.items()
-    }
-
-
-def caption(view: EmbeddingsView) -> str:
-    """What a reader must know of the maps."""
-    return " ".join(
-        [
-            f"{view.figure.title}.",
-            f"{stamp(view)}.",
-            f"Each point is the embedding z of a task as trained, of one run on "
-            f"{counted(len(view.tasks), 'task')}. Left: the principal components of their "
-            "covariance, with their shares of the variance. Right: t-SNE of perplexity "
-            f"{PERPLEXITY:g}, which starts from the left map and draws no random number; only who "
-            "is near to whom means something. Colour and shape: kind of task. Grey: from each task "
-            f"to the nearest one by cosine distance in all {view.width} dimensions.",
-            *spread(view),
-            f"Embeddings drawn: {view.done}/{view.cells}.",
-        ]
-    )
-
-
-def spread(view: EmbeddingsView) -> list[str]:
-    """How near tasks of one kind are beside tasks of two, and what chance gives."""
-    within, pairs = view.mean_distance(within=True)
-    between, others = view.mean_distance(within=False)
-    if within is None or between is None:
-        return []
-    return [
-        f"Mean cosine distance of two tasks of one kind {within:.2f} "
-        f"({counted(pairs, 'pair')}), of two kinds {between:.2f} ({counted(others, 'pair')}); at "
-        f"the start, where embeddings are drawn from N(0, 1), 1 with a standard deviation of "
-        f"{view.width**-0.5:.2f} a pair."
-    ]
-
-
-def notes(view: EmbeddingsView) -> list[str]:
-    """What is missing, who is nearest to whom, and what holds for the figure at every scale."""
-    found: list[str] = []
-    if view.absent:
-        found.append(f"Not drawn: {view.absent.removesuffix('.')}.{_command(view)}")
-    else:
-        found += [
-            f"{TITLES[one.name]}: not drawn, {one.absent}." for one in view.maps if one.absent
-        ]
-    found += nearest(view)
-    if view.constant:
-        found.append(
-            "The run gives a constant answer on every task: its embeddings may mean nothing."
-        )
-    if view.request.seeds > 1:
-        found.append("Of several seeds the first one is drawn.")
-    return found + list(view.figure.notes)
-
-
-def _command(view: EmbeddingsView) -> str:
-    """What trains the run, where it never ran."""
-    return f" It is trained by: {command_line(view.request)}" if view.absent == NOT_RUN else ""
-
-
-def nearest(view: EmbeddingsView) -> list[str]:
-    """Nearest to each: CoLA: RTE (0.71); ..."""
-    said = [
-        f"{named(task)}: {named(other)} ({view.distances[task, other]:.2f})"
-        for task in view.tasks
-        if (other := view.nearest(task)) is not None
-    ]
-    return [f"Nearest to each task, with the cosine distance: {'; '.join(said)}."] if said else []
-
-
-def alternative(view: EmbeddingsView) -> str:
-    """What stands in the picture, for who cannot see it."""
-    said = " ".join(f"{TITLES[one.name]}: {_said(one)}." for one in view.maps)
-    return f"Two maps of task embeddings, {stamp(view)}. {said}"
-
-
-def _said(one: Map) -> str:
-    if one.absent:
-        return f"not drawn ({one.absent})"
-    places = "; ".join(f"{named(task)} {x:.2f}, {y:.2f}" for task, (x, y) in one.points.items())
-    return f"{', '.join(axis_labels(one))}: {places}"
-
-
-def collapsed(view: EmbeddingsView) -> str:
-    """The model, if its run gives a constant answer on every task."""
-    return model(view) if view.constant else ""
-
-
-def csv_text(view: EmbeddingsView) -> str:
-    """Coordinates, a line a task and map (`part`: pca, tsne); then distances, a line a pair."""
-    lead, kind = view.lead, view.figure.kind_of
-    head = view.figure.id, view.request.scale, model(view), lead.backbone.name, lead.seed
-    places = [
-        (*head, one.name, task, kind(task), *place, *(one.shares[:2] or ("", "")), "", "", "")
-        for one in view.maps
-        for task, place in one.points.items()
-    ]
-    pairs = [
-        (*head, "distance", task, kind(task), "", "", "", "", other, far,
-         other == view.nearest(task))
-        for (task, other), far in view.distances.items()
-    ]  # fmt: skip
-    return csv_of(CSV_COLUMNS, [*places, *pairs])
-
-
-def as_json(view: EmbeddingsView) -> dict[str, Any]:
-    """What `figure --json` says of it, but for the files; docs/json.md describes it."""
-    return {
-        "id": view.figure.id,
-        "scale": view.request.scale,
-        "method": view.figure.method(view.request),
-        "encoder": view.lead.backbone.name,
-        "seed": view.lead.seed,
-        "dimensions": view.width,
-        "caption": caption(view),
-        "panels": [_map_json(view, one) for one in view.maps],
-        "distances": [
-            {
-                "task": task,
-                "kind": view.figure.kind_of(task),
-                "nearest": view.nearest(task),
-                "to": [
-                    {"task": other, "cosine": far}
-                    for (one, other), far in view.distances.items()
-                    if one == task
-                ],
-            }
-            for task in view.tasks
-            if view.distances
-        ],
-        "mean_distance": {
-            "within_kinds": _four(view.mean_distance(within=True)[0]),
-            "between_kinds": _four(view.mean_distance(within=False)[0]),
-        },
-        "published": None,
-        "complete": f"{view.done}/{view.cells}",
-        "runs": list(view.runs),
-        "notes": notes(view),
-    }
-
-
-def _map_json(view: EmbeddingsView, one: Map) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "title": TITLES[one.name],
-        "absent": one.absent or None,
-        "perplexity": PERPLEXITY if one.name == "tsne" else None,
-        "variance_shares": list(one.shares),
-        "points": [
-            {"task": task, "kind": view.figure.kind_of(task), "x": x, "y": y}
-            for task, (x, y) in one.points.items()
-        ],
-    }
-
-
-def _four(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
-
-
-def draw(view: EmbeddingsView) -> Drawing:
-    """The maps side by side, one legend below both; call it within `styled`."""
-    from matplotlib.lines import Line2D
-
-    maps = [one for one in view.maps if not one.absent]
-    said = lacking("Not drawn", ((TITLES[one.name], one.absent) for one in view.maps if one.absent))
-    height = 0.5 * WIDTH if maps else 0.0
-    drawing = headed(WIDTH, height, view.figure.title, stamp(view), *said)
-    if not maps:
-        return drawing
-    panels = [fill(drawing.add_subplot(1, 2, n), view, one) for n, one in enumerate(maps, 1)]
-    kinds = [
-        Line2D(
-            [], [], color=colour, marker=shape, markersize=8, linestyle="",
-            label=f"{kind}: {', '.join(map(named, tasks))}",
-        )
-        for (kind, tasks), (colour, shape) in zip(by_kind(view).items(), MARKS, strict=False)
-        if tasks
-    ]  # fmt: skip
-    joined = Line2D(
-        [], [], color=QUIET, linewidth=0.8, alpha=0.6, label="nearest by cosine distance"
-    )
-    drawing.legend(
-        handles=[*kinds, joined], loc="outside lower left", ncols=3, frameon=False, fontsize=SMALL
-    )
-    drawing.draw_without_rendering()  # so that names are placed where the axes will stand
-    drawing.set_layout_engine("none")
-    for axes, one in zip(panels, maps, strict=True):
-        _name_points(axes, view, one)
-    return drawing
 
 
 def fill(axes: Axes, view: EmbeddingsView, one: Map) -> Axes:
@@ -470,8 +393,7 @@ def fill(axes: Axes, view: EmbeddingsView, one: Map) -> Axes:
     for ends in near(view, one):
         axes.plot(*zip(*ends, strict=True), color=QUIET, linewidth=0.8, alpha=0.6, zorder=2)
     axes.set_title(TITLES[one.name], loc="left")
-    axes.set(**dict(zip(("xlabel", "ylabel"), axis_labels(one), strict=True)))
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set(xlabel=one.axes[0], ylabel=one.axes[1])
     axes.margins(0.16)
     axes.set_aspect("equal", adjustable="datalim")  # a distance is as long across as up
     return axes

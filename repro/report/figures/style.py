@@ -13,9 +13,10 @@ import tempfile
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 FORMATS = ("png", "svg", "pdf")
@@ -47,6 +48,10 @@ RC: dict[str, Any] = {
     "text.parse_math": False,  # a model's name may hold two dollar signs; formulas ask for it
     "text.color": INK,
     "axes.edgecolor": QUIET,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": SMALL,
     "axes.labelcolor": INK,
     "xtick.color": INK,
     "ytick.color": INK,
@@ -120,6 +125,12 @@ def headed(width: float, height: float, title: str, *said: str) -> Drawing:
         drawing.set_layout_engine("none")  # there is nothing to place
     drawing.suptitle(text, x=0.01, ha="left", fontsize=BASE, linespacing=1.5)
     return drawing
+
+
+def ruled(axes: Axes, axis: Literal["x", "y"] = "y") -> None:
+    """Thin lines behind everything, at the ticks of an axis."""
+    axes.grid(axis=axis, color="#DDDDDD", linewidth=0.5, zorder=0)
+    axes.set_axisbelow(True)
 
 
 def rounded(value: float, decimals: int = 1) -> str:

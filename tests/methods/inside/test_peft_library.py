@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +213,23 @@ def test_a_configuration_that_cannot_be_trained_is_refused_when_a_run_is_planned
 ) -> None:
     with pytest.raises(ReproError, match=said):
         inside_spec(peft(**changes)).check()
+
+
+def test_its_parameters_are_counted_once_on_a_machine_and_then_without_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRO_CACHE", str(tmp_path))
+    method, backbone = peft(r=5), KNOWN[BERT_BASE]  # counted by no other test
+    count = 12 * 2 * 2 * 5 * 768  # layers, maps in each, factors of a map, rank x width
+    assert method.added_parameters(backbone) == count
+    program = (
+        "import sys\nfrom repro.methods.peft_library import PeftLibrary\n"
+        "from repro.spec.backbones import BERT_BASE, KNOWN\n"
+        f"method = PeftLibrary(config={method.config!r})\n"
+        "print(method.added_parameters(KNOWN[BERT_BASE]), 'torch' in sys.modules)\n"
+    )
+    said = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert said == f"{count} False\n"
 
 
 def test_without_the_library_the_method_cannot_be_had(

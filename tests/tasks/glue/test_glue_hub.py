@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -152,23 +153,25 @@ def test_rows_have_one_digest_from_the_hub_and_from_a_folder(hub: Hub, tmp_path:
 
 LOCK = """
 import sys
-from pathlib import Path
 from repro.cli import prepare
 from repro.errors import ReproError
-from repro.spec import contents
 
-prepare.LOCK = contents.LOCK = Path(sys.argv[1])
 try:
-    prepare.write_lock(sys.argv[2:])
+    prepare.write_lock(sys.argv[1:])
 except ReproError as problem:
     print(problem)
 """
 
 
-def test_prepare_writes_what_the_hub_holds_into_the_lock(hub: Hub, tmp_path: Path) -> None:
+def test_prepare_writes_what_the_hub_holds_into_the_lock(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lock = tmp_path / "lock.json"
     lock.write_text('{"data": {"sick": {"digests": {}, "source": "by hand"}}}')
-    said = run_with_hub(LOCK, tmp_path / "hub", hub.address, str(lock), "glue_wnli", "sick-e")
+    monkeypatch.setattr("repro.cli.prepare.LOCK", lock)
+    read = cache(lambda: Contents.model_validate_json(lock.read_bytes()))
+    monkeypatch.setattr("repro.cli.prepare.locked", read)
+    said = run_with_hub(LOCK, tmp_path / "hub", hub.address, "glue_wnli", "sick-e")
     assert said.splitlines()[0] == f"glue_wnli: 2 digests at {COMMIT}"
     assert said.splitlines()[1].startswith("sick-e is not on the hub, so nothing can be looked up.")
     found = Contents.model_validate_json(lock.read_bytes())

@@ -120,16 +120,6 @@ def test_a_bad_row_is_refused_with_file_line_and_what_was_expected(
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"),
-    [(b'{"tokens": ["\xff"], "ner_tags": [0]}', "not UTF-8"), (b'{"tokens": [', "not JSON")],
-)
-def test_a_broken_line_is_refused(folder: Path, line: bytes, problem: str) -> None:
-    write_splits(folder, [GOOD], test=[json.dumps(GOOD).encode(), line])
-    with pytest.raises(MissingData, match=f"line 2: {problem}"):
-        read()
-
-
-@pytest.mark.parametrize(
     ("lines", "problem"),
     [([b""], "no rows"), ([b'{"tokens": ["a"], "ner_tags": [0]}'] * 2, "every word is O")],
 )

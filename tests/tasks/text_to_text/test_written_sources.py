@@ -58,9 +58,6 @@ def test_scitails_labels_are_names_or_numbers(folder: Path) -> None:
         ("scitail", "test", {"label": -1}, "withheld, as only a test set's may be"),
         ("imdb", "test", {"label": -1}, "withheld, as only a test set's may be"),
         ("cb", "validation", {"label": 3}, "the label 3 is unknown"),
-        ("yelp-polarity", "train", {"text": ""}, "'text' is empty"),
-        ("imdb", "train", {"text": None}, "'text' is missing or null"),
-        ("cb", "train", {"premise": 5}, "'premise' is of type int, not text"),
     ],
 )
 def test_a_bad_row_is_named_with_file_and_line(
@@ -75,14 +72,6 @@ def test_a_bad_row_is_named_with_file_and_line(
     expected = str(error.value).partition("Expected rows of ")[2]
     assert "label" in expected
     assert "idx" not in expected, "a row is known by its place"
-
-
-def test_a_line_that_is_no_row_is_named(folder: Path) -> None:
-    write_all(folder, "imdb")
-    path = write_set(folder, "imdb", "train", [hub_row("imdb", 0), [1]])  # type: ignore[list-item]
-    with pytest.raises(MissingData, match="the row is of type list, not an object") as error:
-        task_rows(real("imdb", catalogue.data_revision("reduced", "imdb")), "imdb")
-    assert f"{path}, line 2" in str(error.value)
 
 
 def test_withheld_test_labels_of_cb_are_never_read(folder: Path) -> None:
@@ -100,23 +89,6 @@ def test_other_rows_than_the_published_ones_are_refused_at_paper_scale(folder: P
         task_rows(real("cb"), "cb")
 
 
-def test_the_published_numbers_of_rows_are_taken_at_paper_scale(folder: Path) -> None:
-    for split, count in (("train", 250), ("validation", 56)):
-        write_set(folder, "cb", split, [hub_row("cb", number) for number in range(count)])
-    assert catalogue.data_revision("paper", "cb") is None
-    assert {split: len(rows) for split, rows in task_rows(real("cb"), "cb").items()} == {
-        "train": 250, "validation": 56,
-    }  # fmt: skip
-
-
-def test_changed_files_are_refused(folder: Path) -> None:
-    write_all(folder, "imdb")
-    revision = catalogue.data_revision("reduced", "imdb")
-    write_all(folder, "imdb", 13)
-    with pytest.raises(MissingData, match="The run was planned for data with digest"):
-        task_rows(real("imdb", revision), "imdb")
-
-
 def test_a_set_with_a_split_missing_is_a_gap_and_an_error(folder: Path) -> None:
     write_set(folder, "scitail", "train", [hub_row("scitail", number) for number in range(4)])
     assert catalogue.unavailable("reduced", "scitail") == (
@@ -124,11 +96,6 @@ def test_a_set_with_a_split_missing_is_a_gap_and_an_error(folder: Path) -> None:
     )
     with pytest.raises(MissingData, match=r"but not validation\.jsonl\.gz or test\.jsonl\.gz"):
         task_rows(real("scitail"), "scitail")
-
-
-def test_a_digest_without_its_folder_is_told(folder: Path) -> None:
-    with pytest.raises(MissingData, match="planned for local data with digest"):
-        task_rows(real("cb", "sha256:" + "0" * 64), "cb")
 
 
 @pytest.mark.parametrize("name", FEW_SHOT)

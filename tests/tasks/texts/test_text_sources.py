@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,7 +14,6 @@ from text_samples import (
     text_row,
     text_rows,
     text_task,
-    write_text_lines,
     write_texts,
 )
 
@@ -160,27 +158,11 @@ def test_a_cap_keeps_a_part_of_what_a_larger_cap_keeps(folder: Path) -> None:
 # -- what is refused --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"text": None}, "'text' is missing or null (the row has text, label)"),
-        ({"text": "  "}, "'text' is empty"),
-        ({"text": 7}, "'text' is of type int, not text"),
-        ({"text": "\ud83d alone"}, "half a character"),
-        ({"label": 3}, "the label 3 is unknown"),
-        ({"label": -1}, "the label -1 is unknown (withheld, as only a test set's may be)"),
-        ({"label": "good"}, "the label 'good' is unknown"),
-        ({"label": True}, "the label True is of type bool"),
-    ],
-)
-def test_a_bad_row_is_refused_with_file_line_and_what_was_expected(
-    folder: Path, change: dict[str, Any], said: str
-) -> None:
+def test_a_bad_row_is_refused_with_file_line_and_what_was_expected(folder: Path) -> None:
     rows = text_rows("airline", 30)
-    path = write_texts(folder, "airline", "train", [*rows[:4], rows[4] | change, *rows[5:]])
+    path = write_texts(folder, "airline", "train", [*rows[:4], rows[4] | {"label": 3}, *rows[5:]])
     found = refusal("airline")
-    assert f"{path}, line 5: " in found
-    assert said in found
+    assert f"{path}, line 5: the label 3 is unknown" in found
     assert "Expected rows of Crowdflower airline with text and label (one of 0 (negative)" in found
 
 
@@ -198,13 +180,6 @@ def test_a_relatedness_beyond_its_scale_is_refused(folder: Path) -> None:
     found = refusal("sick-r")
     assert "test.jsonl.gz, line 1: the label 0.5 is unknown" in found
     assert "relatedness_score (a number from 1 to 5)" in found
-
-
-def test_broken_utf_8_is_refused_with_its_line(folder: Path) -> None:
-    lines = [json.dumps(row).encode() for row in text_rows("airline", 30)]
-    lines[6] = b'{"text": "caf\xe9", "label": 0}'
-    path = write_text_lines(folder, "airline", "train", lines)
-    assert f"{path}, line 7: not UTF-8 (byte 14 of the line is 0xe9)" in refusal("airline")
 
 
 def test_an_id_that_stands_twice_is_refused(folder: Path) -> None:
@@ -276,13 +251,6 @@ def test_a_label_text_that_contradicts_is_refused(
     assert said in refusal("airline")
 
 
-def test_one_class_only_is_refused(folder: Path) -> None:
-    path = write_texts(
-        folder, "airline", "train", [text_row("airline", n, label=1) for n in range(40)]
-    )
-    assert f"{path}: every row has the label 1 (neutral)" in refusal("airline")
-
-
 def test_a_split_of_one_class_is_refused(folder: Path) -> None:
     rare = [text_row("airline", n, label=int(n == 0)) for n in range(40)]
     path = write_texts(folder, "airline", "train", rare)
@@ -296,25 +264,6 @@ def test_fewer_rows_than_a_split_needs_are_refused(folder: Path) -> None:
     path = write_texts(folder, "airline", "train", text_rows("airline", 14))
     found = refusal("airline")
     assert f"{path}: 14 rows are too few to cut (at least 15)" in found
-
-
-def test_an_empty_file_is_refused(folder: Path) -> None:
-    write_text_lines(folder, "airline", "train", [])
-    assert "it has no rows" in refusal("airline")
-
-
-def test_other_rows_than_the_published_ones_are_refused_at_paper_scale(folder: Path) -> None:
-    write_texts(folder, "airline", "train", text_rows("airline", 90))
-    with pytest.raises(MissingData, match="it has 90 rows; the published set has 14,640"):
-        data_revision("paper", "airline")
-
-
-def test_files_that_changed_since_the_plan_are_refused(folder: Path) -> None:
-    write_texts(folder, "airline", "train", text_rows("airline", 90))
-    planned = text_task("airline", revision=data_revision("reduced", "airline"))
-    write_texts(folder, "airline", "train", text_rows("airline", 91))
-    with pytest.raises(MissingData, match="The run was planned for data with digest"):
-        task_rows(planned)
 
 
 @pytest.mark.parametrize("root", [None, ""])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from repro.stats.ranking import kendall, ranking
+from repro.comparison.statistics import kendall, ranking
 
 PUBLISHED = {"A": 70.0, "B": 72.0, "C": 75.0, "not run": 80.0}
 APART = {"A": [60.0, 61.0], "B": [65.0, 66.0], "C": [69.0, 70.0]}
