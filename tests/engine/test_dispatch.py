@@ -301,7 +301,7 @@ def test_ten_thousand_jobs_in_chains_are_each_done_once(store: Store, monkeypatc
     for number in range(10_000):
         keys = (f"run {number}",)
         spec = run_spec().model_copy(update={"parents": {"p": f"run {number - 2_500}"}})
-        jobs.append(Job(f"job {number}", (spec,), keys))
+        jobs.append(Job(f"job {number}", (spec,), keys, frozenset(spec.parents.values())))
     executor = Scripted(slots=100)
     monkeypatch.setattr(executor, "start", lambda job, store: executor.running.append(job))
     monkeypatch.setattr(executor, "wait", lambda hear, seconds: [Ended(executor.running.pop(), 0)])

@@ -124,7 +124,9 @@ def jobs(count: int = JOBS) -> list[Job]:
         parent = number - (count - CHAINED)
         parents = {"p": f"{parent:064x}"} if parent >= 0 else {}
         spec = run_spec().model_copy(update={"parents": parents})
-        found.append(Job(f"job {number}", (spec,), (f"{number:064x}",)))
+        found.append(
+            Job(f"job {number}", (spec,), (f"{number:064x}",), frozenset(parents.values()))
+        )
     return found
 
 
