@@ -143,16 +143,18 @@ ALWAYS_NULL = Row("Always null", "always-null", section="Reference", reference=T
 
 def run_one(variant: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of ResAdapters-1."""
-    return _template(variant, request, whole=False).run(seed)
+    return runs_of(variant, "squad2", request).run(seed)
 
 
 def run_two(variant: str, request: Request, seed: int) -> RunSpec:
     """The run of a row of ResAdapters-2: at the paper's scale all rows and eight epochs."""
-    return _template(variant, request, whole=request.scale == "paper").run(seed)
+    return runs_of(variant, "squad2", request, all_rows=True).run(seed)
 
 
 @lru_cache(maxsize=64)
-def _template(variant: str, request: Request, *, whole: bool) -> Template:
+def runs_of(variant: str, task: str, request: Request, *, all_rows: bool = False) -> Template:
+    """The runs of a row; `all_rows`: as ResAdapters-2 has them."""
+    whole = all_rows and request.scale == "paper"
     setting = SCALES[request.scale] | (ALL_ROWS if whole else {})
     backbone, source = _backbone(variant, request)
     setting = setting | _method(variant, request, backbone)
@@ -161,7 +163,7 @@ def _template(variant: str, request: Request, *, whole: bool) -> Template:
     if variant == "full-fine-tuning":
         setting = setting | _fine_tuning(request)
     found: Setting = {
-        "task.revision": (request.data_revisions.get("squad2"), assumed("the data found"))
+        "task.revision": (request.data_revisions.get(task), assumed("the data found"))
     }
     return template(request, (backbone, source), setting | found | asked_for(request))
 
@@ -240,7 +242,7 @@ ONE = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    chains=one_a_seed(lambda variant, _, request, seed: run_one(variant, request, seed)),
+    chains=one_a_seed(runs_of),
     notes=(
         "The paper prints about 3M trained parameters for the nonlinear rows and about 7M for "
         "those with attention; the only released configuration (two stacks, bottleneck 200) has "
@@ -281,7 +283,7 @@ TWO = Table(
     protocol="legacy/argmax-pair",
     splits=SPLITS,
     default_seeds=SEEDS,
-    chains=one_a_seed(lambda variant, _, request, seed: run_two(variant, request, seed)),
+    chains=one_a_seed(partial(runs_of, all_rows=True)),
     notes=("An epoch's row is that epoch of one run's history.",),
 )
 

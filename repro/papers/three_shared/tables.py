@@ -17,7 +17,7 @@ from repro.papers.published import Published, load_published
 from repro.papers.request import Request
 from repro.papers.setting import assumed, paper
 from repro.papers.tables import Column, Fact, Mean, Row, Table, one_a_seed
-from repro.papers.three_shared.setting import SHARED_OVER, run_of
+from repro.papers.three_shared.setting import SHARED_OVER, run_of, runs_of
 from repro.spec import RunSpec, Scale, run_key
 from repro.spec.spans import Span, all_spans
 from repro.spec.tasks import GlueName, TextName
@@ -64,7 +64,7 @@ def models(row: Row, column: Column, request: Request) -> list[Chain]:
     return [(run_of(row.variant, "cola", whole, 0),)]
 
 
-chains = one_a_seed(run_of)
+chains = one_a_seed(runs_of)
 """Of 3-shared-2 and 3-shared-3."""
 
 ONE = Table(
