@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import TypeVar
 
 from repro.spec import RunSpec
 
-Key, Member = TypeVar("Key"), TypeVar("Member")
+Key = TypeVar("Key")
+Member = TypeVar("Member")
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters that steer a terminal; text from a store may come from anybody."""
@@ -17,6 +19,16 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def shown(text: str) -> str:
     """The text with its control characters escaped: \\x1b."""
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def wrapped(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
+    """Lines of at most so many characters, the further ones with `hang` before them, too. Names
+    with hyphens and addresses stay whole, so that they can be copied.
+    """
+    return textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent + hang,
+        break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
 
 
 def duration(seconds: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,11 +27,11 @@ from repro.store.external import External
 from repro.words import counted
 
 
-def command(
-    id: Annotated[
-        str, typer.Argument(help="Table, for example 3-shared-2.", autocompletion=completion.ids)
-    ],
-    name: Annotated[str | None, typer.Option(help="What the row is called.")] = None,
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The row that is added, and where it is shown."""
+
+    name: Annotated[str | None, typer.Option(help="What the row is called.")] = None
     scores: Annotated[
         Path | None,
         typer.Option(
@@ -39,21 +40,20 @@ def command(
             "optional). One line: means, and if known NAME sd and NAME n for a column NAME. "
             "Trained parameters may be a column."
         ),
-    ] = None,
-    note: Annotated[str, typer.Option(help="A sentence for the notes below the table.")] = "",
-    by: Annotated[str | None, typer.Option(help="Who adds them (default: your user name).")] = None,
+    ] = None
+    note: Annotated[str, typer.Option(help="A sentence for the notes below the table.")] = ""
+    by: Annotated[str | None, typer.Option(help="Who adds them (default: your user name).")] = None
     section: Annotated[
         str | None,
         typer.Option(help="The part of the table, where it repeats its rows: Low-data-100."),
-    ] = None,
+    ] = None
     scale: Annotated[
         list[str] | None,
         typer.Option(help=f"Scales to show them at (default: {', '.join(DEFAULT_SCALES)})."),
-    ] = None,
+    ] = None
     server: Annotated[
-        bool,
-        typer.Option("--server", help="They are scores of the GLUE test server."),
-    ] = False,
+        bool, typer.Option("--server", help="They are scores of the GLUE test server.")
+    ] = False
     fractions: Annotated[
         bool | None,
         typer.Option(
@@ -61,10 +61,42 @@ def command(
             help="Scores are from 0 to 1 and are multiplied by 100; or: percent, even those of at "
             "most 1.",
         ),
-    ] = None,
+    ] = None
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace numbers that have this name.")
-    ] = False,
+    ] = False
+
+    def part(self, table: Table) -> str:
+        """The part of the table; "" where none is named. Raises ReproError for several."""
+        found = split_sections(self.section, table) or ("",)
+        if len(found) > 1:
+            raise ReproError("--section takes one part of the table here.")
+        return found[0]
+
+    def row(self, table: Table, scores: Path) -> External:
+        """The row as it is stored. Raises ReproError."""
+        try:
+            return read_row(
+                read(scores),
+                table,
+                self.name or "",
+                by=user() if self.by is None else self.by,
+                note=self.note,
+                section=self.part(table),
+                scales=scales(self.scale),
+                server=self.server,
+                fractions=self.fractions,
+            )
+        except ReproError as problem:
+            raise ReproError(f"Nothing was added. {problem}") from None
+
+
+@o.grouped
+def command(
+    id: Annotated[
+        str, typer.Argument(help="Table, for example 3-shared-2.", autocompletion=completion.ids)
+    ],
+    given: Given,
     removed: Annotated[bool, typer.Option("--remove", help="Remove the row of this name.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List what was added.")] = False,
     json: o.JsonOption = False,
@@ -76,44 +108,32 @@ def command(
     Example: python -m repro add 3-shared-2 --name "Mine" --scores mine.csv
     """
     table, results = find_table(id), o.open_store(store)
-    if removed and (scores is not None or listed or replace):
+    check(given, removed=removed, listed=listed)
+    part = given.part(table)
+    if removed:
+        gone = remove(table, given.name or "", results, part)
+        print(f"Removed {gone.name}{MARK} from {table.id}.")
+    elif given.scores is None:
+        rows = [row for row in results.external() if row.table == table.id]
+        sys.stdout.write(json_text(as_json(table, rows)) if json else as_text(table, rows))
+    else:
+        row = given.row(table, given.scores)
+        new = keep(row, results, replace=given.replace)
+        print(json_text(as_json(table, [row])) if json else _told(table, row, new))
+
+
+def check(given: Given, *, removed: bool, listed: bool) -> None:
+    """Raises ReproError for options that do not go together."""
+    if removed and (given.scores is not None or listed or given.replace):
         raise ReproError(
             "--remove takes --name and no numbers: leave out --scores, --list and --replace."
         )
-    if (removed or scores is not None) and name is None:
+    if (removed or given.scores is not None) and given.name is None:
         raise ReproError("Say which row is meant: give --name.")
-    found = split_sections(section, table)
-    if found is not None and len(found) > 1:
-        raise ReproError("--section takes one part of the table here.")
-    part = found[0] if found else ""
-    if removed:
-        gone = remove(table, name or "", results, part)
-        print(f"Removed {gone.name}{MARK} from {table.id}.")
-        return
-    if listed or scores is None:
-        if name is not None and scores is None:
-            raise ReproError(f"Name the file of the numbers of '{name}': --scores FILE.csv.")
-        if listed and scores is not None:
-            raise ReproError("--list and --scores are two commands: leave out one of them.")
-        rows = [row for row in results.external() if row.table == table.id]
-        sys.stdout.write(json_text(as_json(table, rows)) if json else as_text(table, rows))
-        return
-    try:
-        row = read_row(
-            read(scores),
-            table,
-            name or "",
-            by=user() if by is None else by,
-            note=note,
-            section=part,
-            scales=scales(scale),
-            server=server,
-            fractions=fractions,
-        )
-    except ReproError as problem:
-        raise ReproError(f"Nothing was added. {problem}") from None
-    new = keep(row, results, replace=replace)
-    print(json_text(as_json(table, [row])) if json else _told(table, row, new))
+    if not removed and given.name is not None and given.scores is None:
+        raise ReproError(f"Name the file of the numbers of '{given.name}': --scores FILE.csv.")
+    if listed and given.scores is not None:
+        raise ReproError("--list and --scores are two commands: leave out one of them.")
 
 
 def user() -> str:

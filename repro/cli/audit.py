@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.papers.names import PAPERS, by_paper, find_paper
 from repro.report.render import json_text
-from repro.words import counted
+from repro.words import counted, wrapped
 
 
 def command(
@@ -52,20 +51,12 @@ def as_text(found: Sequence[Finding], paper: str | None) -> list[str]:
         lines += [title, "=" * len(title), ""]
         for one in own:
             how = "" if one.computed else ", from text or code"
-            lines += _wrapped(f"{one.severity}{how}: {one.says}", width)
-            lines += _wrapped(one.arithmetic, width, "  ")
-            lines += [*_wrapped(f"[{one.id}] {one.source}", width, "  "), ""]
+            lines += wrapped(f"{one.severity}{how}: {one.says}", width)
+            lines += wrapped(one.arithmetic, width, "  ")
+            lines += [*wrapped(f"[{one.id}] {one.source}", width, "  "), ""]
     said = ", ".join(counted(number, name) for name, number in _counts(found).items())
     where = "one paper" if paper else counted(len(PAPERS), "paper")
     return [*lines, f"{said} in {where}."]
-
-
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """Names with hyphens and addresses stay whole, so that they can be copied."""
-    return textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=indent,
-        break_on_hyphens=False, break_long_words=False,
-    )  # fmt: skip
 
 
 def _counts(found: Sequence[Finding]) -> dict[str, int]:

@@ -14,7 +14,7 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.doctor import BUSY, load
-from repro.cli.rehearse import rehearsed
+from repro.cli.rehearse import pace, pace_in_words, peaks_in_words, rehearsed
 from repro.cli.requests import as_if_here, names_in
 from repro.engine.cost import (
     Rehearsed,
@@ -27,7 +27,6 @@ from repro.engine.cost import (
     store_speed,
     stored_speed,
     typical_tokens,
-    work,
 )
 from repro.engine.jobs import Execution, Job, make_job
 from repro.engine.plan import make_plan
@@ -224,28 +223,16 @@ def _document(
 
 
 def _line(one: Timed, peak: float) -> dict[str, Any]:
-    figures, short = one.found.figures, one.short.figures
-    line: dict[str, Any] = {
+    short = one.short.figures
+    return {
         "name": one.name,
         "failure": one.found.failure or one.short.failure or None,
         "batch": one.job.lead.recipe.batch_size,
         "memory_bytes": one.found.memory,
         "kernels": one.kernels,
-        "seconds_a_step": None,
-        "spread": None,
-        "tokens_a_second": None,
-        "share_of_peak": None,
+        **pace(one.found.figures, one.job, typical_tokens(one.job.lead.task), peak),
         "overhead_seconds": short.step if short is not None else None,
     }
-    if figures is not None:
-        tokens = figures.batch * typical_tokens(one.job.lead.task)
-        line |= {
-            "seconds_a_step": figures.step,
-            "spread": figures.spread,
-            "tokens_a_second": tokens / figures.step,
-            "share_of_peak": work(one.job, tokens, 0.0)[0] / figures.step / peak,
-        }
-    return line
 
 
 OVERHEAD = (
@@ -264,13 +251,7 @@ def step_rows(document: Mapping[str, Any]) -> list[list[str]]:
         [
             one["name"],
             str(one["batch"]),
-            *(
-                [f"{1000 * one['seconds_a_step']:,.0f} ± {1000 * one['spread']:,.0f}"]
-                if one["seconds_a_step"]
-                else ["FAILED"]
-            ),
-            f"{one['tokens_a_second']:,.0f}" if one["tokens_a_second"] else GAP,
-            f"{one['share_of_peak']:.0%}" if one["share_of_peak"] else GAP,
+            *(pace_in_words(one) if one["seconds_a_step"] else ["FAILED", GAP, GAP]),
             size(one["memory_bytes"]),
             f"{one['kernels']:,.0f}" if one["kernels"] else GAP,
             f"{1000 * one['overhead_seconds']:,.0f} ms" if one["overhead_seconds"] else GAP,
@@ -289,11 +270,10 @@ def floor_rows(document: Mapping[str, Any]) -> list[list[str]]:
 
 def summary(document: Mapping[str, Any]) -> str:
     """The machine, in a sentence."""
-    peaks = document["matrix_flops"].items()
-    reached = " and ".join(f"{peak / 1e9:,.0f} GFLOP/s in {name}" for name, peak in peaks)
     busy = " The machine was busy with other work." if document["busy"] else ""
     return (
-        f"{document['device']}: a matrix product reaches {reached}; steps in "
+        f"{document['device']}: a matrix product reaches "
+        f"{peaks_in_words(document['matrix_flops'])}; steps in "
         f"{document['precision']}{', compiled' if document['compiled'] else ''}.{busy}"
     )
 

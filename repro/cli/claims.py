@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from repro.errors import ReproError
 from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS, by_paper, find_paper
 from repro.report.render import json_text
-from repro.words import counted
+from repro.words import counted, wrapped
 
 WIDTH = 100
 
@@ -69,26 +68,14 @@ def as_text(judged: Sequence[JudgedClaim]) -> str:
 def _block(one: JudgedClaim) -> str:
     claim = one.claim
     behind = f" ({', '.join(one.artefacts)})" if one.artefacts else ""
-    lines = [
-        _filled(claim.says, ""),
-        _filled(f"on the printed numbers: {one.published}: {one.published_detail}", "  "),
-        _filled(f"on ours: {one.ours}: {one.ours_detail}{behind}", "  "),
-        _filled(f"source ({KINDS[claim.kind]}): {claim.source}. [{claim.id}]", "  "),
+    below = [
+        f"on the printed numbers: {one.published}: {one.published_detail}",
+        f"on ours: {one.ours}: {one.ours_detail}{behind}",
+        f"source ({KINDS[claim.kind]}): {claim.source}. [{claim.id}]",
+        *([f"note: {claim.note}"] if claim.note else []),
     ]
-    if claim.note:
-        lines.append(_filled(f"note: {claim.note}", "  "))
-    return "\n".join(lines) + "\n"
-
-
-def _filled(text: str, indent: str) -> str:
-    return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  " if indent else "",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines = [line for text in below for line in wrapped(text, WIDTH, "  ", "  ")]
+    return "\n".join([*wrapped(claim.says, WIDTH), *lines, ""])
 
 
 def _counts(judged: Sequence[JudgedClaim]) -> str:

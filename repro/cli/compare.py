@@ -13,7 +13,7 @@ from repro.cli import completion, requests
 from repro.cli import options as o
 from repro.cli.scales import requests_at, stored_variants
 from repro.comparison.pairs import Pair, compare_rows, sides
-from repro.errors import MissingData, ReproError, UnknownName
+from repro.errors import MissingData, ReproError
 from repro.papers.registry import find_table
 from repro.papers.request import Request
 from repro.papers.tables import Table
@@ -35,7 +35,7 @@ def command(
         typer.Argument(
             help='A row, for example "Ours (3-shared)"; "published: NAME" or "reproduced: NAME" '
             "says which of its numbers (default: reproduced where there are any).",
-            autocompletion=completion.rows,
+            autocompletion=completion.parts_of("rows"),
         ),
     ],
     table: Annotated[
@@ -47,10 +47,10 @@ def command(
         str | None,
         typer.Argument(
             help="Another row, or the same in the other form (default: all, a line each).",
-            autocompletion=completion.rows,
+            autocompletion=completion.parts_of("rows"),
         ),
     ] = None,
-    format: Annotated[str, typer.Option(help="md, csv or tex.")] = "md",
+    format: Annotated[str, o.choice("format", FORMATS, "md, csv or tex.")] = "md",
     json: o.JsonOption = False,
     out: Annotated[Path, typer.Option(help="Folder in which figures/ is written.")] = Path(),
     store: o.StoreOption = None,
@@ -60,8 +60,6 @@ def command(
 
     Example: python -m repro compare "Mine" "Ours (3-shared)" --table 3-shared-2
     """
-    if format not in FORMATS:
-        raise UnknownName("format", format, FORMATS)
     views = find_views(find_table(table), asked, o.open_store(store))
     pairs = find_pairs(views, first) if second is None else [find_pair(views, first, second)]
     files = write_plot(pairs[0], out) if second is not None else []

@@ -103,14 +103,17 @@ def methods(incomplete: str) -> list[str]:
     return _fitting(asked[0].methods if asked else registered(), incomplete)
 
 
-def rows(incomplete: str) -> list[str]:
-    """The rows of the table that is typed."""
-    return _fitting(_parts("rows"), incomplete)
+def parts_of(kind: str) -> Any:
+    """The completion of the "rows" or "columns" of the table that is typed."""
 
+    def complete(incomplete: str) -> list[str]:
+        from repro.papers.registry import TABLES
 
-def columns(incomplete: str) -> list[str]:
-    """The columns of the table that is typed."""
-    return _fitting(_parts("columns"), incomplete)
+        asked = [TABLES[id] for id in _asked() if id in TABLES]
+        names = dict.fromkeys(part.name for table in asked for part in getattr(table, kind))
+        return _fitting(names, incomplete)
+
+    return complete
 
 
 def sections(incomplete: str) -> list[str]:
@@ -152,13 +155,6 @@ def _asked() -> list[str]:
 
     lowered = {id.lower(): id for id in ARTEFACTS}
     return [lowered[word.lower()] for word in _words() if word.lower() in lowered]
-
-
-def _parts(kind: str) -> list[str]:
-    from repro.papers.registry import TABLES
-
-    asked = [TABLES[id] for id in _asked() if id in TABLES]
-    return list(dict.fromkeys(part.name for table in asked for part in getattr(table, kind)))
 
 
 def _joined(known: Iterable[str], incomplete: str) -> list[str]:

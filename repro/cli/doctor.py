@@ -68,7 +68,7 @@ def command(
 
     Example: python -m repro doctor 3-shared-2 --scale paper
     """
-    results, chosen = o.open_store(store), o.check_device(device)
+    results = o.open_store(store)
     programs = [
         check("python", platform.python_version),
         *(check(name, partial(importlib.metadata.version, name)) for name in PACKAGES),
@@ -88,7 +88,7 @@ def command(
             check("GLUE data", _glue),
             check("text sets", _texts),
             check("minilm-l6", _minilm),
-            check("speed", lambda: _measure(results, chosen, threads)),
+            check("speed", lambda: _measure(results, device, threads)),
         ]
     if json:
         sys.stdout.write(json_text({"checks": lines}))

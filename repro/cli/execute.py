@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from repro.backbones.describe import LOCAL, check_mirrors
 from repro.cli.options import LOCAL as ON_THIS_MACHINE
-from repro.cli.options import How, device_kind
+from repro.cli.options import How, trains_on
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
 from repro.engine.dispatch import Dispatcher, Outcome, write_jobs
 from repro.engine.jobs import Execution, Job, keeps_weights, needed_weights
@@ -30,12 +30,13 @@ PLAIN_SECONDS = 30.0
 
 
 class Stopped(ReproError):
-    """Ctrl-C while runs were trained."""
+    """Ctrl-C while runs were trained; `kept` is a sentence on what is stored of them."""
 
     exit_code = 130
 
-    def __init__(self) -> None:
-        super().__init__("stopped. Give the same command again to continue where it was.")
+    def __init__(self, kept: str = "") -> None:
+        said = " ".join(filter(None, ("stopped.", kept)))
+        super().__init__(f"{said} Give the same command again to continue where it was.")
 
 
 def train_missing(
@@ -46,7 +47,7 @@ def train_missing(
     A parent that is trained anew may have another result than the one that stored children were
     made from: these are missing then, and trained in turn.
     """
-    kind = device_kind(execution)
+    kind = trains_on(execution.device)
     outcomes: list[Outcome] = []
     tried: set[str] = set()
     while True:

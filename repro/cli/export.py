@@ -21,7 +21,7 @@ from repro.papers.request import Request
 from repro.papers.tables import Row, Table
 from repro.report.files import command_line, file_name, table_name, write_artefact
 from repro.server.archive import Manifest
-from repro.server.choice import Pick, check_seed, find_row, pick_runs, refusal, slug
+from repro.server.choice import check_seed, find_row, pick_runs, refusal, slug
 from repro.server.layout import ServerFile
 from repro.server.submission import Submission, make_submission, with_rows
 from repro.store.entry import digest_of
@@ -68,9 +68,10 @@ def command(
         raise refusal(lacking, chosen, request, results, fill=fill)
     for pick in picks:
         if pick.run is None:
-            print(_filled(pick), file=sys.stderr)
+            said = f"{pick.file.name}: filled with {pick.file.constant} on every row"
+            print(f"{said}: {pick.reason}", file=sys.stderr)
     prepare_process(deterministic=False)
-    on = prepare_torch(o.check_device(device), threads=threads, deterministic=False, tf32=False)
+    on = prepare_torch(device, threads=threads, deterministic=False, tf32=False)
     with FileProgress() as progress:
         made = make_submission(
             picks, rows, find_folders(asked.get("backbone"), request.backbone), on, progress.tell
@@ -101,10 +102,6 @@ def _check_name(out: Path | None) -> None:
     """The archive's name gives the manifest's, which must not be the same."""
     if out is not None and out.suffix.lower() != ".zip":
         raise ReproError(f"{out} is no name of a zip. Expected --out NAME.zip.")
-
-
-def _filled(pick: Pick) -> str:
-    return f"{pick.file.name}: filled with {pick.file.constant} on every row: {pick.reason}"
 
 
 def _write(made: Submission, path: Path, request: Request, row: Row, seed: int) -> None:

@@ -7,7 +7,6 @@ import sys
 from repro.cli import options as o
 from repro.papers.registry import FIGURES, TABLES
 from repro.report.layout import text_table
-from repro.report.render import json_text
 
 
 def command(json: o.JsonOption = False) -> None:
@@ -16,6 +15,8 @@ def command(json: o.JsonOption = False) -> None:
     Example: python -m repro list --json
     """
     if json:
+        from repro.report.render import json_text
+
         document = {
             "tables": [
                 {

@@ -12,7 +12,7 @@ from repro.backbones import contents
 from repro.backbones.checks import check_folder
 from repro.backbones.describe import LOCAL, mirror_of, package_folder
 from repro.backbones.weight_files import NEEDED
-from repro.cli.requests import Asked, bare_request, find_folders, narrowed, unused_settings
+from repro.cli.requests import Asked, bare_request, find_folders, narrowed, without_unused
 from repro.errors import MissingModel, ReproError, told
 from repro.folders import named_by
 from repro.papers.matrix import Artefact, tasks_of
@@ -110,9 +110,7 @@ def wanted_by(artefacts: Sequence[Artefact], scale: Scale, asked: Asked) -> Want
     found = Wanted(folders=find_folders(asked.get("backbone")), any_rows=scale != "paper")
     for artefact, own in narrowed(artefacts, asked):
         request = bare_request(artefact, scale, own)
-        unused = unused_settings(request, artefact) if len(artefacts) > 1 else ()
-        used = {path: value for path, value in request.settings.items() if path not in unused}
-        request = replace(request, settings=used)
+        request = without_unused(request, artefact) if len(artefacts) > 1 else request
         found.requests.append(request)
         for spec in artefact.matrix(request).runs.values():
             found.add(spec)

@@ -8,7 +8,7 @@ import inspect
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
@@ -19,25 +19,39 @@ import typer
 
 from repro.cli import completion, requests
 from repro.cli.requests import find_folders
-from repro.engine.cost import ASSUMED, Speed, estimate
-from repro.engine.jobs import Execution, Job
-from repro.engine.plan import Plan
 from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
 from repro.spec import Backbone
 from repro.spec.method import remember
-from repro.store.remote import copy_of, url_of
-from repro.store.store import Store
 
 if TYPE_CHECKING:
+    from repro.engine.cost import Speed
     from repro.engine.dispatch import Executor
+    from repro.engine.jobs import Execution, Job
     from repro.engine.local import LocalExecutor
+    from repro.engine.plan import Plan
+    from repro.store.store import Store
 
 DEFAULT_STORE = "runs"
 LOCAL = "local"
 BUDGET = 1.0
 """Hours that --scale auto may spend unless asked."""
+
+UNITS = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+def choice(kind: str, known: Collection[str], help: str, metavar: str | None = None) -> Any:
+    """An option that takes one of a few words; another one is refused with the closest."""
+
+    def parsed(given: str) -> str:
+        if given not in known:
+            raise UnknownName(kind, given, known)
+        return given
+
+    complete = completion.one_of([*known])
+    return typer.Option(parser=parsed, metavar=metavar, help=help, autocompletion=complete)
+
 
 StoreOption = Annotated[
     Path | None,
@@ -46,12 +60,7 @@ StoreOption = Annotated[
         "$REPRO_STORE, else runs)."
     ),
 ]
-DeviceOption = Annotated[
-    str,
-    typer.Option(
-        help="auto, cpu or cuda.", autocompletion=completion.one_of(["auto", "cpu", "cuda"])
-    ),
-]
+DeviceOption = Annotated[str, choice("device", ("auto", "cpu", "cuda"), "auto, cpu or cuda.")]
 ThreadsOption = Annotated[
     int | None,
     typer.Option(min=1, help="CPU threads of each worker (default: all cores, divided)."),
@@ -63,28 +72,6 @@ WorkersOption = Annotated[
         help="Jobs side by side (default: one a GPU; on a CPU one a core for small jobs, else 1).",
     ),
 ]
-ExecutorOption = Annotated[
-    str,
-    typer.Option(
-        help="Where jobs are trained: local, slurm or ray.",
-        autocompletion=completion.one_of([LOCAL, "slurm", "ray"]),
-    ),
-]
-ProfileOption = Annotated[
-    Path | None,
-    typer.Option(help="TOML file: partition, GPUs, ... of --executor (docs/scheduling.md)."),
-]
-DeterministicOption = Annotated[
-    bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
-]
-Tf32Option = Annotated[bool, typer.Option("--tf32", help="TF32 matrix products for fp32 on a GPU.")]
-KeepWeightsOption = Annotated[
-    bool, typer.Option("--keep-weights", help="Keep the weights of full fine-tuning.")
-]
-MicroBatchOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
-]
 BF16_HINT = "--precision bf16 trains 1.3 to 1.6 times faster here, as runs of their own"
 """For a CPU that multiplies bf16; measured with AMX."""
 CompiledOption = Annotated[
@@ -95,6 +82,9 @@ CompiledOption = Annotated[
         "kernels a step.",
     ),
 ]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -102,8 +92,8 @@ COMPLETED: dict[str, Callable[..., list[str]]] = {
     "scale": completion.scales,
     "tasks": completion.tasks,
     "sections": completion.sections,
-    "rows": completion.rows,
-    "columns": completion.columns,
+    "rows": completion.parts_of("rows"),
+    "columns": completion.parts_of("columns"),
     "method": completion.methods,
     "backbone": completion.backbones,
     "precision": completion.one_of(["fp32", "bf16"]),
@@ -137,15 +127,20 @@ def _parameter(name: str, option: Option) -> Parameter:
 
 
 def hours(given: object) -> float:
-    """2h, 30min, 90s, or a number of hours. Raises ReproError for what is no time, or is above a
-    million hours.
-    """
-    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(h|min|s|)", str(given).strip().lower())
+    """2h, 30min, 90s, or a number of hours. Raises ReproError."""
+    found = seconds(str(given), "h")
+    if found is None:
+        raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")
+    return found / UNITS["h"]
+
+
+def seconds(given: str, unit: str) -> float | None:
+    """Of 2h, 30min, or a number of the unit; None for what is no time, or above a million hours."""
+    found = re.fullmatch(r"([0-9.]+(?:e-?[0-9]+)?) *(d|h|min|s|)", given.strip().lower())
     with contextlib.suppress(ValueError):
-        value = float(found[1]) / {"min": 60, "s": 3600}.get(found[2], 1) if found else -1.0
-        if 0 <= value <= 1e6:
-            return value
-    raise ReproError(f"--budget {given}: give a time, like 2h or 30min.")
+        value = float(found[1]) * UNITS[found[2] or unit] if found else -1.0
+        return value if 0 <= value <= 1e6 * UNITS["h"] else None
+    return None
 
 
 ASKED = tuple(_parameter(name, option) for name, option in OPTIONS.items())
@@ -194,12 +189,27 @@ class How:
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
     workers: WorkersOption = None
-    executor: ExecutorOption = LOCAL
-    profile: ProfileOption = None
-    deterministic: DeterministicOption = False
-    tf32: Tf32Option = False
-    keep_weights: KeepWeightsOption = False
-    micro_batch: MicroBatchOption = None
+    executor: Annotated[
+        str,
+        choice("executor", (LOCAL, "slurm", "ray"), "Where jobs are trained: local, slurm or ray."),
+    ] = LOCAL
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="TOML file: partition, GPUs, ... of --executor (docs/scheduling.md)."),
+    ] = None
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Deterministic kernels on a GPU (slower).")
+    ] = False
+    tf32: Annotated[
+        bool, typer.Option("--tf32", help="TF32 matrix products for fp32 on a GPU.")
+    ] = False
+    keep_weights: Annotated[
+        bool, typer.Option("--keep-weights", help="Keep the weights of full fine-tuning.")
+    ] = False
+    micro_batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Windows at once; the rest of a batch is accumulated."),
+    ] = None
     compiled: CompiledOption = False
 
     def execution(self, asked: requests.Asked, found: Backbone | None) -> Execution:
@@ -207,13 +217,15 @@ class How:
         ReproError for a profile without use or that cannot be read, also where nothing will be
         trained.
         """
+        from repro.engine.jobs import Execution
+
         if self.profile is not None:
             from repro.engine.clusters import read_profiles
 
             if self.executor == LOCAL:
                 raise ReproError("--profile is for --executor slurm or ray: give one of them.")
             read_profiles(self.profile)
-        values = asdict(self) | {"device": check_device(self.device)}
+        values = asdict(self)
         for name in ("workers", "executor", "profile"):
             del values[name]
         return Execution(**values, folders=find_folders(asked.get("backbone"), found))
@@ -222,10 +234,8 @@ class How:
         """What trains the jobs of a plan. Raises ReproError for options that do not go together."""
         if self.executor == LOCAL:
             return executor_for(plan, self.device, self.workers, self.threads)
-        from repro.engine.clusters import CLUSTERS, cluster
+        from repro.engine.clusters import cluster
 
-        if self.executor not in CLUSTERS:
-            raise UnknownName("executor", self.executor, [LOCAL, *CLUSTERS])
         if self.workers is not None:
             raise ReproError(
                 f"--workers is for this machine; how many jobs --executor {self.executor} runs at "
@@ -307,6 +317,8 @@ def open_store(given: Path | None) -> Store:
 
 def store_at(given: Path | None) -> Store:
     """The same; sends nothing."""
+    from repro.store.store import Store
+
     root = local(given or named_by("REPRO_STORE") or Path(DEFAULT_STORE))
     if root.exists() and not root.is_dir():
         raise ReproError(f"{root} is no folder, and so no store: name a folder with --store.")
@@ -316,10 +328,26 @@ def store_at(given: Path | None) -> Store:
     return store
 
 
+def existing_store(given: Path | None) -> Store:
+    """The same. Raises ReproError for a folder that is no store: a mistyped one must not pass as
+    sound, nor be cleaned.
+    """
+    from repro.store.store import holds_store
+
+    store = open_store(given)
+    if not holds_store(store.root):
+        raise ReproError(
+            f"{store.root} is no store: nothing was stored there. Name one with --store."
+        )
+    return store
+
+
 def local(given: Path) -> Path:
     """The folder that a path or the URL of a shared store names, for a URL its copy here. Raises
     ReproError.
     """
+    from repro.store.remote import copy_of, url_of
+
     url = url_of(given)
     return expanded(given) if url is None else copy_of(url)
 
@@ -328,6 +356,7 @@ def executor_for(
     plan: Plan, device: str, workers: int | None, threads: int | None = None
 ) -> LocalExecutor:
     """What trains the jobs of a plan: so many workers, or as many as are best, on a device."""
+    from repro.engine.cost import estimate
     from repro.engine.devices import devices
     from repro.engine.local import LocalExecutor, best_workers
 
@@ -370,23 +399,13 @@ def torch_has_cuda() -> bool:
 
 def trains_on(device: str) -> str:
     """cpu or cuda: what `--device` means here."""
-    if check_device(device) == "auto":
+    if device == "auto":
         return "cuda" if has_gpu() else "cpu"
     return device
 
 
-def device_kind(execution: Execution) -> str:
-    """cpu or cuda, for looking up a measured speed."""
-    return trains_on(execution.device)
-
-
-def check_device(given: str) -> str:
-    """auto, cpu or cuda."""
-    if given not in ("auto", "cpu", "cuda"):
-        raise UnknownName("device", given, ["auto", "cpu", "cuda"])
-    return given
-
-
 def any_speed() -> Speed:
     """A speed for plans whose cost nobody reads."""
+    from repro.engine.cost import ASSUMED
+
     return ASSUMED["cpu"]

@@ -314,16 +314,13 @@ def as_json(found: Found) -> dict[str, Any]:
 def overview(found: Sequence[Found]) -> str:
     """One line a data set."""
     rows = [
-        [one.name, TITLES[one.name], f"{sum(one.published.values()):,}", _labels(one), _state(one)]
+        [one.name, TITLES[one.name], f"{sum(one.published.values()):,}",
+         str(len(one.labels) or "-"), _state(one)]
         for one in found
-    ]
+    ]  # fmt: skip
     table = text_table(["name", "data set", "rows", "labels", "here"], rows)
     problems = [f"{one.name}: {one.problem}" for one in found if one.problem]
     return "\n".join([table, "", *problems, "More of one: python -m repro prepare airline"])
-
-
-def _labels(found: Found) -> str:
-    return str(len(found.labels)) if found.labels else "-"
 
 
 def _state(found: Found) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from rich.progress import Progress
 from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.doctor import BUSY, load
-from repro.cli.execute import disk_needed
+from repro.cli.execute import Stopped, disk_needed
 from repro.cli.requests import as_if_here
 from repro.engine.cost import (
     Rehearsed,
@@ -76,7 +76,8 @@ def command(
     Each kind takes a few steps and scores a batch of rows, through the code of a real run: first
     with the longest inputs that can be, which tells its peak memory, then with typical ones. The
     model has the exact shape, with random weights; inputs are random, of the published lengths. The
-    store keeps what it takes: `plan` uses it, and a kind that ran is not rehearsed again.
+    store keeps what each takes as soon as that is known, also before a Ctrl-C: `plan` uses it, and
+    a kind that ran is not rehearsed again.
 
     Example: python -m repro rehearse ResAdapters-1 --scale paper
     """
@@ -85,18 +86,11 @@ def command(
     kind = o.trains_on(device)
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
     how = How(Execution(device=device, threads=threads), steps or STEPS[kind], batch_size, not busy)
-    folder = results.root / unfinished_name(".tmp")  # `store gc` knows what a kill leaves
     speed = stored_speed(results.root, kind)
     known = {} if again else dict(speed.rehearsed)
-    try:
-        plan = make_plan(requests, Store(folder / "none"), speed)
-        new = _new(plan.jobs, known, how)
-        rehearsals = rehearsed(new, folder, how)
-    finally:
-        remove_tree(folder)
-    figures = {k: one.figures for k, one in rehearsals.found.items() if one.figures is not None}
-    store_rehearsed(results.root, kind, figures)
-    _keep_start(results, kind, rehearsals, how)
+    plan = make_plan(requests, Store(Path(os.devnull)), speed)
+    new = _new(plan.jobs, known, how)
+    rehearsals = _kept(new, results, kind, how)
     plan = replace(plan, speed=stored_speed(results.root, kind))
     if busy and new:
         print("Plans will not use these figures: the machine was busy before.", file=sys.stderr)
@@ -126,7 +120,12 @@ def _is_known(job: Job, known: Mapping[str, Rehearsed], how: How) -> bool:
     return found is not None and (found.fit or how.smaller or not how.idle)
 
 
-def rehearsed(jobs: Sequence[Job], folder: Path, how: How) -> Rehearsals:
+def rehearsed(
+    jobs: Sequence[Job],
+    folder: Path,
+    how: How,
+    keep: Callable[[str, Found], None] = lambda kind, found: None,
+) -> Rehearsals:
     """Rehearses with a bar on a terminal, a line for each kind elsewhere."""
     if not jobs:
         return Rehearsals({}, 0.0)
@@ -140,16 +139,36 @@ def rehearsed(jobs: Sequence[Job], folder: Path, how: How) -> Rehearsals:
                 done = shown.tasks[0].completed
                 print(f"{done:.0f}/{count}: {run_name(job.lead)}", file=sys.stderr)
 
-        return rehearse(jobs, folder, how, told)
+        return rehearse(jobs, folder, how, told, keep)
 
 
-def _keep_start(results: Store, kind: str, rehearsals: Rehearsals, how: How) -> None:
-    """Remembers how long a worker takes to start, and a job beside its steps."""
-    beside = [one.beside for one in rehearsals.found.values() if one.beside]
+def _kept(jobs: Sequence[Job], results: Store, kind: str, how: How) -> Rehearsals:
+    """Rehearses. The store keeps the figures of a kind as soon as it ran, and in the end how
+    long a worker takes to start, and a job beside its steps. Raises Stopped at Ctrl-C.
+    """
+    folder = results.root / unfinished_name(".tmp")  # `store gc` knows what a kill leaves
+    kept = set[str]()
+
+    def keep(name: str, found: Found) -> None:
+        if found.figures is not None:
+            store_rehearsed(results.root, kind, {name: found.figures})
+            kept.add(name)
+
+    try:
+        found = rehearsed(jobs, folder, how, keep)
+    except KeyboardInterrupt:
+        every = len({how.kind(job) for job in jobs})
+        raise Stopped(f"The figures of {len(kept)} of {every} kinds of jobs are stored.") from None
+    finally:
+        remove_tree(folder)
+    for name, one in found.found.items():
+        keep(name, one)
+    beside = [one.beside for one in found.found.values() if one.beside]
     if beside and how.idle and not how.smaller:
         speed = stored_speed(results.root, kind)
-        changed = replace(speed, start=rehearsals.start, job=statistics.median(beside))
+        changed = replace(speed, start=found.start, job=statistics.median(beside))
         store_speed(results.root, kind, changed)
+    return found
 
 
 def _document(plan: Plan, found: Mapping[str, Found], start: float, how: How) -> dict[str, Any]:
@@ -173,32 +192,48 @@ def _line(
     jobs: Sequence[Job], found: Found, peaks: Mapping[str, float], plan: Plan, how: How
 ) -> dict[str, Any]:
     """What was found of the jobs of one kind."""
-    lead, figures = jobs[0].lead, found.figures
-    line: dict[str, Any] = {
+    lead, figures, made = jobs[0].lead, found.figures, how.made(jobs[0])
+    length = lead.task.max_length if how.smaller else typical_tokens(lead.task)
+    peak = peaks.get(lead.recipe.precision, peaks["fp32"])
+    steps = figures is not None and figures.step > 0  # else it only scores
+    return {
         "example": run_name(lead),
         "jobs": len(jobs),
         "runs": sum(len(job.specs) for job in jobs),
         "failure": found.failure or None,
         "memory_bytes": found.memory,
-        "batch": None,
-        "seconds_a_step": None,
-        "spread": None,
-        "tokens_a_second": None,
-        "share_of_peak": None,
+        "batch": figures.batch if figures is not None and steps else None,
+        **pace(figures if steps else None, made, length, peak),
         "seconds": estimate_all(jobs, plan.speed).seconds,
     }
-    if figures is not None and figures.step > 0:  # else it only scores
-        made = how.made(jobs[0])
-        length = lead.task.max_length if how.smaller else typical_tokens(lead.task)
-        flops = work(made, figures.batch * length, 0.0)[0]
-        line |= {
-            "batch": figures.batch,
-            "seconds_a_step": figures.step,
-            "spread": figures.spread,
-            "tokens_a_second": figures.batch * length * len(made.specs) / figures.step,
-            "share_of_peak": flops / figures.step / peaks.get(lead.recipe.precision, peaks["fp32"]),
-        }
-    return line
+
+
+def pace(figures: Rehearsed | None, job: Job, length: int, peak: float) -> dict[str, float | None]:
+    """What steps of a job took, on inputs of so many tokens; `peak`: FLOP a second at most."""
+    if figures is None:
+        return dict.fromkeys(("seconds_a_step", "spread", "tokens_a_second", "share_of_peak"))
+    tokens = figures.batch * length
+    return {
+        "seconds_a_step": figures.step,
+        "spread": figures.spread,
+        "tokens_a_second": tokens * len(job.specs) / figures.step,
+        "share_of_peak": work(job, tokens, 0.0)[0] / figures.step / peak,
+    }
+
+
+def pace_in_words(line: Mapping[str, Any]) -> list[str]:
+    """Milliseconds a step, tokens a second and the share of the peak, for a table."""
+    step, spread = line["seconds_a_step"], line["spread"]
+    if step is None:
+        return [GAP] * 3
+    around = f" ± {1000 * spread:,.0f}" if spread is not None else ""
+    taken = f"{1000 * step:,.0f}{around}"
+    return [taken, f"{line['tokens_a_second']:,.0f}", f"{line['share_of_peak']:.0%}"]
+
+
+def peaks_in_words(peaks: Mapping[str, float]) -> str:
+    """80 GFLOP/s in fp32 and 300 GFLOP/s in bf16."""
+    return " and ".join(f"{peak / 1e9:,.0f} GFLOP/s in {name}" for name, peak in peaks.items())
 
 
 def _text(document: dict[str, Any]) -> str:
@@ -208,9 +243,7 @@ def _text(document: dict[str, Any]) -> str:
             str(one["runs"]),
             "FAILED" if one["failure"] else "ok",
             size(one["memory_bytes"]) if one["memory_bytes"] else GAP,
-            _milliseconds(one["seconds_a_step"], one["spread"]),
-            f"{one['tokens_a_second']:,.0f}" if one["tokens_a_second"] else GAP,
-            f"{one['share_of_peak']:.0%}" if one["share_of_peak"] else GAP,
+            *pace_in_words(one),
             duration(one["seconds"]),
         ]
         for one in document["kinds"]
@@ -221,19 +254,11 @@ def _text(document: dict[str, Any]) -> str:
     lines += [f"FAILED: {one['example']}: {one['failure']}" for one in failed]
     start = document["start_seconds"]
     begins = "" if start is None else f", a worker starts in {duration(start)}"
-    peaks = document["matrix_flops"].items()
-    reached = " and ".join(f"{peak / 1e9:,.0f} GFLOP/s in {name}" for name, peak in peaks)
     lines += [
         f"{counted(len(rows), 'kind')} of jobs: {len(rows) - len(failed)} ran, {len(failed)} "
         "failed.",
         f"All runs: {duration(document['seconds'])}, at most {size(document['memory_bytes'])} of "
         f"memory, {size(document['disk_bytes'])} of disk{begins}. A matrix product reaches "
-        f"{reached} here.",
+        f"{peaks_in_words(document['matrix_flops'])} here.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _milliseconds(step: float | None, spread: float | None) -> str:
-    if step is None:
-        return GAP
-    return f"{1000 * step:,.0f}" + (f" ± {1000 * spread:,.0f}" if spread is not None else "")

@@ -23,7 +23,6 @@ from repro.papers.request import (
     short_name,
 )
 from repro.papers.tables import Table
-from repro.report.files import backbone_label
 from repro.spec import Backbone, RunSpec, Scale
 from repro.spec.method import load_method, method_and_settings, why_unknown
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
@@ -208,6 +207,13 @@ def unused_settings(request: Request, artefact: Artefact) -> list[str]:
     return [path for path in request.settings if not any(_has(spec, path) for spec in specs)]
 
 
+def without_unused(request: Request, artefact: Artefact) -> Request:
+    """The request without the fields that no run of the artefact has."""
+    unused = unused_settings(request, artefact)
+    used = {path: value for path, value in request.settings.items() if path not in unused}
+    return replace(request, settings=used)
+
+
 def _has(spec: RunSpec, path: str) -> bool:
     paths = WIDTHS if path == BOTTLENECK else (path,)
     parts = (path.split(".") for path in paths)
@@ -293,6 +299,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
     try:
         return describe(given)
     except UnknownName:
+        from repro.report.files import backbone_label
+
         models = [request.backbone for request in stored if request.backbone is not None]
         models += _same_folder(given)
         named = {backbone_label(one): one for one in models if given in names_of(one)}
@@ -308,6 +316,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
 
 def names_of(backbone: Backbone) -> tuple[str, str]:
     """What a user may call a model folder: its name, or the name with a digest."""
+    from repro.report.files import backbone_label
+
     return backbone.name, backbone_label(backbone)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,12 +12,13 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import gap_lines
 from repro.cli.scales import choose
-from repro.engine.jobs import sweep_jobs
+from repro.cli.table import planned
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import TABLES, find_artefact
+from repro.papers.request import Request
 from repro.report.counted import count_missing
-from repro.report.files import save_request
+from repro.store.store import Store
 
 
 @o.grouped
@@ -45,15 +48,11 @@ def command(
     results = o.open_store(store)
     requests = choose([find_artefact(id) for id in ids], asked, results, device=how.device)
     execution = how.execution(asked, requests[0].backbone)
-    sweep_jobs(results)
-    plan = make_plan(requests, results, o.any_speed(), retry_failed=retry)
-    for request in requests:  # before the first job: `status` tells of it meanwhile
-        save_request(results, request)
+    plan = planned(requests, results, retry=retry)
     if write_jobs:
         from repro.cli.execute import hand_over
 
-        for job in hand_over(plan, results, execution):
-            print(job)
+        print("".join(f"{job}\n" for job in hand_over(plan, results, execution)), end="")
         return
     if plan.jobs:
         from repro.cli.execute import train_missing
@@ -63,16 +62,23 @@ def command(
         if request.id in TABLES:
             for problem in count_missing(TABLES[request.id], request, results):
                 print(f"Not counted: {problem}")
-    plan = make_plan(requests, results, o.any_speed())
+    raise typer.Exit(tell(requests, results))
+
+
+def tell(requests: Sequence[Request], store: Store) -> int:
+    """Says how the runs stand; the exit code."""
+    plan = make_plan(requests, store, o.any_speed())
     done = len(plan.runs) - len(plan.missing)
-    print(f"{done} of {len(plan.runs)} runs are stored in {results.root}.")
+    print(f"{done} of {len(plan.runs)} runs are stored in {store.root}.")
     for line in gap_lines(requests):
         print(line)
-    failed = sum(run.state == "failed" for run in plan.runs)
-    blocked = sum(run.state == "blocked" for run in plan.runs)
-    if blocked:
-        print(f"{blocked} blocked: a run that they are made from failed.")
-    if failed:
-        print(f"{failed} failed: `python -m repro status` says why, --retry tries diverged ones.")
-        raise typer.Exit(RUN_FAILED)
-    raise typer.Exit(INCOMPLETE if plan.missing else 0)
+    states = Counter(run.state for run in plan.runs)
+    if states["blocked"]:
+        print(f"{states['blocked']} blocked: a run that they are made from failed.")
+    if states["failed"]:
+        print(
+            f"{states['failed']} failed: `python -m repro status` says why, --retry tries diverged "
+            "ones."
+        )
+        return RUN_FAILED
+    return INCOMPLETE if plan.missing else 0

@@ -15,8 +15,8 @@ from repro.cli.requests import (
     narrowed,
     rows_and_columns,
     typed_as,
-    unused_settings,
     with_data,
+    without_unused,
 )
 from repro.engine.cost import stored_speed
 from repro.engine.plan import Plan, make_plan
@@ -161,7 +161,7 @@ def _variant(request: Request, store: Store) -> Variant | None:
         wanted = ARTEFACTS[request.id].matrix(request).wanted
     except ReproError:
         return None  # of other parts of the table than the rows that are asked for
-    if wanted and all(store.read(key) is None for key in wanted):
+    if wanted and all(store.read(key, asked=spec) is None for key, spec in wanted.items()):
         return None
     view = view_of(request, store)
     return Variant(request, view.done, view.cells) if view.done or wanted else None
@@ -193,9 +193,8 @@ def requests_at(
     found = []
     for artefact, asked in pairs:
         bare = bare_request(artefact, scale, asked, saved)
-        unused = unused_settings(bare, artefact) if len(pairs) > 1 else ()
-        used = {path: value for path, value in bare.settings.items() if path not in unused}
-        found.append(_with_data(artefact, replace(bare, settings=used), store, saved))
+        bare = without_unused(bare, artefact) if len(pairs) > 1 else bare
+        found.append(_with_data(artefact, bare, store, saved))
     return found
 
 

@@ -71,45 +71,27 @@ def first_runs(table: Table, request: Request) -> list[RunSpec]:
     return list({run_key(spec): spec for spec in runs}.values())
 
 
-def setting_of(spec: RunSpec) -> list[dict[str, Any]]:
-    """Every value of a run with its origin: paper, code, or assumed."""
-    return [asdict(value) for value in protocol.values(spec)]
-
-
 def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, Any]:
     """The object of `show --json`; docs/json.md describes it."""
+    splits = dict.fromkeys(table.split(column, request.scale) for column in table.scores)
+    cells = (table.published_cell(row, column) for row in table.rows for column in table.columns)
     return {
         "id": table.id,
         "title": table.title,
         "scale": request.scale,
         "protocol": table.protocol,
-        "split": ", ".join(
-            dict.fromkeys(table.split(column, request.scale) for column in table.scores)
-        )
-        or None,
+        "split": ", ".join(splits) or None,
         "seeds": request.seeds,
-        "runs": [
-            {
-                "name": run_name(run),
-                "parameters_trained": run.trained_parameters(),
-                "setting": setting_of(run),
-            }
-            for run in runs
-        ],
-        "published": [
-            {
-                "row": row.name,
-                "column": column.name,
-                "value": cell.value,
-                "text": cell.text,
-                "source": cell.source,
-            }
-            for row in table.rows
-            for column in table.columns
-            if (cell := table.published_cell(row, column)) is not None
-        ],
+        "runs": [run_json(run_name(run), run) for run in runs],
+        "published": [show_figure.cell_json(cell) for cell in cells if cell is not None],
         "notes": list(table.notes),
     }
+
+
+def run_json(name: str, run: RunSpec) -> dict[str, Any]:
+    """A run, and every value of it with its origin: paper, code, or assumed."""
+    setting = [asdict(value) for value in protocol.values(run)]
+    return {"name": name, "parameters_trained": run.trained_parameters(), "setting": setting}
 
 
 def as_text(table: Table, request: Request, document: dict[str, Any], runs: list[RunSpec]) -> str:
@@ -151,12 +133,7 @@ def figure_json(figure: AnyFigure, request: Request) -> dict[str, Any]:
         "split": split,
         "seeds": request.seeds,
         "runs": [
-            {
-                "name": name,
-                "parameters_trained": run.trained_parameters(),
-                "setting": setting_of(run),
-            }
-            for name, run in show_figure.first_runs(figure, request).items()
+            run_json(name, run) for name, run in show_figure.first_runs(figure, request).items()
         ],
         "published": show_figure.published(figure, request),
         "notes": list(figure.notes),

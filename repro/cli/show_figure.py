@@ -60,7 +60,7 @@ def published(figure: AnyFigure, request: Request) -> list[Shown]:
         return [shown for known in figure.published().items() for shown in _points(*known)]
     if isinstance(figure, (Architecture, Embeddings)):
         return []
-    return [_cell(cell) for cell in published_drops(figure.task(request)).values()]
+    return [cell_json(cell) for cell in published_drops(figure.task(request)).values()]
 
 
 def _mark(mark: Mark) -> Shown:
@@ -88,7 +88,8 @@ def _points(curve: Curve, known: Digitised) -> list[Shown]:
     ]
 
 
-def _cell(cell: Published) -> Shown:
+def cell_json(cell: Published) -> Shown:
+    """A published number of `show --json`."""
     return {
         "row": cell.row,
         "column": cell.column,

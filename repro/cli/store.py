@@ -17,7 +17,7 @@ import typer
 from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.store_copies import merge, pack, verify
-from repro.cli.why import BEGINNING, find_run, runs_of
+from repro.cli.why import find_runs, runs_of
 from repro.engine import housekeeping
 from repro.engine.housekeeping import Listed, Needs
 from repro.errors import ReproError, UnknownName
@@ -187,7 +187,7 @@ def age_of(given: object) -> float:
 def gc(
     older_than: Annotated[
         float, typer.Option(parser=age_of, metavar="<age>", help="As 30d, 12h or 10min.")
-    ] = f"{DAYS}d",  # type: ignore[assignment] - parsed, too
+    ] = f"{DAYS}d",  # type: ignore[assignment]  # parsed as what is given is
     outdated: Annotated[
         bool,
         typer.Option("--outdated", help="Also runs that another revision of the code made."),
@@ -339,13 +339,7 @@ def _own_request(given: str, store: Store) -> str:
 def _named(keys: Iterable[str], needs: Needs, store: Store) -> list[Listed]:
     """The runs of these keys, or of keys that begin so, each once."""
     runs = {run.key: run for run in housekeeping.listed(store, needs)} if keys else {}
-    found = {}
-    for key in keys:
-        if not BEGINNING.fullmatch(key.lower()):
-            raise ReproError(f"'{key}' is no run's key or its beginning.")
-        one = find_run(key, runs)
-        found[one] = runs[one]
-    return list(found.values())
+    return [runs[key] for key in find_runs(keys, list(runs))]
 
 
 def _check_free(runs: Sequence[Listed], store: Store) -> None:

@@ -155,12 +155,7 @@ def _merged_json(one: Merged, name: str) -> dict[str, Any]:
         "records": one.records,
         "failures": one.failures,
         "conflicts": [
-            {
-                "what": conflict.what,
-                "why": conflict.why,
-                "differences": [asdict(line) for line in conflict.differences],
-                "kept": None if conflict.kept is None else str(conflict.kept),
-            }
+            asdict(conflict) | {"kept": None if conflict.kept is None else str(conflict.kept)}
             for conflict in one.conflicts
         ],
         "problems": one.problems,

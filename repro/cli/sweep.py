@@ -17,7 +17,7 @@ from repro.cli.scales import choose
 from repro.engine.cost import Speed, stored_speed
 from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import Plan, make_plan
-from repro.errors import INCOMPLETE, RUN_FAILED, ReproError, UnknownName
+from repro.errors import INCOMPLETE, RUN_FAILED, ReproError
 from repro.papers.own_method import YOURS
 from repro.papers.registry import find_table
 from repro.papers.request import Request
@@ -61,10 +61,11 @@ def command(
     ],
     search: Annotated[
         str | None,
-        typer.Option(
-            help="random: only --trials settings, drawn at random; halving: all or so many of them "
+        o.choice(
+            "search",
+            (RANDOM, HALVING),
+            "random: only --trials settings, drawn at random; halving: all or so many of them "
             "with few epochs first, the better half again with twice as many (default: all whole).",
-            autocompletion=completion.one_of([RANDOM, HALVING]),
         ),
     ] = None,
     trials: Annotated[int | None, typer.Option(min=2, help="Settings that --search draws.")] = None,
@@ -111,8 +112,6 @@ def points_asked(
     settings: Sequence[str], search: str | None, trials: int | None
 ) -> tuple[dict[str, Any], ...]:
     """The settings to train: the whole grid, or those that a search draws. Raises ReproError."""
-    if search not in (None, RANDOM, HALVING):
-        raise UnknownName("search", search or "", (RANDOM, HALVING))
     if (trials is None and search == RANDOM) or (trials is not None and search is None):
         raise ReproError("--search random and --trials N go together: give both or none.")
     grid = grid_of(settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -12,8 +12,8 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.scales import choose_shown
 from repro.engine.jobs import Execution, sweep_jobs
-from repro.engine.plan import make_plan
-from repro.errors import INCOMPLETE, RUN_FAILED, UnknownName
+from repro.engine.plan import Plan, make_plan
+from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import find_table
 from repro.papers.request import Request
 from repro.report.counted import count_missing
@@ -50,18 +50,20 @@ def command(
     made: o.Made,
     format: Annotated[
         str | None,
-        typer.Option(
-            help="md, csv, json or tex on the screen (default: a table as wide as the terminal, md "
+        o.choice(
+            "format",
+            FORMATS,
+            "md, csv, json or tex on the screen (default: a table as wide as the terminal, md "
             "where output is piped).",
-            autocompletion=completion.one_of(list(FORMATS)),
         ),
     ] = None,
     layout: Annotated[
         str | None,
-        typer.Option(
-            help=f"What to show of each cell on a terminal, in md and in tex: {_LAYOUTS} (default: "
+        o.choice(
+            "layout",
+            LAYOUTS,
+            f"What to show of each cell on a terminal, in md and in tex: {_LAYOUTS} (default: "
             "all that can be compared).",
-            autocompletion=completion.one_of(list(LAYOUTS)),
         ),
     ] = None,
     notes: Annotated[
@@ -72,11 +74,7 @@ def command(
 
     Example: python -m repro table ResAdapters-1 --scale smoke
     """
-    if format is not None and format not in FORMATS:
-        raise UnknownName("format", format, FORMATS)
     chosen = next((one for one in LAYOUTS if one == layout), None)
-    if layout is not None and chosen is None:
-        raise UnknownName("layout", layout, LAYOUTS)
     results = o.open_store(made.store)
     table = find_table(id)
     request, trained = choose_shown(table, asked, results, device=how.device)
@@ -88,12 +86,19 @@ def command(
         for problem in count_missing(table, request, results):
             print(f"Not counted: {problem}", file=sys.stderr)
     view = view_table(table, request, results)
-    if format is None and not made.json and sys.stdout.isatty():
+    kind = "json" if made.json else format
+    if kind is None and sys.stdout.isatty():
         from rich.console import Console
 
         show(view, Console(file=sys.stdout), chosen, with_notes=notes)
     else:
-        sys.stdout.write(FORMATS["json" if made.json else format or "md"](view, chosen))
+        sys.stdout.write(FORMATS[kind or "md"](view, chosen))
+    write(view, results, made)
+    raise typer.Exit(exit_code(view, results))
+
+
+def write(view: TableView, results: Store, made: o.Made) -> None:
+    """Writes the table's files and page, unless those that are there show more."""
     if made.no_run and stands_fuller(view, made.out):
         print(
             f"{made.out / 'tables'} keeps this table as it is: it shows more cells than this store "
@@ -103,7 +108,15 @@ def command(
     else:
         write_table(view, made.out, anew=False)
         write_page(view, results, made.out)
-    raise typer.Exit(exit_code(view, results))
+
+
+def planned(requests: Sequence[Request], store: Store, *, retry: bool) -> Plan:
+    """What is to be trained. Remembers the requests, for `status` and `report`."""
+    sweep_jobs(store)
+    plan = make_plan(requests, store, o.any_speed(), retry_failed=retry)
+    for request in requests:
+        save_request(store, request)
+    return plan
 
 
 def train(
@@ -114,13 +127,8 @@ def train(
     *,
     retry: bool,
 ) -> None:
-    """Trains what is missing, if anything is; remembers the request first, for `status` and
-    `report`.
-    """
-    sweep_jobs(store)
-    plan = make_plan([request], store, o.any_speed(), retry_failed=retry)
-    save_request(store, request)  # one that has a plan, and before its first job
-    if plan.jobs:
+    """Trains what is missing, if anything is."""
+    if planned([request], store, retry=retry).jobs:
         from repro.cli.execute import train_missing
 
         train_missing([request], store, execution, how, retry=retry)

@@ -137,6 +137,14 @@ def find_run(given: str, known: Iterable[str], unseen: Iterable[str] = ()) -> st
     return found[0]
 
 
+def find_runs(given: Iterable[str], known: Sequence[str], unseen: Iterable[str] = ()) -> list[str]:
+    """The keys that begin so, each once; see `find_run`."""
+    given = list(given)
+    for one in given:
+        check_beginning(one)
+    return list(dict.fromkeys(find_run(one, known, unseen) for one in given))
+
+
 def explain(
     found: tuple[str, RunSpec], other: tuple[str, RunSpec] | None, store: Store
 ) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
+from math import fsum
 from statistics import fmean, quantiles
 from typing import TYPE_CHECKING, Any
 
@@ -87,9 +88,9 @@ def over_groups(groups: Sequence[Sequence[float]], seed: str) -> tuple[float, fl
     """The 95 % percentile interval of the mean of all values, whole groups drawn anew; `seed` fixes
     the draws.
     """
-    generator = random.Random(zlib.crc32(seed.encode()))
-    drawn = (generator.choices(groups, k=len(groups)) for _ in range(DRAWS))
-    means = sorted(fmean([value for own in some for value in own]) for some in drawn)
+    places = (uniforms(zlib.crc32(seed.encode()), len(groups)) * len(groups)).astype(int)
+    drawn = ([groups[place] for place in sample] for sample in places.tolist())
+    means = sorted(fsum(chain(*some)) / sum(map(len, some)) for some in drawn)
     return means[round(0.025 * DRAWS)], means[round(0.975 * DRAWS) - 1]
 
 
@@ -184,14 +185,25 @@ def _taus_drawn(
     return [_tau(a, left, r) for a, r in zip(agree.tolist(), right.tolist(), strict=True)]
 
 
+def uniforms(seed: int, size: int) -> NDArray[np.float64]:
+    """`DRAWS` times so many numbers from 0 to 1: those of `random.Random(seed).random()`, which
+    numpy makes from the same state.
+    """
+    import numpy as np
+
+    *state, place = random.Random(seed).getstate()[1]
+    generator = np.random.RandomState()
+    generator.set_state(("MT19937", np.array(state, dtype=np.uint32), place, 0, 0.0))
+    return generator.random_sample((DRAWS, size))
+
+
 def _means_drawn(
     values: Sequence[Sequence[float]], behind: Sequence[tuple[str, ...]], seed: int
 ) -> list[NDArray[np.float64]]:
     """Of each method `DRAWS` means over runs drawn with replacement, the same ones for the same
     runs.
 
-    The draws are those of `random.Random(seed).choices`, sample by sample; numpy makes the same
-    numbers from the same state.
+    The draws are those of `random.Random(seed).choices`, sample by sample.
     """
     import numpy as np
 
@@ -199,10 +211,7 @@ def _means_drawn(
     starts, total = {}, 0
     for one in dict.fromkeys(sets):
         starts[one], total = total, total + one[1]
-    *state, place = random.Random(seed).getstate()[1]
-    generator = np.random.RandomState()
-    generator.set_state(("MT19937", np.array(state, dtype=np.uint32), place, 0, 0.0))
-    uniform = generator.random_sample((DRAWS, total))
+    uniform = uniforms(seed, total)
     means = []
     for one, own in zip(sets, values, strict=True):
         drawn = np.sort(np.floor(uniform[:, starts[one] : starts[one] + len(own)] * len(own)))

@@ -15,8 +15,6 @@ from repro.engine.slurm import Profile as SlurmProfile
 from repro.engine.slurm import SlurmExecutor
 from repro.errors import ReproError
 
-CLUSTERS = ("slurm", "ray")
-
 
 class Profiles(BaseModel):
     """A profile file: a table for each cluster. docs/scheduling.md has an example."""

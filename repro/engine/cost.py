@@ -353,14 +353,9 @@ def launching(job: Job, speed: Speed) -> float:
 
     On a GPU the runs of one method launch their kernels together.
     """
-    methods = {identity_json(spec.method) for spec in trained_specs(job)}
+    methods = {identity_json(spec.method) for spec in job.specs if spec.method.trains}
     layers = job.lead.backbone.layers * (2 if job.lead.backbone.family == "t5" else 1)
     return steps_of(job.lead) * layers * speed.layer * len(methods)
-
-
-def trained_specs(job: Job) -> list[RunSpec]:
-    """The members that take steps."""
-    return [spec for spec in job.specs if spec.method.trains]
 
 
 def encoder_flops(spec: RunSpec, length: float) -> float:

@@ -170,7 +170,7 @@ def plan_runs(
     whose children are all stored is not trained again.
     """
     store.fetch(specs)
-    states = {key: store.state(key) for key in specs}
+    states = {key: store.state(key, spec) for key, spec in specs.items()}
     open_ = [key for key in specs if key in wanted and states[key] != "done"]
     needed = _with_parents(open_, specs, store)
     for key in needed:

@@ -157,7 +157,11 @@ class Rehearsals:
 
 
 def rehearse(
-    jobs: Sequence[Job], folder: Path, asked: Asked, told: Callable[[Job, int], None]
+    jobs: Sequence[Job],
+    folder: Path,
+    asked: Asked,
+    told: Callable[[Job, int], None],
+    keep: Callable[[str, Found], None],
 ) -> Rehearsals:
     """Rehearses every kind among `jobs`, in stores below `folder`.
 
@@ -167,30 +171,41 @@ def rehearse(
         asked: How. With smaller batches, kinds that take the same way through the program count as
             one, and typical inputs are left out.
         told: Called after each rehearsal, with the job and how many are taken in all.
+        keep: Called with each kind that ran, as soon as it did, and with what was found of it.
     """
     typical = {} if asked.smaller else kinds(jobs, asked, kind_of)
     alike = asked.kind if asked.smaller else longest_kind_of
     longest = kinds(jobs, asked, alike) if asked.longest else {}
-    count = len(longest) + len(typical)
+    last = typical or longest
+    examples = {asked.kind(job): job for job in reversed(jobs)}
+    worst: Outcomes = {}
 
-    def train(known: Mapping[str, Job], name: str) -> tuple[Outcomes, float]:
+    def found_of(kind: str, timed: Outcome) -> Found:
+        example = examples[kind]
+        _, wrong, memory = worst[longest[alike(example)].id] if worst else timed
+        return _found(timed[0], wrong or timed[1], memory, example, asked)
+
+    def train(made: Mapping[str, Job]) -> tuple[Outcomes, float]:
+        def ended(job: Job, outcome: Outcome | None) -> None:
+            told(job, len(longest) + len(typical))
+            if made is last and outcome is not None:
+                for kind in (kind for kind, one in made.items() if one.id == job.id):
+                    keep(kind, found_of(kind, outcome))
+
         how = Rehearsal(
             steps=asked.steps,
-            longest=name == "longest",
+            longest=made is longest,
             smaller=asked.smaller,
             kernels=asked.kernels,
         )
         execution = asked.execution.model_copy(update={"rehearsal": how})
-        store = Store(folder / name)
-        return _train(list(known.values()), store, execution, lambda job: told(job, count))
+        store = Store(folder / ("longest" if how.longest else "typical"))
+        return _train(list(made.values()), store, execution, ended)
 
-    worst, start = train(longest, "longest") if longest else ({}, 0.0)
-    usual, start = train(typical, "typical") if typical else (worst, start)
-    found = {}
-    for job in {asked.kind(job): job for job in reversed(jobs)}.values():
-        timed = usual[(typical or longest)[asked.kind(job)].id]
-        _, wrong, memory = worst[longest[alike(job)].id] if longest else timed
-        found[asked.kind(job)] = _found(timed[0], wrong or timed[1], memory, job, asked)
+    if longest and typical:
+        worst, _ = train(longest)
+    usual, start = train(last)
+    found = {kind: found_of(kind, usual[made.id]) for kind, made in last.items()}
     return Rehearsals(found, start)
 
 
@@ -252,23 +267,32 @@ def _short(spec: RunSpec, asked: Asked, stands_for: Mapping[str, str]) -> RunSpe
     )
 
 
-Outcomes = dict[str, tuple[Heard, str, int]]
-"""Job -> its events, why it failed ("": it did not), its peak bytes."""
+Outcome = tuple[Heard, str, int]
+"""A job's events, why it failed ("": it did not), its peak bytes."""
+Outcomes = dict[str, Outcome]
+"""Job -> how it ended."""
 
 
 def _train(
-    jobs: Sequence[Job], store: Store, execution: Execution, ended: Callable[[Job], None]
+    jobs: Sequence[Job],
+    store: Store,
+    execution: Execution,
+    ended: Callable[[Job, Outcome | None], None],
 ) -> tuple[Outcomes, float]:
-    """How the jobs ended, and the seconds until the first of them began to load."""
+    """How the jobs ended, and the seconds until the first of them began to load. `ended` is called
+    once for each, with the outcome where a result was stored.
+    """
     heard: dict[str, Heard] = {job.id: Heard() for job in jobs}
     over: set[str] = set()
     begun = time.monotonic()
 
     def listen(job: Job, event: dict[str, Any]) -> None:
-        heard.setdefault(job.id, Heard()).hear(event)
+        own = heard.setdefault(job.id, Heard())
+        own.hear(event)
         if event["event"] in ("stored", "failed", "diverged") and job.id not in over:
             over.add(job.id)
-            ended(job)
+            stored = event["event"] == "stored"
+            ended(job, (own, "", _peak(store, job)) if stored else None)
 
     outcomes = Dispatcher(LocalExecutor(), listen).run(jobs, store, execution)
     problems = {

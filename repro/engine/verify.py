@@ -26,6 +26,7 @@ from repro.store.strict_json import parse_json
 
 PREDICTIONS = "predictions.json"
 KINDS: dict[str, tuple[type[Record], str]] = {
+    Failure.folder: (Failure, "delete it"),
     ServedRun.folder: (ServedRun, "delete it and import the scores again"),
     External.folder: (External, "delete it and add the row again"),
 }
@@ -139,48 +140,30 @@ def verify_files(store: Store) -> Iterator[Checked]:
     for path in _bundles(store):
         problems: list[str] = []
         Bundle(path, problems.append).keys()
-        for line in problems:
-            yield Checked(
-                f"{store.root.name}/{path.name}",
-                path,
-                line,
-                "put an undamaged copy there, or delete it",
-            )
-    for key in sorted(store.failed()):
-        yield _record(Failure, store.failure_path(key), "delete it")
-    for folder in RECORDS:
+        name, mend = f"{store.root.name}/{path.name}", "put an undamaged copy there, or delete it"
+        yield from (Checked(name, path, line, mend) for line in problems)
+    for folder in (Failure.folder, *RECORDS):
         kind, mend = KINDS.get(folder, (None, "delete it and give its command again"))
         for path in sorted((store.root / folder).glob("[!.]*.json")):
-            yield _json(path, mend) if kind is None else _record(kind, path, mend)
+            yield _record(kind, path, mend)
 
 
-def _record(kind: type[Record], path: Path, mend: str) -> Checked:
+def _record(kind: type[Record] | None, path: Path, mend: str) -> Checked:
+    """Checks a record: of no `kind`, whether it is JSON."""
+    found = Checked(f"{path.parent.name}/{path.name}", path, mend=mend)
+    if not path.is_file() or path.stat().st_size > LARGEST_RECORD:
+        return replace(found, problem="it is no small file")
     problems: list[str] = []
     unread: list[str] = []
     data = read_small(path, unread.append)
-    if data is not None:
+    if data is not None and kind is not None:
         checked_record(kind, data, path, unread.append, problems.append)
-    problem = problems[0] if problems else None
-    return Checked(_name(path), path, problem, mend, unread=unread[0] if unread else None)
-
-
-def _json(path: Path, mend: str) -> Checked:
-    found = Checked(_name(path), path, mend=mend)
-    unread: list[str] = []
-    if not path.is_file() or path.stat().st_size > LARGEST_RECORD:
-        return replace(found, problem="it is no small file")
-    data = read_small(path, unread.append)
-    if data is None:
-        return replace(found, unread=unread[0] if unread else None)
-    try:
-        parse_json(data)
-    except (ValueError, RecursionError):
-        return replace(found, problem="it is not JSON")
-    return found
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
+    elif data is not None:
+        try:
+            parse_json(data)
+        except (ValueError, RecursionError):
+            problems.append("it is not JSON")
+    return replace(found, problem=next(iter(problems), None), unread=next(iter(unread), None))
 
 
 def other_results(store: Store) -> list[Path]:

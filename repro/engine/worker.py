@@ -29,11 +29,12 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from repro.engine.jobs import FILE, JobFile, holds, make_job, name_of_job, read_job
 from repro.engine.loaded import Loaded
 from repro.engine.parents import (
+    Report,
     built,
     evaluate_parent,
     parents_of,
@@ -58,6 +59,9 @@ from repro.training.environment import (
     prepare_process,
     prepare_torch,
 )
+
+if TYPE_CHECKING:
+    from repro.training.group import Group
 
 PR_SET_PDEATHSIG = 1
 LOG = "log.txt"
@@ -264,24 +268,11 @@ def full_disks(folder: Path) -> Iterator[None]:
 
 
 def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: Stopping) -> None:
-    """Loads, trains, evaluates and stores every member of the job. Raises Stopped.
-
-    A work folder that it cannot continue from is set aside, and the job begins anew.
-    """
-    from repro.training.checkpoint import Damaged
+    """Loads, trains, evaluates and stores every member of the job. Raises Stopped."""
     from repro.training.group import Group
-    from repro.training.member import Settings, Stopped
+    from repro.training.member import Settings
 
-    execution, lead = file.execution, file.specs[0]
-    telling = Telling(folder, report)
-
-    def told(event: dict[str, Any]) -> None:
-        store.check_claims()
-        telling(event)
-        if stopping() and event["event"] in INTERRUPTS:
-            raise Stopped
-
-    tell: Callable[[dict[str, Any]], None] = told
+    execution, lead, tell = file.execution, file.specs[0], telling(store, folder, stopping)
     device = prepare_torch(
         execution.device,
         threads=execution.threads,
@@ -297,10 +288,16 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
     where = {"event": "loading", "device": device_name(device), "process": os.getpid()}
     tell(where | {"what": lead.backbone.name})
     parents = parents_of(lead, store)  # those of all members
-    pretrained = weights_of(parents, PRETRAINED)
-    encoder = loaded.encoder(lead, execution.folders, device, pretrained)
+    encoder = loaded.encoder(lead, execution.folders, device, weights_of(parents, PRETRAINED))
     tell(where | {"what": "the data"})
     data = loaded.task(lead.task)
+    if lead.method.evaluates:
+        began = time.monotonic()
+        result, predictions = evaluate_parent(store, lead, encoder, data, device, tell)
+        seconds = time.monotonic() - began
+        keep_evaluation(store, lead, result, predictions, seconds, device, loaded.read)
+        tell({"event": "stored", "run": result.key})
+        return
     settings = Settings(
         device,
         execution.checkpoint_seconds,
@@ -310,36 +307,63 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
         execution.compiled,
         keeps_states=execution.rehearsal is None,  # whose few rows would fit, the real ones not
     )
-    if lead.method.evaluates:
-        began = time.monotonic()
-        result, predictions = evaluate_parent(store, lead, encoder, data, device, tell)
-        seconds = time.monotonic() - began
-        keep_evaluation(store, lead, result, predictions, seconds, device, loaded.read)
-        tell({"event": "stored", "run": result.key})
-        return
-    members = [built(spec, parents) for spec in file.specs]
-    start = start_of(parents)
+    members, start = [built(spec, parents) for spec in file.specs], start_of(parents)
 
     def trained() -> Group:
         group = Group(file.specs, encoder, data, settings, folder, tell, built=members, start=start)
         group.train()
         return group
 
-    group, before = None, weights_sum(encoder.model, file)
+    with unchanged_weights(encoder.model, file):
+        group = anew_if_damaged(trained, store, folder, tell)
+    keep_group(store, group, parents, execution, tell, loaded.read)
+
+
+def telling(store: Store, folder: Path, stopping: Stopping) -> Report:
+    """What a job's events are told to. It raises ClaimLost, and Stopped at an event at which a job
+    that is to stop may end.
+    """
+    from repro.training.member import Stopped
+
+    kept = Telling(folder, report)
+
+    def tell(event: dict[str, Any]) -> None:
+        store.check_claims()
+        kept(event)
+        if stopping() and event["event"] in INTERRUPTS:
+            raise Stopped
+
+    return tell
+
+
+def anew_if_damaged(
+    trained: Callable[[], Group], store: Store, folder: Path, tell: Report
+) -> Group:
+    """What `trained` gives. A work folder that it cannot continue from is set aside first."""
+    from repro.training.checkpoint import Damaged
+
     try:
-        group = trained()
+        return trained()
     except Damaged as problem:
         place = set_aside(store, folder)
         message = f"{problem} Moved to {place}; training begins anew."
-        tell({"event": "notice", "message": message})
-        print(message, file=sys.stderr)
-    group = group or trained()
-    if weights_sum(encoder.model, file) != before:
+    tell({"event": "notice", "message": message})
+    print(message, file=sys.stderr)
+    return trained()
+
+
+@contextlib.contextmanager
+def unchanged_weights(model: Any, file: JobFile) -> Iterator[None]:
+    """Raises ReproError where the block changed frozen weights of the encoder, which all jobs of
+    this process share.
+    """
+    before = weights_sum(model, file)
+    yield
+    if weights_sum(model, file) != before:
         raise ReproError(
-            f"The method '{lead.method.kind}' changed frozen weights of the encoder. Train copies, "
-            "or what is added to them; see docs/extend.md."
+            f"The method '{file.specs[0].method.kind}' changed frozen weights of the encoder. "
+            "Train copies, or what is added to them; see docs/extend.md."
         )
-    keep_group(store, group, parents, execution, tell, loaded.read)
 
 
 def weights_sum(model: Any, file: JobFile) -> float | None:

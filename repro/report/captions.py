@@ -26,6 +26,12 @@ def many_tasks(view: TableView) -> bool:
     return len(view.table.tasks) > 1
 
 
+def of_data(view: TableView) -> bool:
+    """Whether it counts rows, so that no model has a part in it."""
+    columns = view.table.columns
+    return any(isinstance(column, Fact) and column.counted == "rows" for column in columns)
+
+
 def caption(view: TableView) -> str:
     """Title, scale, encoder, data, protocol, seeds: what a reader must know of the numbers."""
     if not view.table.scores:
@@ -48,7 +54,7 @@ def _scale(view: TableView) -> str:
 
 
 def _of_facts(view: TableView) -> list[str]:
-    if any(isinstance(column, Fact) and column.counted == "rows" for column in view.table.columns):
+    if of_data(view):
         return [f"Scale: {view.request.scale}. Of the data found here; nothing is trained."]
     return [
         f"Scale: {view.request.scale} (the same at every scale).",

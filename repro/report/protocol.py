@@ -16,7 +16,7 @@ from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.tables import Table
 from repro.report.layout import prose_table
-from repro.spec import RunSpec, Source
+from repro.spec import RunSpec
 from repro.spec.identity import flatten, identity_fields
 from repro.store.entry import StoredRun
 from repro.words import counted, duration, grouped
@@ -58,19 +58,15 @@ class Choice:
 
 
 def values(spec: RunSpec) -> list[Value]:
+    """Every value of a run with its own source, or that of what it is a part of."""
     found = []
     for path, value in flatten(identity_fields(spec)):
-        source = source_of(spec, path)
-        origin = (source.origin, source.citation) if source else (None, None)
-        found.append(Value(path, value, *origin))
+        whole = path
+        while whole not in spec.sources and "." in whole:
+            whole = whole.rpartition(".")[0]
+        source = spec.sources.get(whole)
+        found.append(Value(path, value, source and source.origin, source and source.citation))
     return found
-
-
-def source_of(spec: RunSpec, path: str) -> Source | None:
-    """Where the value at a path comes from: its own source, or that of what it is a part of."""
-    while path not in spec.sources and "." in path:
-        path = path.rpartition(".")[0]
-    return spec.sources.get(path)
 
 
 def first_runs(table: Table, request: Request) -> dict[str, RunSpec]:

@@ -136,7 +136,7 @@ def lay_out(cells: Sequence[Cell], transposed: bool, layout: Layout | None) -> G
         bold = tuple(id(cell) in best for cell in own)
         for place, (kind, known) in enumerate(_kinds(own, layout, marked).items()):
             ours = kind in ("reproduced", "external")
-            words = [*known, *[texts[name] if ours else ""] * sized]
+            words = [*known, *([texts[name] if ours else ""] if sized else [])]
             looks = (bold if kind == "reproduced" else (False,) * len(own)) + (False,) * sized
             shown = name + " †" * bool(collapsed)
             lines.append(Line(shown, kind, tuple(words), looks, first=not place))

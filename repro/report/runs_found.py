@@ -44,7 +44,7 @@ class Lookup:
         for spec in specs:
             key = run_key(spec)
             if key not in self._runs:
-                self._runs[key] = self.store.read(key)
+                self._runs[key] = self.store.read(key, asked=spec)
             found.append(Found(spec, key, self._runs[key]))
         return found
 

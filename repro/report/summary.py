@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from repro.papers.names import PAPERS, by_paper
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import SHORT_NAMES, as_typed
-from repro.papers.tables import Fact
+from repro.report.captions import of_data
 from repro.report.figures.view import FigureView
 from repro.report.files import table_name
 from repro.report.protocol import Machine, machines
@@ -321,9 +321,7 @@ def missing(summary: Summary) -> list[str]:
 
 def encoder(view: View) -> str:
     """The encoder, or "" of a table of data."""
-    columns = view.table.columns if isinstance(view, TableView) else ()
-    data = any(isinstance(column, Fact) and column.counted == "rows" for column in columns)
-    return "" if data else view.lead.backbone.name
+    return "" if isinstance(view, TableView) and of_data(view) else view.lead.backbone.name
 
 
 def training_rows(view: View, read: Callable[[str], StoredRun | None]) -> str:

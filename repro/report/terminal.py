@@ -111,14 +111,11 @@ def _table(shown: Grid, names: int, width: int) -> Table:
 def _cells(line: Line, kinds: bool) -> Sequence[Text]:
     from rich.text import Text
 
+    verdicts = line.kind == "verdict"
     words = [
-        Text(f"{SIGNS[text]} {text}" if line.kind == "verdict" and text else text, _style(line, at))
-        for at, text in enumerate(line.texts)
+        Text(f"{SIGNS[text]} {text}" if text else "", COLOURS.get(text, ""))
+        if verdicts
+        else Text(text, "bold" * best)
+        for text, best in zip(line.texts, line.best, strict=True)
     ]
     return [*[Text(line.kind)] * kinds, *words]
-
-
-def _style(line: Line, place: int) -> str:
-    if line.kind == "verdict":
-        return COLOURS.get(line.texts[place], "")
-    return "bold" * line.best[place]

@@ -121,14 +121,20 @@ def run_key(spec: RunSpec) -> str:
     known = _KEYS.get(id(spec))
     if known is not None and known[0]() is spec and known[1] is code:
         return known[2]
-    fields = ",".join([f'"{name}":{_json(held)}' for name, held in _identity(spec)])
-    key = hashlib.sha256(f'{code},"spec":{{{fields}}}}}'.encode()).hexdigest()
+    key = hashlib.sha256(document_json(spec).encode()).hexdigest()
     place = id(spec)
     _KEYS[place] = weakref.ref(spec, lambda _: _KEYS.pop(place, None)), code, key
     return key
 
 
 _KEYS: dict[int, tuple[weakref.ref[RunSpec], str, str]] = {}
+
+
+def document_json(spec: RunSpec) -> str:
+    """The canonical JSON of `identity_document`."""
+    code = _code_json(SCHEMA, tuple(revisions(spec).items()))
+    fields = ",".join([f'"{name}":{_json(held)}' for name, held in _identity(spec)])
+    return f'{code},"spec":{{{fields}}}}}'
 
 
 def _json(held: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from pydantic import ValidationError
 
@@ -42,13 +43,7 @@ def blocker(spec: RunSpec, store: Store, known: Mapping[str, RunSpec] | None = N
 
 
 def _clause(failure: Failure) -> str:
-    message = " ".join(failure.message.split())
-    return f"its parent {_name(failure)} failed ({failure.kind}): {message}"
-
-
-def _name(failure: Failure) -> str:
-    """The run's name and the beginning of its key."""
-    try:
-        return f"{run_name(RunSpec.model_validate(failure.spec))} ({failure.key[:12]})"
-    except ValidationError:  # of another version of the project
-        return failure.key[:12]
+    name = failure.key[:12]
+    with suppress(ValidationError):  # of another version of the project
+        name = f"{run_name(RunSpec.model_validate(failure.spec))} ({name})"
+    return f"its parent {name} failed ({failure.kind}): {' '.join(failure.message.split())}"

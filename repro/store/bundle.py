@@ -13,7 +13,6 @@ A bundle is trusted as a whole or not at all, and nothing of it is ever unpacked
 from __future__ import annotations
 
 import errno
-import json
 import lzma
 import re
 from collections.abc import Callable, Mapping
@@ -21,7 +20,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pydantic_core import from_json
+
 from repro.errors import StoreError
+from repro.spec import RunSpec
 from repro.store.atomic import write_bytes
 from repro.store.entry import MANIFEST, StoredRun, digest_of, read_file
 from repro.store.external import External
@@ -92,12 +94,14 @@ class Bundle(Entries):
         super().__init__(path, say)
         self._entries: dict[tuple[str, bool], StoredRun | None] = {}
 
-    def peek(self, key: str, *, verify: bool = False) -> StoredRun | None:
+    def peek(
+        self, key: str, *, verify: bool = False, asked: RunSpec | None = None
+    ) -> StoredRun | None:
         """The entry of `key`, read and checked once: what is unpacked does not change."""
         if key not in self._keys:
             return None
         if (key, verify) not in self._entries:
-            self._entries[key, verify] = super().peek(key, verify=verify)
+            self._entries[key, verify] = super().peek(key, verify=verify, asked=asked)
         return self._entries[key, verify]
 
     @cached_property
@@ -202,7 +206,7 @@ def _decompressed(path: Path) -> bytes:
 
 def _object(line: bytes) -> dict[str, object]:
     try:
-        found = json.loads(line)
+        found = from_json(line)
     except (ValueError, RecursionError) as error:
         raise _Refused("a line is not JSON") from error
     if not isinstance(found, dict):

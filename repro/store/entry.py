@@ -103,11 +103,16 @@ class StoredRun:
     key: str
     source: Files = field(repr=False)
     spec: RunSpec
-    identity: Mapping[str, Any] = field(repr=False)  # the document that the key is the hash of
     result: Result = field(repr=False)
     digest: str  # SHA-256 of result.json; what a child stores of its parent
     partial: bool  # a copy in a bundle: spec, result and environment only
     files: Mapping[str, FileEntry] = field(repr=False)
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """The document that the key is the hash of."""
+        document: dict[str, Any] = parse_json(self.source.read(SPEC))["identity"]
+        return document
 
     @cached_property
     def _scores(self) -> dict[Coordinates, Score]:
@@ -219,6 +224,13 @@ def lies(path: str) -> bool:
 def is_plain(name: str) -> bool:
     """Whether `name` names a file of an entry's own folder and not the manifest."""
     return name not in (MANIFEST, ".", "..", "") and not set(name) & set("/\\\0")
+
+
+def plain(name: str) -> str:
+    """`name`, if it can be a file's name in a store. Raises ValueError."""
+    if not is_plain(name) or name.startswith("."):
+        raise ValueError(f"'{name}' cannot be the name of a file in a store")
+    return name
 
 
 def spec_bytes(spec: RunSpec) -> bytes:

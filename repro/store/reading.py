@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from repro.spec import RunSpec, canonical_json
-from repro.spec.identity import SCHEMA, identity_fields
+from repro.spec.identity import SCHEMA, document_json, identity_fields
 from repro.spec.method import why_unknown
 from repro.store.entry import (
     ENVIRONMENT,
@@ -23,7 +24,6 @@ from repro.store.entry import (
     StoredRun,
     digest_of,
     first_problem,
-    with_checksum,
     written_later,
 )
 from repro.store.result import Result, parse
@@ -35,6 +35,8 @@ ALWAYS_CHECKED = (SPEC, RESULT, ENVIRONMENT)
 """Small files whose checksums every read verifies; of the others it verifies the size."""
 
 UPDATE = "Update repro to use this run"
+CHECKSUM = re.compile(rb'\{"checksum":"([0-9a-f]{64})",')
+"""How a manifest begins: the checksum is that of the same object without it."""
 
 
 class Doubt(Exception):
@@ -73,9 +75,13 @@ class Entries(ABC):
     def keys(self) -> set[str]:
         """The keys of all entries, unchecked."""
 
-    def peek(self, key: str, *, verify: bool = False) -> StoredRun | None:
-        """The entry of `key`, None where there is no good one; moves nothing."""
-        return self._trusted(key, lambda: read_entry(self.files(key), key, verify=verify))
+    def peek(
+        self, key: str, *, verify: bool = False, asked: RunSpec | None = None
+    ) -> StoredRun | None:
+        """The entry of `key`, None where there is no good one; moves nothing. `asked`: see
+        `read_entry`.
+        """
+        return self._trusted(key, lambda: read_entry(self.files(key), key, asked, verify=verify))
 
     def spec(self, key: str) -> RunSpec | None:
         """The spec alone of an entry, without reading its result; None where it is not good."""
@@ -98,14 +104,18 @@ class Entries(ABC):
             return None
 
 
-def read_entry(files: Files, key: str, *, verify: bool) -> StoredRun | None:
+def read_entry(
+    files: Files, key: str, asked: RunSpec | None = None, *, verify: bool
+) -> StoredRun | None:
     """The entry that consists of `files`; None where there is none.
 
-    `verify` checks the content of every file, not only of the small ones. Raises Corrupt for
+    `asked` is the run of this key, where the caller has it: the entry of the same run has it as its
+    spec, in place of the stored one, which could differ in details at most and takes half of the
+    time. `verify` checks the content of every file, not only of the small ones. Raises Corrupt for
     anything that cannot be trusted, Foreign for what another version wrote or what this user may
     not read.
     """
-    return _looked_at(files, lambda: _read(files, key, verify))
+    return _looked_at(files, lambda: _read(files, key, asked, verify))
 
 
 def read_spec(files: Files, key: str) -> RunSpec | None:
@@ -113,7 +123,7 @@ def read_spec(files: Files, key: str) -> RunSpec | None:
 
     Costs a tenth of a whole entry with hundreds of scores; says nothing about its other files.
     """
-    return _looked_at(files, lambda: _read_identity(files, key, checked_manifest(files, key))[1])
+    return _looked_at(files, lambda: _read_spec(files, key, checked_manifest(files, key)))
 
 
 def _looked_at(files: Files, look: Callable[[], Found]) -> Found | None:
@@ -127,7 +137,7 @@ def _looked_at(files: Files, look: Callable[[], Found]) -> Found | None:
         raise Foreign(f"it cannot be read ({error.strerror})") from error
 
 
-def _read(files: Files, key: str, verify: bool) -> StoredRun:
+def _read(files: Files, key: str, asked: RunSpec | None, verify: bool) -> StoredRun:
     manifest = checked_manifest(files, key)
     for name in manifest.files:
         if verify and name not in ALWAYS_CHECKED:
@@ -137,12 +147,10 @@ def _read(files: Files, key: str, verify: bool) -> StoredRun:
     if ENVIRONMENT in manifest.files:
         _checked(files, ENVIRONMENT, manifest)
     result = _read_result(_checked(files, RESULT, manifest), key)
-    identity, spec = _read_identity(files, key, manifest)
     return StoredRun(
         key=key,
         source=files,
-        spec=spec,
-        identity=identity,
+        spec=_read_spec(files, key, manifest, asked),
         result=result,
         digest=manifest.files[RESULT].sha256,
         partial=manifest.partial,
@@ -176,17 +184,22 @@ def _read_manifest(data: bytes, key: str) -> Manifest:
 
     The checksum comes first and works alike in every format, so a damaged format number is damage.
     """
-    document = _read_object(data, MANIFEST)
-    document.pop("checksum", None)
-    if data != with_checksum(document):
+    begins = CHECKSUM.match(data)
+    rest = b"{" + data[begins.end() :] if begins else b""
+    if begins is None or digest_of(rest).encode() != begins[1]:
+        _read_object(data, MANIFEST)
         raise Corrupt(f"{MANIFEST} does not match its own checksum")
-    if document.get("format") != FORMAT:
-        raise Newer(f"a newer version of repro wrote it. {UPDATE}")
+    problem: ValidationError | None = None
     try:
-        manifest = Manifest.model_validate(document, strict=True)
+        manifest = Manifest.model_validate_json(rest, strict=True)
+        form = manifest.format
     except ValidationError as error:
-        _check_newer(error, MANIFEST)
-        raise Corrupt(f"{MANIFEST} is not a manifest ({first_problem(error)})") from error
+        problem, form = error, _read_object(rest, MANIFEST).get("format")
+    if form != FORMAT:
+        raise Newer(f"a newer version of repro wrote it. {UPDATE}")
+    if problem is not None:
+        _check_newer(problem, MANIFEST)
+        raise Corrupt(f"{MANIFEST} is not a manifest ({first_problem(problem)})") from problem
     if manifest.key != key:
         raise Corrupt(f"it holds the run {manifest.key}")
     return manifest
@@ -203,9 +216,12 @@ def _read_result(data: bytes, key: str) -> Result:
     return result
 
 
-def _read_identity(files: Files, key: str, manifest: Manifest) -> tuple[dict[str, Any], RunSpec]:
-    """The identity document, hashed as it was stored (older revisions included), and the spec."""
-    document = _read_object(_checked(files, SPEC, manifest), SPEC)
+def _read_spec(files: Files, key: str, manifest: Manifest, asked: RunSpec | None = None) -> RunSpec:
+    """The spec, whose identity document is hashed as it was stored (older revisions included)."""
+    data = _checked(files, SPEC, manifest)
+    if asked is not None and data.startswith(f'{{"identity":{document_json(asked)},'.encode()):
+        return asked
+    document = _read_object(data, SPEC)
     identity = document.get("identity")
     hashed = canonical_json(identity)
     if not isinstance(identity, dict) or digest_of(hashed.encode()) != key:
@@ -221,7 +237,7 @@ def _read_identity(files: Files, key: str, manifest: Manifest) -> tuple[dict[str
     current = identity.get("schema") == SCHEMA
     if current and canonical_json(identity | {"spec": identity_fields(spec)}) != hashed:
         raise Corrupt(f"{SPEC} holds another spec than the one that was hashed")
-    return identity, spec
+    return spec
 
 
 def _check_method(spec: Any) -> None:

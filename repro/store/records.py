@@ -23,7 +23,7 @@ from repro.store.atomic import (
     write_text,
 )
 from repro.store.bundle import REQUESTS, SUFFIX, Bundle
-from repro.store.entry import first_problem, is_plain, lies, read_small, written_later
+from repro.store.entry import first_problem, lies, plain, read_small, written_later
 from repro.store.external import External
 from repro.store.remote import Remote
 from repro.store.result import Failure, Record
@@ -233,13 +233,6 @@ class Records:
         except ValidationError as error:
             self._ignore(path, first_problem(error))
             return {}
-
-
-def plain(name: str) -> str:
-    """`name`, if it can be a file's name in a store. Raises ValueError."""
-    if not is_plain(name) or name.startswith("."):
-        raise ValueError(f"'{name}' cannot be the name of a file in a store")
-    return name
 
 
 def checked_record(

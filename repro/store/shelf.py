@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from repro.errors import StoreError
+from repro.spec import RunSpec
 from repro.spec.contents import file_digest
 from repro.store import claims
 from repro.store.atomic import (
@@ -58,12 +59,14 @@ class Shelf(Entries):
         names = {path.parent.name for path in self.place.glob(f"??/*/{MANIFEST}")}
         return {name for name in names if KEY.fullmatch(name)}
 
-    def read(self, key: str, *, verify: bool = False) -> StoredRun | None:
+    def read(
+        self, key: str, *, verify: bool = False, asked: RunSpec | None = None
+    ) -> StoredRun | None:
         """Like `peek`, but an entry that cannot be trusted is moved to quarantine."""
         if not self.has(key):  # as of most runs of a large plan
             return None
         try:
-            return read_entry(self.files(key), key, verify=verify)
+            return read_entry(self.files(key), key, asked, verify=verify)
         except Foreign as problem:
             self.say(f"Run {key[:12]} in {self.place} is ignored: {problem}.")
             return None

@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.store.atomic import make_directory, store_errors, write_all
-from repro.store.entry import MANIFEST, FileEntry, Manifest, manifest_bytes
+from repro.store.entry import (
+    ENVIRONMENT,
+    MANIFEST,
+    RESULT,
+    SPEC,
+    FileEntry,
+    Manifest,
+    manifest_bytes,
+    plain,
+)
+from repro.store.result import parse
+from repro.store.strict_json import parse_json
 from repro.store.temporary import unfinished_name
 
 CHUNK = 1 << 20
@@ -51,6 +62,25 @@ def stage(
         discard(folder)
         raise
     return Staged(folder, manifest)
+
+
+def check_files(key: str, files: Mapping[str, bytes | Path]) -> None:
+    """Raises ValueError where `files` cannot become the entry of `key`."""
+    for name in files:
+        if name == SPEC or plain(name) != name:
+            raise ValueError(f"{name} is written by the store")
+    if RESULT not in files:
+        raise ValueError(f"a run without {RESULT} is not finished")
+    result = parse(content_of(files[RESULT]))
+    if result.key != key:
+        raise ValueError(f"{RESULT} is of the run {result.key}, not of {key}")
+    if ENVIRONMENT in files and not isinstance(parse_json(content_of(files[ENVIRONMENT])), dict):
+        raise ValueError(f"{ENVIRONMENT} is not an object")
+
+
+def content_of(file: bytes | Path) -> bytes:
+    """The bytes given, or those of the file named."""
+    return file if isinstance(file, bytes) else file.read_bytes()
 
 
 def discard(folder: Path) -> None:

@@ -25,15 +25,16 @@ from repro.store.entry import (
     file_stamp,
     lies,
     manifest_bytes,
+    plain,
     spec_bytes,
 )
 from repro.store.reading import Entries
-from repro.store.records import Records, Say, plain, to_stderr
+from repro.store.records import Records, Say, to_stderr
 from repro.store.remote import FILE as REMOTE
-from repro.store.result import Failure, FailureKind, parse
+from repro.store.result import Failure, FailureKind
 from repro.store.shelf import KEY, SHARD, entry_path
-from repro.store.staging import discard, stage
-from repro.store.strict_json import json_bytes, parse_json
+from repro.store.staging import check_files, discard, stage
+from repro.store.strict_json import json_bytes
 from repro.store.temporary import is_leftover, is_unfinished
 from repro.words import counted
 
@@ -64,23 +65,25 @@ class Store(Records):
 
     # Reading
 
-    def read(self, key: str, *, verify: bool = False) -> StoredRun | None:
-        """The finished run `key`, None where it is missing.
+    def read(
+        self, key: str, *, verify: bool = False, asked: RunSpec | None = None
+    ) -> StoredRun | None:
+        """The finished run `key`, None where it is missing; `asked`: see `read_entry`.
 
         Checks the small JSON files and every size; with `verify` the content of every file. A run
         made from another result of its parent than the one stored now is set aside.
         """
-        run = self._own(key, verify=verify)
+        run = self._own(key, verify=verify, asked=asked)
         for bundle in self._bundles if run is None else ():
-            packed = bundle.peek(key, verify=verify)
+            packed = bundle.peek(key, verify=verify, asked=asked)
             if packed is not None and not self._outlived(packed):
                 return packed
         if run is None and self._sharing.fetch(key):
-            run = self._own(key, verify=verify)
+            run = self._own(key, verify=verify, asked=asked)
         return run
 
-    def _own(self, key: str, *, verify: bool) -> StoredRun | None:
-        run = self._shelf.read(key, verify=verify)
+    def _own(self, key: str, *, verify: bool, asked: RunSpec | None) -> StoredRun | None:
+        run = self._shelf.read(key, verify=verify, asked=asked)
         if run is not None and self._outlived(run):
             self._shelf.set_aside(key, "the run that it was made from has another result now")
             return None
@@ -153,9 +156,11 @@ class Store(Records):
         found = (entries.spec(key) for entries in (self._shelf, *self._bundles))
         return next((spec for spec in found if spec is not None), None)
 
-    def state(self, key: str) -> State:
-        """Derived from what lies on disk, so that a process that dies has nothing to write."""
-        if self.read(key) is not None:
+    def state(self, key: str, asked: RunSpec | None = None) -> State:
+        """Derived from what lies on disk, so that a process that dies has nothing to write;
+        `asked`: see `read_entry`.
+        """
+        if self.read(key, asked=asked) is not None:
             return "done"
         if self.failure(key) is not None:
             return "failed"
@@ -436,22 +441,3 @@ def holds_store(root: Path) -> bool:
 
 def _content(run: StoredRun, name: str) -> bytes | Path:
     return run.path / name if isinstance(run.source, FolderFiles) else run.source.read(name)
-
-
-def check_files(key: str, files: Mapping[str, bytes | Path]) -> None:
-    """Raises ValueError where `files` cannot become the entry of `key`."""
-    for name in files:
-        if name == SPEC or plain(name) != name:
-            raise ValueError(f"{name} is written by the store")
-    if RESULT not in files:
-        raise ValueError(f"a run without {RESULT} is not finished")
-    result = parse(content_of(files[RESULT]))
-    if result.key != key:
-        raise ValueError(f"{RESULT} is of the run {result.key}, not of {key}")
-    if ENVIRONMENT in files and not isinstance(parse_json(content_of(files[ENVIRONMENT])), dict):
-        raise ValueError(f"{ENVIRONMENT} is not an object")
-
-
-def content_of(file: bytes | Path) -> bytes:
-    """The bytes given, or those of the file named."""
-    return file if isinstance(file, bytes) else file.read_bytes()

@@ -90,7 +90,10 @@ def test_a_row_is_added_shown_replaced_and_removed(cli: Call, asked: Store) -> N
         (("--scores", "no.csv"), "give --name"),
         (("--name", "M"), "--scores FILE.csv"),
         (("--name", "M", "--scores", "no.csv"), "cannot be read"),
-        (("--name", "M", "--scores", "mine.csv", "--scale", "auto"), "paper, reduced or smoke"),
+        (
+            ("--name", "M", "--scores", "mine.csv", "--scale", "auto"),
+            "Known: paper, reduced, smoke",
+        ),
         (("--name", "M", "--scores", "mine.csv", "--by", " "), "give --by NAME"),
         (("--name", "M", "--scores", "mine.csv", "--note", "a\x1b[2J"), "control characters"),
         (("--name", "M", "--scores", "mine.csv", "--section", "x"), "no sections"),

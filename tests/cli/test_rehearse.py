@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_hub import use_hub
 
+from repro.engine.dispatch import Outcome
+from repro.engine.jobs import Execution, Job
 from repro.papers.registry import ARTEFACTS
+from repro.store import Store
 
 Rehearse = Callable[..., tuple[dict[str, Any], str]]
 
@@ -54,6 +58,44 @@ def test_what_ran_in_smaller_batches_is_not_rehearsed_again(rehearse: Rehearse) 
     ] * 2
     _, said = rehearse(*asked, "--again")
     assert "1/1" in said
+
+
+class Interrupted:
+    """In place of a dispatcher: each job takes two steps; the user stops the second typical one."""
+
+    def __init__(self, executor: object, listen: Callable[[Job, dict[str, Any]], None]) -> None:
+        self.listen = listen
+
+    def run(self, jobs: Sequence[Job], store: Store, execution: Execution) -> list[Outcome]:
+        assert execution.rehearsal is not None
+        assert len(jobs) > 1
+        for job in jobs:
+            if not execution.rehearsal.longest and job is jobs[1]:
+                raise KeyboardInterrupt
+            events: list[dict[str, Any]] = [
+                {"event": "loading", "device": "2 CPU threads"},
+                {"event": "rows", "scored_tokens": 80},
+                *({"event": "step", "step": number} for number in (1, 2, 3)),
+                {"event": "evaluation", "batches": 1},
+                {"event": "stored"},
+            ]
+            for event in events:
+                self.listen(job, event)
+        return [Outcome(job, None) for job in jobs]
+
+
+def test_ctrl_c_keeps_the_figures_of_the_kinds_that_ran(
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("repro.engine.rehearsal.Dispatcher", Interrupted)
+    monkeypatch.setattr("repro.engine.rehearsal._peak", lambda store, job: 123_000_000)
+    answer = cli("rehearse", "3-shared-2", "--scale", "smoke", "--tasks", "rte")
+    assert answer.code == 130
+    assert re.search(r"stopped\. The figures of 1 of \d kinds of jobs are stored\. Give the same",
+                     answer.err)  # fmt: skip
+    (kept,) = json.loads((tmp_path / "runs" / "rehearsed.json").read_text())["cpu"].values()
+    assert kept["memory"] == 123_000_000
+    assert kept["step"] > 0
 
 
 @pytest.fixture(scope="module")

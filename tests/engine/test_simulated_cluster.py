@@ -281,7 +281,7 @@ def suspend(held: Held, job: Job) -> None:
         os.utime(path, (old, old))
 
 
-@pytest.mark.parametrize("workers", [100, pytest.param(WORKERS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [100, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_two_commands_on_one_store_store_every_run_once(
     store: Store, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

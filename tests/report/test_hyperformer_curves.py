@@ -96,7 +96,7 @@ def test_a_point_without_a_seed_is_absent_and_said_so(store: Store) -> None:
     assert found.panels[0].lines == ()
     assert found.done == 0
     assert "1 of 2 seeds; the rest: not run: python -m repro figure low-resource" in " ".join(
-        _=found.notes
+        found.notes
     )
 
 

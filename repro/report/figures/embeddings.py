@@ -124,7 +124,7 @@ class EmbeddingsView(FigureView):
 
     @property
     def model(self) -> str:
-        method = self.figure.method(self.request)
+        method = str(self.figure.method(self.request))
         return NAMES.get(method, method)
 
     @property

@@ -265,7 +265,7 @@ def _by_epochs(view: SweepView, frame: pandas.DataFrame) -> Drawing:
     left_out = {"color": LEFT_OUT, "marker": "o", "linewidth": 1.0, "zorder": 2}
     drawing = _headed(view, 0.75 * WIDTH, 1.25 * HEIGHT)
     axes = drawing.add_subplot()
-    _lines(axes, view, own, EPOCHS, named, dict.fromkeys(named, left_out) | whole)
+    _lines(axes, view, own, EPOCHS, named, {**dict.fromkeys(named, left_out), **whole})
     axes.set_ylabel(f"{_said(view, view.objective)}, %")
     _legend(drawing, view, {**whole, "left out": left_out})
     return drawing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -173,26 +172,6 @@ def test_scores_of_a_part_of_the_rows_are_refused() -> None:
     collector.add([0, 1], np.zeros((2, 2), dtype=np.float32))
     with pytest.raises(ValueError, match="28 examples have no outputs yet"):
         collector.scores(1)
-
-
-def test_predictions_hold_enough_to_score_them_again_exactly() -> None:
-    for name in ("stsb", "mnli", "rte"):
-        data = load(name, evaluation_rows=11)
-        outputs = outputs_of(data, seed=4)
-        collector = collected(data, outputs)
-        stored = json.loads(json.dumps(collector.predictions(), allow_nan=False))
-        assert list(stored) == list(data.splits)
-        again = data.collector()
-        begin = 0
-        for split, document in stored.items():
-            examples = data.evaluation[data.splits[split]]
-            assert document["ids"] == [example.idx for example in examples]
-            rows = np.array(document["outputs"], dtype=np.float32)
-            assert np.array_equal(rows, outputs[begin : begin + 11])
-            again.add(list(range(begin, begin + 11)), rows)
-            begin += 11
-        assert again.scores(1) == collector.scores(1)
-        assert again.predictions() == stored
 
 
 def test_predicted_classes_are_whole_numbers() -> None:

@@ -73,11 +73,3 @@ def test_a_revision_with_other_rows_is_refused(hub: Hub, tmp_path: Path) -> None
     said = _read(tmp_path, hub.address, OTHER)
     assert "11,872 questions, 5,944 of them unanswerable" in said
     assert "11,873 questions, 5,945 of them unanswerable" in said
-
-
-@pytest.mark.parametrize("offline", ["0", "1"])
-def test_what_the_hub_lacks_is_missing_data(hub: Hub, tmp_path: Path, offline: str) -> None:
-    said = _read(tmp_path, hub.address, "no-such-revision", HF_HUB_OFFLINE=offline)
-    assert said.startswith("MissingData: SQuAD 2.0's validation set is missing.")
-    assert "rajpurkar/squad_v2 at revision no-such-revision" in said
-    assert "REPRO_DATA" in said

@@ -98,12 +98,6 @@ def test_the_reduced_task_trains_and_scores_on_disjoint_articles(folder: Path) -
     assert _ids(evaluation_questions(reduced)) == ["d1"]
 
 
-def test_an_id_that_stands_twice_is_refused(folder: Path) -> None:
-    write_split(folder, "validation", [*DEV, DEV[0]])
-    with pytest.raises(MissingData, match=r"line 4: the id d1 stands twice"):
-        evaluation_questions(_local(BOTH))
-
-
 def test_a_task_is_not_half_generated() -> None:
     with pytest.raises(ReproError, match="generated as a whole or not at all"):
         training_questions(task(source="generated", revision="x"))

@@ -67,7 +67,7 @@ def _parquet(folder: Path, found: list[dict[str, Any]]) -> bytes:
 def said(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """What one process reads, in the order that it is asked."""
     home = tmp_path_factory.mktemp("home")
-    asked = (f"cb@{COMMIT}", "scitail", "imdb")
+    asked = (f"cb@{COMMIT}", "scitail")
     found: list[Any] = json.loads(run_with_hub(PROGRAM, home, hub.address, *asked))
     return found
 
@@ -87,8 +87,3 @@ def test_another_revision_with_other_rows_is_refused(hub: Hub, tmp_path: Path) -
 
 def test_scitail_comes_in_its_tsv_format_with_names_as_labels(said: list[Any]) -> None:
     assert said[1] == {split: [count, CB, 1] for split, count in SCITAIL.items()}
-
-
-def test_what_the_hub_lacks_is_missing_data(said: list[Any]) -> None:
-    assert said[2].startswith("MissingData: IMDB's train set is missing.")
-    assert "stanfordnlp/imdb" in said[2]
