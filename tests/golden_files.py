@@ -123,7 +123,8 @@ def cells() -> Iterator[dict[str, Any]]:
 def _of_request(request: Request, store: Store) -> Iterator[dict[str, Any]]:
     if request.id in FIGURES:
         view = view_figure(FIGURES[request.id], request, store)
-        yield {"figure": view.document, "runs": list(view.runs)}
+        shown = {key: value for key, value in view.document.items() if key != "files"}
+        yield {"figure": shown, "runs": list(view.runs)}
     else:
         yield from _of_table(request, store)
 
