@@ -11,12 +11,14 @@ from request_samples import made
 
 from repro.errors import ReproError
 from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
-from repro.papers.adaptable_adapters.runs import (
+from repro.papers.adaptable_adapters.setting import (
     AA,
     ARCHITECTURE,
     DROP,
     DROP_13,
     DROP_AA,
+    LOW,
+    SEEDS,
     SIM,
     SPEC,
     TRAINED,
@@ -24,7 +26,6 @@ from repro.papers.adaptable_adapters.runs import (
     chain_of,
     last_of,
 )
-from repro.papers.adaptable_adapters.setting import LOW, SEEDS
 from repro.papers.adaptable_adapters.tables import FIVE, FOUR, THREE, TWO
 from repro.papers.published import load_published
 from repro.papers.request import Request
