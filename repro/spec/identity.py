@@ -22,7 +22,8 @@ REVISIONS: dict[str, int] = {"recipe": 1}
 """Bumped by hand when a change in the code of that part changes numbers. A method and a kind of
 task have their own."""
 PLAIN = (str, int, float, bool, type(None))
-S, R = TypeVar("S", bound=BaseModel), TypeVar("R")
+S = TypeVar("S", bound=BaseModel)
+R = TypeVar("R")
 
 
 _CANONICAL = json.JSONEncoder(

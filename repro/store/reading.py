@@ -190,6 +190,7 @@ def _read_manifest(data: bytes, key: str) -> Manifest:
         _read_object(data, MANIFEST)
         raise Corrupt(f"{MANIFEST} does not match its own checksum")
     problem: ValidationError | None = None
+    form: Any
     try:
         manifest = Manifest.model_validate_json(rest, strict=True)
         form = manifest.format
