@@ -300,8 +300,9 @@ def test_ten_thousand_jobs_in_chains_are_each_done_once(store: Store, monkeypatc
     jobs = []
     for number in range(10_000):
         keys = (f"run {number}",)
-        spec = run_spec().model_copy(update={"parents": {"p": f"run {number - 2_500}"}})
-        jobs.append(Job(f"job {number}", (spec,), keys, frozenset(spec.parents.values())))
+        parent = f"run {number - 2_500}"
+        spec = run_spec().model_copy(update={"parents": {"p": parent}})
+        jobs.append(Job(f"job {number}", (spec,), keys, frozenset([parent])))
     executor = Scripted(slots=100)
     monkeypatch.setattr(executor, "start", lambda job, store: executor.running.append(job))
     monkeypatch.setattr(executor, "wait", lambda hear, seconds: [Ended(executor.running.pop(), 0)])

@@ -48,7 +48,7 @@ class Memory(Store):
         self.failures: dict[str, Failure] = {}
         self.written = 0
 
-    def read(self, key: str, *, verify: bool = False) -> Any:
+    def read(self, key: str, *, verify: bool = False, asked: RunSpec | None = None) -> Any:
         found = self.results.get(key)
         stale = found is not None and any(
             (parent := self.read(name)) is not None and parent.version != version

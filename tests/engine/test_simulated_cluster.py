@@ -124,9 +124,8 @@ def jobs(count: int = JOBS) -> list[Job]:
         parent = number - (count - CHAINED)
         parents = {"p": f"{parent:064x}"} if parent >= 0 else {}
         spec = run_spec().model_copy(update={"parents": parents})
-        found.append(
-            Job(f"job {number}", (spec,), (f"{number:064x}",), frozenset(parents.values()))
-        )
+        keys = (f"{number:064x}",)
+        found.append(Job(f"job {number}", (spec,), keys, frozenset(parents.values())))
     return found
 
 
