@@ -9,7 +9,7 @@ import numpy as np
 from request_samples import made
 
 from repro.methods.t5 import HyperFormer
-from repro.papers.hyperformer.figures import TASK_EMBEDDINGS
+from repro.papers.hyperformer.tables import TASK_EMBEDDINGS
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale, TextToText, run_key
 from repro.store import Result, Score, Store, render

@@ -9,7 +9,7 @@ from fake_contents import environment
 from request_samples import made
 
 from repro.papers.request import Request
-from repro.papers.three_shared.figures import ABLATION
+from repro.papers.three_shared.tables import ABLATION
 from repro.spec import Backbone, RunSpec, run_key
 from repro.spec.backbones import bert
 from repro.spec.glue import GLUE

@@ -152,7 +152,8 @@ def copies(numbers: Numbers) -> list[Finding]:
     later = pairs["series"] < pairs["series_other"]
     pairs = pairs[later & (pairs["table"] != pairs["table_other"])].sort_values("place_other")
     digits = pairs[["decimals", "decimals_other"]].min(axis=1)
-    pairs["same"] = [*map(_equal, pairs["value"], pairs["value_other"], digits)]
+    numbers = zip(pairs["value"], pairs["value_other"], digits, strict=True)
+    pairs["same"] = [round(one, n) == round(other, n) for one, other, n in numbers]
     found = []
     for _, shared in pairs.groupby(["series", "series_other"]):
         same = shared[shared["same"]]
@@ -185,8 +186,3 @@ def _scores(numbers: Numbers) -> Numbers:
         place=range(len(scores)),
     ).drop_duplicates(["paper", "table", "model", "task"], keep="last")
     return scores.assign(series=scores.groupby(["paper", "table", "model"], sort=False).ngroup())
-
-
-def _equal(one: float, other: float, digits: int) -> bool:
-    """Equal to the digits of the one that has fewer."""
-    return round(one, digits) == round(other, digits)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from repro.audit.numbers import Found, Numbers, averaged, averages, cells_of, of_table
 from repro.methods.inside import adapter_parameters
-from repro.papers.three_shared.figures import SPANS
+from repro.papers.three_shared.tables import SPANS
 from repro.spec.backbones import BERT_BASE, KNOWN
 
 GLUE = ("CoLA", "SST-2", "MRPC", "STS-B", "QQP", "MNLI(m)", "MNLI(mm)", "QNLI", "RTE")

@@ -364,35 +364,27 @@ def narrowed(artefacts: Sequence[Artefact], asked: Asked) -> list[tuple[Artefact
     kept, said = [], []
     for artefact in artefacts:
         own = [task for task in tasks if task in artefact.tasks]
-        reason = _reason(artefact, own, tasks)
-        if reason:
-            said.append(f"Left out: {artefact.id}{reason}.")
-        if own and not _too_many(artefact, own) and not _too_few(artefact, own):
-            kept.append((artefact, asked | {"tasks": tuple(own)}))
+        whole, reason = _left_out(artefact, own, tasks)
+        said += [f"Left out: {artefact.id}{reason}."] if reason else []
+        kept += [] if whole else [(artefact, asked | {"tasks": tuple(own)})]
     if not kept:
         raise ReproError(f"Nothing of that can be done. {' '.join(said)}")
     print("".join(f"{line}\n" for line in said), end="", file=sys.stderr)
     return kept
 
 
-def _reason(artefact: Artefact, own: Sequence[str], tasks: Sequence[str]) -> str:
-    """What to say of an artefact after its name; "" where it takes all that is asked for."""
+def _left_out(artefact: Artefact, own: Sequence[str], tasks: Sequence[str]) -> tuple[bool, str]:
+    """Whether all of an artefact is left out, and what to say after its name; "" where it takes all
+    that is asked for.
+    """
     if not own:
-        return f", which has {', '.join(artefact.tasks) or 'no task'}"
-    if _too_many(artefact, own):
-        return f", which draws one task: {' or '.join(own)}"
-    if _too_few(artefact, own):
-        return f", which draws maps of {FEWEST} tasks at least"
+        return True, f", which has {', '.join(artefact.tasks) or 'no task'}"
+    if isinstance(artefact, Figure) and len(own) > 1:
+        return True, f", which draws one task: {' or '.join(own)}"
+    if isinstance(artefact, Embeddings) and len(own) < FEWEST:
+        return True, f", which draws maps of {FEWEST} tasks at least"
     lacking = [task for task in tasks if task not in own]
-    return f"'s {' and '.join(lacking)}, which it does not have" if lacking else ""
-
-
-def _too_many(artefact: Artefact, own: Sequence[str]) -> bool:
-    return isinstance(artefact, Figure) and len(own) > 1
-
-
-def _too_few(artefact: Artefact, own: Sequence[str]) -> bool:
-    return isinstance(artefact, Embeddings) and len(own) < FEWEST
+    return False, f"'s {' and '.join(lacking)}, which it does not have" if lacking else ""
 
 
 def all_unavailable(requests: Sequence[Request]) -> dict[str, str]:

@@ -74,7 +74,6 @@ def first_runs(table: Table, request: Request) -> list[RunSpec]:
 def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, Any]:
     """The object of `show --json`; docs/json.md describes it."""
     splits = dict.fromkeys(table.split(column, request.scale) for column in table.scores)
-    cells = (table.published_cell(row, column) for row in table.rows for column in table.columns)
     return {
         "id": table.id,
         "title": table.title,
@@ -83,7 +82,12 @@ def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, An
         "split": ", ".join(splits) or None,
         "seeds": request.seeds,
         "runs": [run_json(run_name(run), run) for run in runs],
-        "published": [show_figure.cell_json(cell) for cell in cells if cell is not None],
+        "published": [
+            show_figure.cell_json(cell) | {"row": row.name, "column": column.name}
+            for row in table.rows
+            for column in table.columns
+            if (cell := table.published_cell(row, column)) is not None
+        ],
         "notes": list(table.notes),
     }
 

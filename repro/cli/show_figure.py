@@ -9,7 +9,7 @@ from repro.papers.figures import Activations, Architecture, Curve, Digitised, Em
 from repro.papers.published import Published
 from repro.papers.registry import AnyFigure
 from repro.papers.request import Request
-from repro.papers.three_shared.figures import published_drops
+from repro.papers.three_shared.tables import published_drops
 from repro.spec import RunSpec
 from repro.spec.glue import GLUE
 

@@ -20,7 +20,7 @@ def command(
 
     The exit code says how the last job ended: 0 trained, 10 stored already, 11 another process
     trains it, 12 a run that it needs is not stored yet, 20 memory ran out, 22 data or model
-    missing, 30 stopped after a checkpoint, 1 error.
+    missing, 23 the store cannot be used, 30 stopped after a checkpoint, 1 error.
 
     Example: python -m repro worker 5b1e0f6a2c3d4e5f --store runs
     """

@@ -11,7 +11,7 @@ from repro.comparison.external_rows import record_of
 from repro.comparison.verdicts import JUDGED, judge_cells
 from repro.papers.matrix import Matrix
 from repro.papers.published import LAYER, with_rounding
-from repro.papers.request import OPTIONS, Request
+from repro.papers.request import OPTIONS
 from repro.papers.tables import Fact, Mean, Row, Score, Table
 from repro.report.cells import Cell, RowView
 from repro.server.layout import PROTOCOL
@@ -147,13 +147,6 @@ def _of_row(view: RowView) -> dict[str, Any]:
     }
 
 
-def _protocol(table: Table, row: Row, column: Score, request: Request) -> str | None:
-    """How the scores of a row are made; None where somebody else made them."""
-    if row.measure == "external":
-        return None
-    return PROTOCOL if request.server else column.protocol or table.protocol
-
-
 def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
     table, request = matrix.artefact, matrix.request
     column, published, ours = cell.column, cell.published, cell.reproduced
@@ -172,10 +165,11 @@ def _of_cell(matrix: Matrix[Table], row: Row, cell: Cell) -> dict[str, Any]:
         "runs": list(cell.runs),
     }
     if isinstance(column, Score):
+        protocol = PROTOCOL if request.server else column.protocol or table.protocol
         found |= {name: getattr(column, name) for name in ("task", "metric", "group")}
         found |= {
             "split": cell.rows or table.split(column, request.scale),
-            "protocol": _protocol(table, row, column, request),
+            "protocol": None if row.measure == "external" else protocol,
             "collapsed": len(cell.collapsed),
         }
     if published is not None:

@@ -59,11 +59,8 @@ def read_row(
     """The row that the CSV `data` gives the table, with today's date.
 
     Args:
-        data: the file.
-        table: the published table.
         name: what the row is called, without `MARK`.
-        by: who adds it.
-        note: anything that a reader must know, in one line.
+        by, note: who adds it, and anything that a reader must know, in one line.
         section: the part of a table that repeats its rows in several parts.
         scales: the scales at which it is shown.
         server: the scores are those of the table's test server, not of the rows scored here.
@@ -81,11 +78,8 @@ def read_row(
     if SEED in columns:
         _check_seeds(columns[SEED])
     known: dict[str, Column] = {column.name: column for column in table.columns}
-    numbers = [
-        found
-        for wanted in known.values()
-        if (found := _number(wanted, columns, fractions)) is not None
-    ]
+    every = (_number(wanted, columns, fractions) for wanted in known.values())
+    numbers = [found for found in every if found is not None]
     if not numbers:
         raise ReproError("There is no number in any column of the table: every cell is blank.")
     _check_unit([n for n in numbers if isinstance(known[n.column], Score | Mean)], fractions)

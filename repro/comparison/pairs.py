@@ -21,7 +21,7 @@ from repro.papers.tables import SERVER
 from repro.report.files import table_name
 from repro.report.view import TableView
 from repro.server.layout import PROTOCOL
-from repro.stats.pairs import Difference, Effect, Sample, over_tasks, welch
+from repro.stats.pairs import Effect, Sample, over_tasks, welch
 from repro.stats.verdicts import LEVEL, holm
 from repro.words import counted
 
@@ -159,7 +159,8 @@ def compare_rows(view: TableView, first: str, second: str) -> Pair:
     one, other = find_side(view, first), find_side(view, second)
     if one == other:
         raise ReproError(f"Both are {one.label}: name two different rows.")
-    measures = [_measure(side) for side in (one, other)]
+    measures = [next(iter(side.cells.values()))["measure"] for side in (one, other)]
+    measures = ["score" if found == "external" else found for found in measures]
     if measures[0] != measures[1]:
         raise ReproError(
             f"{one.label} holds {measures[0]}s and {other.label} {measures[1]}s: name two rows "
@@ -199,11 +200,6 @@ def _family(lines: Sequence[Mapping[str, Any]]) -> str:
     scores = (line for line in lines if line["kind"] == "score")
     known = any(line["outcome"] not in ("absent", "not comparable") for line in scores)
     return "score" if known else "mean"
-
-
-def _measure(side: Side) -> str:
-    found = next(iter(side.cells.values()))["measure"]
-    return "score" if found == "external" else str(found)
 
 
 def find_side(view: TableView, given: str) -> Side:
@@ -290,13 +286,10 @@ def _line(one: Side, other: Side, column: str) -> dict[str, Any]:
         why = ["no run of either row differs from the others"]
     if cell["kind"] != "score":
         why = why or ["follows from other columns"]
-    return line | _evidence(found) | {"outcome": "not tested", "reason": "; ".join(why) or None}
-
-
-def _evidence(found: Difference | None) -> dict[str, float]:
-    if found is None:
-        return {}
-    return {"low_95": found.low, "high_95": found.high, "freedom": found.freedom, "p": found.p}
+    if found is not None:
+        line |= {"low_95": found.low, "high_95": found.high}
+        line |= {"freedom": found.freedom, "p": found.p}
+    return line | {"outcome": "not tested", "reason": "; ".join(why) or None}
 
 
 def _obstacle(one: Side, other: Side, column: str) -> str:

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from repro.store.store import Store
 FILE = "job.json"
 SHARED = ("epochs", "batch_size", "padding", "order", "precision", "keep")
 """Recipe fields that the members of a job have in common: they take steps together."""
+OF_RECIPE = attrgetter(*SHARED)
 MOST_RUNS, MOST_JOINED = 12, 4
 """Inside the encoder: runs of one method in a job, and runs of several methods.
 
@@ -229,7 +231,7 @@ def _group(spec: RunSpec) -> tuple[Any, ...]:
     return (
         identity_json(spec.backbone),
         identity_json(spec.task),
-        *(getattr(spec.recipe, name) for name in SHARED),
+        OF_RECIPE(spec.recipe),
         None if method.own_rows else spec.seed,  # rows of its own may be another seed's
         *sorted(spec.parents.items()),  # what a job waits for, all its members need
         run_key(spec) if alone else None,

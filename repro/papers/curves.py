@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar, Literal
 
-from repro.errors import ReproError
+from repro.papers.figures import Drawn
 from repro.papers.matrix import Chain, Matrix
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
@@ -93,44 +93,36 @@ class Said:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curves:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Curves(Drawn):
     """A published figure of curves as data.
 
     `points(request)` are its settings, `chain(point, task, request, seed)` the run of one, after
-    those that it needs. What is
-    compared is compared with the series `reference` ("": there is none). `drawn`: the tasks of a
-    scale unless asked; `shown`: those of them that have a panel of their own. `across`: the first
-    panel is over tasks: percentiles of the difference to the reference, or ("mean") the mean of
-    all their metrics. `spread` of a point over seeds: the standard error of their mean, drawn as a
-    bar, or their standard deviation, drawn as a band.
+    those that it needs. What is compared is compared with the series `reference` ("": there is
+    none). `drawn`: the tasks of a scale unless asked; `shown`: those of them that have a panel of
+    their own. `across`: the first panel is over tasks: percentiles of the difference to the
+    reference, or ("mean") the mean of all their metrics. `spread` of a point over seeds: the
+    standard error of their mean, drawn as a bar, or their standard deviation, drawn as a band.
     """
 
     kind: ClassVar[str] = "curves"
-    methods: ClassVar[tuple[str, ...]] = ()
 
-    id: str
-    paper: str
-    title: str
     axis: Axis
     tasks: tuple[str, ...]
     drawn: dict[Scale, tuple[str, ...]]
     shown: tuple[str, ...]
     across: Literal["", "median", "mean"]
     reference: str
-    default_seeds: dict[Scale, int]
     points: Callable[[Request], tuple[Point, ...]]
     chain: Callable[[Point, str, Request, int], Chain]
     scored: Callable[[str, Request], Scored]
     marks: Callable[[], tuple[Mark, ...]] = field(default=tuple)
     said: Callable[[], tuple[Said, ...]] = field(default=tuple)
-    notes: tuple[str, ...] = field(default=())
     spread: Literal["sem", "sd"] = "sem"
 
     def needed(self, request: Request) -> tuple[str, ...]:
         """The tasks that are asked for. Raises ReproError for a method, which is no choice here."""
-        if request.method is not None:
-            raise ReproError(f"{self.id} draws all of its models: leave --method out.")
+        self.check_no_method(request)
         asked = self.drawn[request.scale] if request.tasks is None else request.tasks
         return tuple(task for task in self.tasks if task in asked)
 

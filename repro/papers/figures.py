@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar
 
 from repro.errors import ReproError, UnknownName
@@ -15,9 +15,32 @@ from repro.spec.tasks import GlueName, WrittenName
 Name = TypeVar("Name", bound=str)
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A published figure as data. Of `methods` and `tasks` the first is drawn unless asked.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Drawn:
+    """What every published figure has. Of `methods` the first is drawn unless asked; a figure
+    without any draws all of its models.
+    """
+
+    id: str
+    paper: str
+    title: str
+    default_seeds: dict[Scale, int]
+    methods: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def method(self, request: Request) -> str:
+        """The model that is drawn. Raises UnknownName for one that the figure cannot show."""
+        return choice("method of this figure", request.method, self.methods)
+
+    def check_no_method(self, request: Request) -> None:
+        """Raises ReproError for a method, which is no choice where all models are drawn."""
+        if request.method is not None:
+            raise ReproError(f"{self.id} draws all of its models: leave --method out.")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Figure(Drawn):
+    """A published heat map as data. Of `tasks` the first is drawn unless asked.
 
     `chain(method, task, request, seed)` are the runs of one seed: parents first, the last one is
     drawn. `published_rows`: task -> the rows that the published numbers are of, as results name
@@ -26,23 +49,13 @@ class Figure:
 
     kind: ClassVar[str] = "heat map"
 
-    id: str
-    paper: str
-    title: str
-    methods: tuple[str, ...]
     published_rows: dict[GlueName, str]
-    default_seeds: dict[Scale, int]
     chain: Callable[[str, GlueName, Request, int], Chain]
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def tasks(self) -> tuple[GlueName, ...]:
         """Those of GLUE that it can be drawn for."""
         return tuple(self.published_rows)
-
-    def method(self, request: Request) -> str:
-        """The model that is drawn. Raises UnknownName for one that the figure cannot show."""
-        return choice("method of this figure", request.method, self.methods)
 
     def task(self, request: Request) -> GlueName:
         """The task that is drawn. Raises UnknownName for one that the figure cannot show,
@@ -89,26 +102,19 @@ class Sketch:
     inside: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Architecture(Drawn):
     """A published drawing as data; `model(variant, request)` is what a panel shows, at a scale."""
 
     kind: ClassVar[str] = "architecture"
-    methods: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ()
 
-    id: str
-    paper: str
-    title: str
     sketches: tuple[Sketch, ...]
-    default_seeds: dict[Scale, int]
     model: Callable[[str, Request], RunSpec]
-    notes: tuple[str, ...] = field(default=())
 
     def needed(self, request: Request) -> tuple[str, ...]:
         """No task. Raises ReproError for a method, which is no choice here."""
-        if request.method is not None:
-            raise ReproError(f"{self.id} draws all of its models: leave --method out.")
+        self.check_no_method(request)
         return ()
 
     def matrix(self, request: Request) -> Matrix[Architecture]:
@@ -142,8 +148,8 @@ class Digitised:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Activations:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Activations(Drawn):
     """A published figure of learned activations as data: several layers of one run, trained on
     `task`; then one `layer` of a run a task, of those `shown` unless asked.
 
@@ -154,10 +160,6 @@ class Activations:
 
     kind: ClassVar[str] = "activations"
 
-    id: str
-    paper: str
-    title: str
-    methods: tuple[str, ...]
     tasks: tuple[GlueName, ...]
     task: GlueName
     layers: tuple[int, ...]
@@ -167,15 +169,9 @@ class Activations:
     encoder: str
     sections: tuple[str, ...]
     block: dict[Scale, str]
-    default_seeds: dict[Scale, int]
     run: Callable[[str, str, Request, str], RunSpec]
     published: Callable[[], dict[Curve, Digitised]]
     low_data: bool = False
-    notes: tuple[str, ...] = field(default=())
-
-    def method(self, request: Request) -> str:
-        """The model that is drawn. Raises UnknownName for one that learns no activation."""
-        return choice("method of this figure", request.method, self.methods)
 
     def rows(self, request: Request) -> str:
         """The block of rows that is trained on. Raises ReproError for several."""
@@ -229,8 +225,8 @@ FEWEST = 4
 """Tasks of a map: in two dimensions three points tell nothing, and t-SNE looks at three others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Embeddings:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Embeddings(Drawn):
     """A published figure of task embeddings as data: those of one multi-task run.
 
     `chain(method, request)` are the runs behind it, of the first seed, parents first; the
@@ -240,14 +236,8 @@ class Embeddings:
 
     kind: ClassVar[str] = "embeddings"
 
-    id: str
-    paper: str
-    title: str
-    methods: tuple[str, ...]
     kinds: dict[str, tuple[WrittenName, ...]]
-    default_seeds: dict[Scale, int]
     chain: Callable[[str, Request], Chain]
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def tasks(self) -> tuple[WrittenName, ...]:
@@ -257,10 +247,6 @@ class Embeddings:
     def kind_of(self, task: WrittenName) -> str:
         """The kind that a task is of."""
         return next(kind for kind, tasks in self.kinds.items() if task in tasks)
-
-    def method(self, request: Request) -> str:
-        """The model that is drawn. Raises UnknownName for one that learns no embedding."""
-        return choice("method of this figure", request.method, self.methods)
 
     def needed(self, request: Request) -> tuple[WrittenName, ...]:
         """Every task: one run trains on them together. Raises ReproError where fewer are asked for

@@ -137,18 +137,17 @@ def glue_columns(**names: str) -> tuple[Score, ...]:
 
     `names` are the printed ones where they are not GLUE's: sst2, validation_matched, ...
     """
-    return tuple(
-        _column(task, split, names.get(split) or names.get(task) or GLUE[task].title)
-        for task in PRINTED
-        for split in GLUE[task].evaluation
-    )
-
-
-def _column(task: GlueName, split: str, name: str) -> Score:
-    metric = GLUE[task].monitor
-    printed = f"{METRICS[metric]} ({SERVER})"
-    margin = for_rows(GLUE[task].rows[split])
-    return Score(name, name, printed, metric, SERVER, split, task=task, margin=margin)
+    found = []
+    for task in PRINTED:
+        metric = GLUE[task].monitor
+        printed = f"{METRICS[metric]} ({SERVER})"
+        for split in GLUE[task].evaluation:
+            name = names.get(split) or names.get(task) or GLUE[task].title
+            margin = for_rows(GLUE[task].rows[split])
+            found.append(
+                Score(name, name, printed, metric, SERVER, split, task=task, margin=margin)
+            )
+    return tuple(found)
 
 
 COLLAPSE = "predicts one class"

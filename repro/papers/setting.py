@@ -129,11 +129,11 @@ def template(
     drawn = False
     values: dict[str, Any] = {"task": {}, "method": {}, "recipe": {}}
     sources: dict[str, Source] = {}
-    known = method_fields(setting["method.kind"][0])
+    method = method_called(setting["method.kind"][0])
     for path, (value, source) in setting.items():
         part, name = path.split(".")
         drawn = drawn or value is Own.SEED
-        if part != "method" or name in known:
+        if part != "method" or name in method.model_fields:
             values[part][name] = 0 if value is Own.SEED else value
             sources[path] = source
     encoder, sources["backbone"] = backbone
@@ -146,7 +146,7 @@ def template(
         parents={role: run_key(parent) for role, parent in (parents or {}).items()},
         sources=sources,
         task=_shared(AnyTask, values["task"]),
-        method=_shared(AnyMethod, values["method"], method_called(values["method"]["kind"])),
+        method=_shared(AnyMethod, values["method"], method),
         recipe=_shared(Recipe, values["recipe"]),
     )
     spec.check()
@@ -184,8 +184,3 @@ def _checked(**fields: Any) -> RunSpec:
             f"--set {part}.{name}={problem['input']}: {problem['msg']}. See `python -m repro show` "
             "for the fields of a table's runs."
         ) from error
-
-
-def method_fields(kind: str) -> set[str]:
-    """The fields of a kind of method."""
-    return set(method_called(kind).model_fields)

@@ -13,6 +13,7 @@ from repro.papers.matrix import Chain, Matrix, Where, tasks_of
 from repro.papers.own_method import with_method
 from repro.papers.published import WIDEST, Published, half_of, load_published
 from repro.papers.request import Request
+from repro.papers.setting import Template
 from repro.spec import RunSpec, Scale
 from repro.spec.method import Method, methods
 from repro.stats.summary import Statistic
@@ -323,15 +324,16 @@ class Table:
 
 
 def one_a_seed(
-    run: Callable[[str, str, Request, int], RunSpec],
+    runs: Callable[[str, str, Request], Template],
 ) -> Callable[[Row, Column, Request], list[Chain]]:
-    """The `chains` of a table whose cells have one run a seed: `run(variant, task, request, seed)`,
-    which needs no other.
+    """The `chains` of a table whose cells have one run a seed, of `runs(variant, task, request)`,
+    which need no other.
     """
 
     def chains(row: Row, column: Column, request: Request) -> list[Chain]:
         assert isinstance(column, Score)
-        return [(run(row.variant, column.task, request, seed),) for seed in range(request.seeds)]
+        own = runs(row.variant, column.task, request)
+        return [(own.run(seed),) for seed in range(request.seeds)]
 
     return chains
 

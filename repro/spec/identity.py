@@ -117,9 +117,9 @@ def run_key(spec: RunSpec) -> str:
     SHA-256 of the canonical JSON of `identity_document`, put together from that of its parts, and
     remembered as long as the spec, which never changes, lives and the revisions are the same.
     """
-    code = _code_json(SCHEMA, tuple(revisions(spec).items()))
+    code = SCHEMA, spec.method.revision, *REVISIONS.values(), *spec.task.code.values()
     known = _KEYS.get(id(spec))
-    if known is not None and known[0]() is spec and known[1] is code:
+    if known is not None and known[0]() is spec and known[1] == code:
         return known[2]
     key = hashlib.sha256(document_json(spec).encode()).hexdigest()
     place = id(spec)
@@ -127,7 +127,7 @@ def run_key(spec: RunSpec) -> str:
     return key
 
 
-_KEYS: dict[int, tuple[weakref.ref[RunSpec], str, str]] = {}
+_KEYS: dict[int, tuple[weakref.ref[RunSpec], tuple[int | str, ...], str]] = {}
 
 
 def document_json(spec: RunSpec) -> str:

@@ -223,7 +223,7 @@ def lies(path: str) -> bool:
 
 def is_plain(name: str) -> bool:
     """Whether `name` names a file of an entry's own folder and not the manifest."""
-    return name not in (MANIFEST, ".", "..", "") and not set(name) & set("/\\\0")
+    return name not in (MANIFEST, ".", "..", "") and not any(part in name for part in "/\\\0")
 
 
 def plain(name: str) -> str:

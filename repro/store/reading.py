@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from repro.spec import RunSpec, canonical_json
+from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import SCHEMA, document_json, identity_fields
 from repro.spec.method import why_unknown
 from repro.store.entry import (
@@ -219,7 +219,7 @@ def _read_result(data: bytes, key: str) -> Result:
 def _read_spec(files: Files, key: str, manifest: Manifest, asked: RunSpec | None = None) -> RunSpec:
     """The spec, whose identity document is hashed as it was stored (older revisions included)."""
     data = _checked(files, SPEC, manifest)
-    if asked is not None and data.startswith(f'{{"identity":{document_json(asked)},'.encode()):
+    if asked is not None and run_key(asked) == key and data.startswith(_begins(asked)):
         return asked
     document = _read_object(data, SPEC)
     identity = document.get("identity")
@@ -238,6 +238,11 @@ def _read_spec(files: Files, key: str, manifest: Manifest, asked: RunSpec | None
     if current and canonical_json(identity | {"spec": identity_fields(spec)}) != hashed:
         raise Corrupt(f"{SPEC} holds another spec than the one that was hashed")
     return spec
+
+
+def _begins(spec: RunSpec) -> bytes:
+    """How the file of the spec begins: with its identity document."""
+    return f'{{"identity":{document_json(spec)},'.encode()
 
 
 def _check_method(spec: Any) -> None:

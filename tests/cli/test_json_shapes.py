@@ -22,7 +22,7 @@ from repro.cli.requests import make_request
 from repro.engine.cost import ASSUMED
 from repro.engine.jobs import Execution, make_job, write_job
 from repro.engine.progress import PROGRESS, Progress
-from repro.papers.adaptable_adapters.figures import ACTIVATIONS
+from repro.papers.adaptable_adapters.tables import ACTIVATIONS
 from repro.papers.registry import TABLES
 from repro.report.files import save_request, table_name
 from repro.spec import run_key

@@ -149,7 +149,7 @@ def test_a_stored_part_without_a_column_asked_for_is_no_variant(store: Store) ->
 
 @pytest.mark.parametrize("name", ["", " ", "CoLA,"])
 def test_an_empty_name_is_none(name: str) -> None:
-    with pytest.raises(UnknownName, match="no column of 3-shared-2 called ''"):
+    with pytest.raises(ReproError, match=f"--column {name}: nothing stands before or after"):
         make_request(GLUE, "smoke", columns=[name])
 
 

@@ -11,8 +11,7 @@ import pytest
 from repro.cli.requests import make_request
 from repro.errors import ReproError
 from repro.methods.adaptable_adapters import AdaptableAdapters
-from repro.papers.adaptable_adapters.runs import chain_of
-from repro.papers.adaptable_adapters.setting import LOW
+from repro.papers.adaptable_adapters.setting import LOW, chain_of
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request, settings_of
 from repro.report.files import command_line, table_name

@@ -7,7 +7,7 @@ from fake_results import request, runs_of, store_all, store_result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from repro.engine.cost import ASSUMED, estimate, modelled
+from repro.engine.cost import ASSUMED, estimate, estimates, modelled
 from repro.engine.jobs import Execution, make_job, unfinished_jobs, write_job
 from repro.engine.plan import Plan, make_plan, with_times
 from repro.methods.fine_tuning import FullFineTuning
@@ -155,3 +155,11 @@ def test_stored_runs_of_its_kind_tell_what_a_job_takes(
         model = modelled(left, SPEED)
         expected = [time * model + SPEED.job for time in times]
         assert [found.seconds, found.low, found.high] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("id", ["AA-2", "Hyperformer-2", "ResAdapters-2"])
+def test_jobs_that_are_estimated_together_have_the_estimate_of_each_alone(
+    store: Store, id: str
+) -> None:
+    jobs = plan(store, request(id, scale="smoke", seeds=3)).jobs
+    assert estimates(jobs, SPEED) == {job.id: estimate(job, SPEED) for job in jobs}

@@ -493,7 +493,7 @@ def test_a_full_disk_met_outside_the_store_names_the_mend_too(
         raise OSError(errno.ENOSPC, "No space left on device", "history.jsonl")
 
     monkeypatch.setattr(Group, "train", full)
-    assert train(specs[1]) == Exit.ERROR
+    assert train(specs[1]) == Exit.STORE
     kind, message = last_failure(heard)
     assert (kind, "the disk is full" in message) == ("store", True)
 

@@ -11,12 +11,14 @@ from request_samples import made
 
 from repro.errors import ReproError
 from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
-from repro.papers.adaptable_adapters.runs import (
+from repro.papers.adaptable_adapters.setting import (
     AA,
     ARCHITECTURE,
     DROP,
     DROP_13,
     DROP_AA,
+    LOW,
+    SEEDS,
     SIM,
     SPEC,
     TRAINED,
@@ -24,7 +26,6 @@ from repro.papers.adaptable_adapters.runs import (
     chain_of,
     last_of,
 )
-from repro.papers.adaptable_adapters.setting import LOW, SEEDS
 from repro.papers.adaptable_adapters.tables import FIVE, FOUR, THREE, TWO
 from repro.papers.published import load_published
 from repro.papers.request import Request
@@ -184,3 +185,20 @@ def test_every_value_of_every_run_has_a_source() -> None:
         method = {"method"} if isinstance(spec.method, LastLayers) else set()
         for path in ("recipe.learning_rate", "task.development", "task.subset_seed", *method):
             assert path in spec.sources
+
+
+def test_runs_that_differ_in_their_seed_share_their_parts_and_draw_rows_of_their_own() -> None:
+    first, second = (chain_of(AA, "cola", asked(), LOW_100, seed)[-1] for seed in SEEDS[:2])
+    assert [first.seed, first.task.subset_seed] == [SEEDS[0]] * 2
+    assert [second.seed, second.task.subset_seed] == [SEEDS[1]] * 2
+    for part in ("backbone", "method", "recipe", "sources"):
+        assert getattr(first, part) is getattr(second, part)
+    for run in (first, second):  # a copy is what a spec of its own would be
+        assert RunSpec.model_validate(run.model_dump()) == run
+
+
+def test_rows_drawn_by_a_number_set_by_hand_are_the_same_for_every_seed() -> None:
+    by_hand = asked(settings={"task.subset_seed": 7})
+    runs = [chain_of(AA, "cola", by_hand, LOW_100, seed)[-1] for seed in SEEDS[:2]]
+    assert [run.task.subset_seed for run in runs] == [7, 7]
+    assert [run.seed for run in runs] == list(SEEDS[:2])

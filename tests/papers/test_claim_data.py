@@ -11,7 +11,7 @@ import pytest
 
 from repro.errors import ReproError
 from repro.papers.adaptable_adapters.claims import average, gain
-from repro.papers.adaptable_adapters.runs import BASELINE, UNI
+from repro.papers.adaptable_adapters.setting import BASELINE, UNI
 from repro.papers.claims import KINDS, Claim, Ours, Printed, Quantity, printed_cell
 from repro.papers.curves import Curves
 from repro.papers.names import PAPERS

@@ -9,7 +9,7 @@ from request_samples import made
 
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.fine_tuning import FullFineTuning
-from repro.papers.houlsby.tables import chains, sweep_of
+from repro.papers.houlsby.tables import sweep_of
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -178,7 +178,7 @@ def test_houlsbys_setting_is_the_papers() -> None:
 def test_every_field_of_a_swept_run_has_a_source() -> None:
     for scale in SCALES:
         for row in HOULSBY.rows:
-            for (spec,) in chains(row, HOULSBY.scores[0], request(HOULSBY, scale, seeds=1)):
+            for (spec,) in HOULSBY.chains(row, HOULSBY.scores[0], request(HOULSBY, scale, seeds=1)):
                 parts = {"task": spec.task, "method": spec.method, "recipe": spec.recipe}
                 wanted = {f"{n}.{f}" for n, part in parts.items() for f in identity_fields(part)}
                 assert wanted | {"backbone"} <= spec.sources.keys()

@@ -15,10 +15,9 @@ from repro.engine.cost import ASSUMED
 from repro.engine.plan import make_plan
 from repro.errors import MissingData
 from repro.methods.t5 import HyperFormer, T5FineTuning
-from repro.papers.hyperformer.figures import LOW_RESOURCE
 from repro.papers.hyperformer.runs import few_shot_chain, mixture, table_run
 from repro.papers.hyperformer.setting import DAGGER, MULTI, PLUS
-from repro.papers.hyperformer.tables import FOUR, ONE, SETTINGS, TWO, rows_scored
+from repro.papers.hyperformer.tables import FOUR, LOW_RESOURCE, ONE, SETTINGS, TWO, rows_scored
 from repro.papers.published import load_published
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request

@@ -10,13 +10,13 @@ from request_samples import made
 from repro.errors import ReproError
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.papers.published import load_published
-from repro.papers.setting import method_fields
 from repro.papers.three_shared.setting import AS_RELEASED, METHODS, run_of
 from repro.papers.three_shared.tables import FURTHER
 from repro.spec import GlueTask, RunSpec, Scale
 from repro.spec.backbones import BERT_BASE, KNOWN, MINILM
 from repro.spec.glue import GLUE
 from repro.spec.identity import flatten, identity_fields
+from repro.spec.method import method_called
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
 EVERY = [
@@ -159,7 +159,7 @@ def test_every_field_says_where_its_value_comes_from(variant: str, scale: Scale)
 
 def test_every_line_on_a_method_names_a_field_of_some_method() -> None:
     kinds = ("bottleneck-adapters", "full-fine-tuning", "top-layers", "layer-norms")
-    known = {f"method.{name}" for kind in kinds for name in method_fields(kind)}
+    known = {f"method.{name}" for kind in kinds for name in method_called(kind).model_fields}
     for setting in METHODS.values():
         assert {path for path in setting if path.startswith("method.")} <= known
 

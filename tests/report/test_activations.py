@@ -16,9 +16,8 @@ from matplotlib.axes import Axes
 from request_samples import made
 
 from repro.errors import ReproError, UnknownName
-from repro.papers.adaptable_adapters.figures import ACTIVATIONS
-from repro.papers.adaptable_adapters.runs import AA, RATIONAL_ONLY, SIM, chain_of
-from repro.papers.adaptable_adapters.tables import FOUR, TWO
+from repro.papers.adaptable_adapters.setting import AA, RATIONAL_ONLY, SIM, chain_of
+from repro.papers.adaptable_adapters.tables import ACTIVATIONS, FOUR, TWO
 from repro.papers.figures import Curve
 from repro.papers.request import Request
 from repro.report.figures.activations import (

@@ -8,8 +8,7 @@ from typing import Any
 import fake_glue
 import pytest
 
-from repro.papers.adaptable_adapters.runs import AA, BASELINE, DROP_13, DROP_AA, SPEC, UNI
-from repro.papers.adaptable_adapters.setting import LOW
+from repro.papers.adaptable_adapters.setting import AA, BASELINE, DROP_13, DROP_AA, LOW, SPEC, UNI
 from repro.papers.registry import TABLES
 from repro.report.cells import Cell
 from repro.report.notes import notes

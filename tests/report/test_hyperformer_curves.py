@@ -10,13 +10,13 @@ import pytest
 from fake_written import request, store_all
 
 from repro.papers.curves import MEAN
-from repro.papers.hyperformer.figures import (
+from repro.papers.hyperformer.tables import (
     DAGGER_BASE,
     LOW_RESOURCE,
     MULTI_BASE,
     PLUS_BASE,
+    PRINTED,
 )
-from repro.papers.hyperformer.tables import PRINTED
 from repro.report.figures.curves import (
     CurvesView,
     view_of,

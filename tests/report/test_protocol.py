@@ -8,7 +8,7 @@ from fake_results import request
 from repro.cli.requests import make_request
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
-from repro.papers.resadapters.setting import PAPER
+from repro.papers.resadapters.tables import PAPER
 from repro.report.protocol import Choice, choices, first_runs, protocol_table
 
 

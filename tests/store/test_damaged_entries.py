@@ -16,7 +16,7 @@ from store_samples import FULL, forge, listening, result_of, spec_of, tree, writ
 from repro.errors import StoreError
 from repro.spec import canonical_json, identity, run_key
 from repro.store import render
-from repro.store.entry import digest_of, with_checksum
+from repro.store.entry import digest_of, spec_bytes, with_checksum
 
 Damage = Callable[[Path], object]
 
@@ -343,3 +343,24 @@ def test_pipes_in_the_place_of_records_are_no_records(tmp_path: Path) -> None:
     assert store.failure(key) is None
     assert list(store.contents("counts/x.json")) == []
     assert store.keys() == [key]
+
+
+def test_entry_is_read_with_the_spec_of_the_run_that_is_asked_for(tmp_path: Path) -> None:
+    store, lines = listening(tmp_path)
+    key, asked = write_run(store, 0), spec_of(0)
+    run, alone = store.read(key, asked=asked), store.read(key)
+    assert run is not None
+    assert alone is not None
+    assert run.spec is asked
+    assert run == alone
+    assert run.identity == alone.identity
+    assert lines == []
+
+
+def test_spec_of_another_run_is_quarantined_whichever_run_is_asked_for(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        store, lines = listening(tmp_path / str(seed))
+        key = write_run(store, 0)
+        forge(store.root, key, spec=spec_bytes(spec_of(1)))
+        assert store.read(key, asked=spec_of(seed)) is None
+        assert [line for line in lines if "does not hash to the key" in line]

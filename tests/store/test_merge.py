@@ -34,6 +34,8 @@ from repro.store import Store, render
 from repro.store.merge import Merged, check_sources
 from repro.store.merge import merge as merge_one
 
+SECTION = "Low-data-100"
+
 
 def merge(store: Store, source: Path, *, dry_run: bool = False) -> Merged:
     check_sources(store, [source])
@@ -353,12 +355,12 @@ def test_halves_that_two_machines_trained_give_the_cells_of_one_machine(tmp_path
     """AA-2's section of 100 rows as committed; parents that both halves need are in both."""
     (tmp_path / "whole").mkdir()
     whole = committed(tmp_path / "whole", "smoke")
-    asked = {"scale": "smoke", "sections": ("Low-data-100",)}
-    wanted = list(TABLES["AA-2"].matrix(Request("AA-2", seeds=1, **asked)).runs)
+    wanted = list(TABLES["AA-2"].matrix(Request("AA-2", "smoke", 1, sections=(SECTION,))).runs)
+    cells = partial(repro.comparison, "AA-2", scale="smoke", sections=SECTION)
     halves = [tmp_path / f"{number}.jsonl.xz" for number in range(2)]
     for number, half in enumerate(halves):
         whole.pack(wanted[number::2], half, {})
-    expected = repro.comparison("AA-2", store=whole.root, **asked)
+    expected = cells(store=whole.root)
     assert expected["mean"].notna().sum() > 50
     for name, order in (("one", halves), ("other", halves[::-1])):
         store = Store(tmp_path / name)
@@ -366,5 +368,4 @@ def test_halves_that_two_machines_trained_give_the_cells_of_one_machine(tmp_path
         assert [each.conflicts + each.problems for each in found] == [[], []]
         assert found[1].count("same") > 0
         assert set(store.keys()) == set(wanted)
-        cells = repro.comparison("AA-2", store=store.root, **asked)
-        pandas.testing.assert_frame_equal(cells, expected)
+        pandas.testing.assert_frame_equal(cells(store=store.root), expected)

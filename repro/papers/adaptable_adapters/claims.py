@@ -7,8 +7,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from repro.papers.adaptable_adapters.runs import AA, BASELINE, DROP_13, DROP_AA, SIM, SPEC, UNI
-from repro.papers.adaptable_adapters.setting import DEPTH, LOW
+from repro.papers.adaptable_adapters.setting import (
+    AA,
+    BASELINE,
+    DEPTH,
+    DROP_13,
+    DROP_AA,
+    LOW,
+    SIM,
+    SPEC,
+    UNI,
+)
 from repro.papers.adaptable_adapters.tables import TASKS, THREE, TWO
 from repro.papers.claims import SIMILAR, Claim, Quantity, cell, every, mean, more, within
 

@@ -1,4 +1,4 @@
-"""The published setting of Adaptable Adapters, value by value with its source, and our scales.
+"""The published setting of Adaptable Adapters, value by value with its source, and its runs.
 
 "code" is github UKPLab/adaptable-adapters at 9449be3. Where it has a defect that changes results,
 the headline repairs it, and --as-released keeps it.
@@ -6,7 +6,18 @@ the headline repairs it, and --as-released keeps it.
 
 from __future__ import annotations
 
-from repro.papers.setting import Setting, assumed, code, paper
+from dataclasses import replace
+from functools import lru_cache
+
+from repro.errors import ReproError
+from repro.methods.adaptable_adapters import LastLayers
+from repro.papers.glue import POOLER, encoder, on_sentences
+from repro.papers.matrix import Chain
+from repro.papers.published import load_published
+from repro.papers.request import Request
+from repro.papers.setting import Own, Setting, Template, assumed, code, paper
+from repro.spec import Backbone, RunSpec, Source
+from repro.spec.backbones import BERT_LARGE
 
 SECTION = "section 4.3"
 
@@ -102,3 +113,207 @@ SEEDS = (42, 92, 111, 245, 651)
 FURTHER = 1_000
 DEPTH, KEPT = 24, 13
 """BERT-large's layers, and how many of them AA keeps for QQP (section 5)."""
+
+CHOSEN, CHOSEN_BLOCK = "qqp", LOW[100]
+"""Task and block whose selected layers AA-focused^uni uses everywhere (section 5)."""
+BASELINE, AA, SPEC, UNI, SIM = (
+    "Baseline",
+    "AA",
+    "AA-focused^spec",
+    "AA-focused^uni",
+    "AA-focused^sim",
+)
+DROP, DROP_AA, DROP_13 = "AdapterDrop", "AdapterDrop^AA", f"AdapterDrop^{KEPT}"
+SWITCH_ONLY, RATIONAL_ONLY, BASELINE_13 = "Switch-only", "Rational-only", f"Baseline_{KEPT}"
+ARCHITECTURE, TRAINED = "architecture", "trained"
+"""Roles of parents: the run that selected the layers, and the one that is only evaluated."""
+LAYERS = "method.layers"
+OF_RATIONALS: tuple[str, ...] = ("method.form", "method.start", "recipe.rational_rate")
+OF_SWITCHES: tuple[str, ...] = (
+    "method.switch", "method.temperature", "method.restored", "recipe.switch_rate",
+)  # fmt: skip
+"""Fields that mean nothing to a model without rational activations, or without switches."""
+OWN_SETTING: dict[str, Setting] = {
+    BASELINE: PLAIN,
+    AA: PLAIN | RATIONAL | SWITCH,
+    SPEC: PLAIN | RATIONAL,
+    UNI: PLAIN | RATIONAL,
+    SIM: PLAIN | RATIONAL,
+    DROP: PLAIN,
+    SWITCH_ONLY: PLAIN | SWITCH,
+    RATIONAL_ONLY: PLAIN | RATIONAL,
+    BASELINE_13: PLAIN,
+}
+
+
+def chain_of(
+    variant: str, task: str, request: Request, block: str, seed: int, large: str = BERT_LARGE
+) -> Chain:
+    """The run of a model on a task and a block of rows, last; before it those that it needs.
+
+    `variant` is a row of Table 2 or 4, or "last N" for rationals in the last N of 24 layers.
+    `large` is the encoder at the paper's scale. Raises ReproError for published layers of another
+    depth.
+    """
+    runs, first = _template(variant, task, request, block, large)
+    if variant not in (DROP_AA, DROP_13):
+        return *first, runs.run(seed)
+    # AdapterDrop is trained once, and scored with as many of the last layers as another model has.
+    (trained,) = chain_of(DROP, task, request, block, seed, large)
+    parents = {TRAINED: trained} | dict(zip((ARCHITECTURE,), first, strict=False))
+    return *parents.values(), runs.run(seed, parents)
+
+
+@lru_cache(maxsize=2048)
+def _template(
+    variant: str, task: str, request: Request, block: str, large: str
+) -> tuple[Template, Chain]:
+    """The runs of a model, and the run that selects the layers of all of them, if one does."""
+    if variant in (DROP_AA, DROP_13):
+        return _dropped(variant, task, request, block, large)
+    backbone = encoder(request, large, paper("section 4.2"))
+    if variant not in (SPEC, UNI):
+        return _of(variant, task, request, block, backbone, _layers(variant, backbone[0])), ()
+    if variant == UNI and request.published_layers:
+        chosen = paper("section 5, AA-focused with one architecture")
+        layers: Setting = {LAYERS: (_published_layers(backbone[0]), chosen)}
+        return _of(variant, task, request, block, backbone, layers), ()
+    of = (task, block) if variant == SPEC else (CHOSEN, CHOSEN_BLOCK)
+    first = chain_of(AA, of[0], request, of[1], SEEDS[0], large)
+    where = "of its task and rows" if variant == SPEC else "of QQP at 100 rows"
+    layers = {LAYERS: ("selected", paper(f"section 5: AA {where}, first seed"))}
+    return _of(variant, task, request, block, backbone, layers, {ARCHITECTURE: first[0]}), first
+
+
+def _dropped(
+    variant: str, task: str, request: Request, block: str, large: str
+) -> tuple[Template, Chain]:
+    trained, _ = _template(DROP, task, request, block, large)
+    backbone = trained.spec.backbone
+    if variant == DROP_AA:
+        method, why = LastLayers(kept="selected"), paper(f"section 5: as many as {SPEC} has")
+        parents, first = (
+            {TRAINED: "", ARCHITECTURE: ""},
+            chain_of(AA, task, request, block, SEEDS[0], large),
+        )
+    else:
+        method, why = LastLayers(kept=last_of(KEPT, backbone)), _scaled(KEPT, backbone)
+        parents, first = {TRAINED: ""}, ()
+    kept = {p: s for p, s in trained.spec.sources.items() if not p.startswith("method.")}
+    sources = kept | {"method": why, "parents": why}
+    return trained.changed(method=method, parents=parents, sources=sources), first
+
+
+def _of(
+    variant: str,
+    task: str,
+    request: Request,
+    block: str,
+    backbone: tuple[Backbone, Source],
+    layers: Setting,
+    parents: dict[str, RunSpec] | None = None,
+) -> Template:
+    own = OWN_SETTING.get(variant, PLAIN | RATIONAL) | _width(backbone[0]) | layers
+    if variant == DROP:
+        own |= _drops(backbone[0], request)
+    if request.as_released and own["method.switch"][0] != "none":
+        own |= AS_RELEASED
+    if request.scale != "paper":
+        own |= POOLER
+    setting = own | _recipe(own) | _rows(task, request, block)
+    why = layers[LAYERS][1] if parents else None
+    return on_sentences(_for_model(request, own), task, backbone, setting, parents, why)
+
+
+def _for_model(request: Request, own: Setting) -> Request:
+    """The request without what is set by hand for activations or switches, of a model without."""
+    absent = OF_RATIONALS if own["method.activation"][0] != "rational" else ()
+    absent += OF_SWITCHES if own["method.switch"][0] == "none" else ()
+    if not set(absent) & set(request.settings):
+        return request
+    kept = {path: value for path, value in request.settings.items() if path not in absent}
+    return replace(request, settings=kept)
+
+
+def _width(backbone: Backbone) -> Setting:
+    size = max(1, backbone.hidden_size // 16)
+    return {"method.size": (size, code("AdapterHub: reduction factor 16"))}
+
+
+def _drops(backbone: Backbone, request: Request) -> Setting:
+    """The released range is that of a BERT-base whose last layer is never left out."""
+    if request.as_released:
+        released = code("numpy's randint(0, 11) at every depth")
+        return {"method.drops": (min(10, backbone.layers - 1), released)}
+    scaled = assumed("Rueckle et al. 2021: any number of layers but all; the released range is 10")
+    return {"method.drops": (backbone.layers - 1, scaled)}
+
+
+def _layers(variant: str, backbone: Backbone) -> Setting:
+    """The last layers, where only these have an adapter."""
+    number = KEPT if variant in (SIM, BASELINE_13) else 0
+    if variant.startswith("last "):
+        number = int(variant.removeprefix("last "))
+    if not number:
+        return {}
+    kept, depth = last_of(number, backbone), backbone.layers
+    return {LAYERS: (tuple(range(depth - kept, depth)), _scaled(number, backbone))}
+
+
+def last_of(number: int, backbone: Backbone) -> int:
+    """So many of 24 layers, as a number of an encoder's: round(13 L / 24)."""
+    return round(number * backbone.layers / DEPTH)
+
+
+def _scaled(number: int, backbone: Backbone) -> Source:
+    if backbone.layers == DEPTH:
+        return paper(f"section 5: the last {number} layers")
+    return assumed(f"the last {number} of {DEPTH} layers, scaled to {backbone.layers}")
+
+
+def _published_layers(backbone: Backbone) -> tuple[int, ...]:
+    if backbone.layers != DEPTH:
+        raise ReproError(
+            f"The published layers of {UNI} are of an encoder of {DEPTH} layers, and "
+            f"{backbone.name} has {backbone.layers}: leave out --published-layers."
+        )
+    cells = load_published("adaptable_adapters", "AA22-text").values()
+    cell = next(cell for cell in cells if cell.row.startswith("selected layers used for uni"))
+    return tuple(int(layer) for layer in cell.numbers)
+
+
+def _recipe(own: Setting) -> Setting:
+    """A model without switches, or without rationals, has no rate for them."""
+    absent = [] if own["method.switch"][0] != "none" else ["recipe.switch_rate"]
+    absent += [] if own["method.activation"][0] == "rational" else ["recipe.rational_rate"]
+    return {path: value for path, value in RECIPE.items() if path not in absent}
+
+
+def _rows(task: str, request: Request, block: str) -> Setting:
+    """How many rows are drawn, from where, by which seed, and what the scale changes."""
+    rows, scale = BLOCKS[block], request.scale
+    found = DRAWN | (FULL_DATA if rows is None else {}) | SMALL.get(scale, {})
+    drawn = "run.py: the first rows of datasets' shuffle after set_seed(seed)"
+    found |= {"task.subset_seed": (Own.SEED, code(drawn))}
+    if scale == "smoke":
+        found |= {"task.subset_seed": (Own.SEED, assumed(f"generated rows, drawn as {drawn}"))}
+    if rows is not None:
+        few = SMOKE_ROWS[rows] if scale == "smoke" else rows
+        said = assumed(f"smoke scale: stands for {rows}")
+        why = said if scale == "smoke" else paper("section 4.4")
+        found |= {"task.train_rows": (few, why)}
+    elif scale == "reduced":
+        found |= REDUCED_FULL
+    pool = request.pools.get(task)
+    if pool is not None:
+        found |= {
+            "task.drawn_from": (pool, assumed("no training rows are here")),
+            "task.subset_seed": (Own.SEED, assumed("of half of the validation rows")),
+        }
+    return found
+
+
+def seeds_of(request: Request, block: str) -> list[int]:
+    """The seeds of a block: the paper's five and ours after them; of all data the first alone."""
+    count = 1 if block == FULL else request.seeds
+    return [SEEDS[i] if i < len(SEEDS) else FURTHER + i for i in range(count)]

@@ -51,7 +51,7 @@ ONE_SIZE = "adapters-64"
 
 def chains(
     sweep_of: Callable[[str, Request], Sweep],
-    run: Callable[..., RunSpec],
+    runs: Callable[..., Template],
     row: Row,
     column: Column,
     request: Request,
@@ -60,8 +60,9 @@ def chains(
     if not isinstance(column, Score):
         return []
     sweep = sweep_of(row.variant, request)
-    points = product(sweep.widths, sweep.learning_rates, sweep.epochs, range(request.seeds))
-    return [(run(row.variant, column.task, request, seed, *point),) for *point, seed in points]
+    points = product(sweep.widths, sweep.learning_rates, sweep.epochs)
+    found = [runs(row.variant, column.task, request, *point) for point in points]
+    return [(own.run(seed),) for own in found for seed in range(request.seeds)]
 
 
 def sweep_of(variant: str, request: Request) -> Sweep:
@@ -82,17 +83,11 @@ def sweep_of(variant: str, request: Request) -> Sweep:
     )
 
 
-def swept_run(
-    variant: str, task: str, request: Request, seed: int, size: int | None, rate: float, epochs: int
-) -> RunSpec:
-    """One run of a sweep on a GLUE task ("cola"); `size` None: no adapters."""
-    return _swept(variant, task, request, size, rate, epochs).run(seed)
-
-
 @lru_cache(maxsize=1024)
-def _swept(
+def swept_runs(
     variant: str, task: str, request: Request, size: int | None, rate: float, epochs: int
 ) -> Template:
+    """The runs of one setting on a GLUE task ("cola"); `size` None: no adapters."""
     backbone = encoder(request, BERT_LARGE, paper("section 3.2: BERT-large"))
     setting = FINE_TUNING if size is None else ADAPTERS | RECIPE
     if request.as_released and size is not None:
@@ -168,7 +163,7 @@ ONE = Table(
     ),
     protocol="glue",
     default_seeds={"paper": 5, "reduced": 1, "smoke": 1},
-    chains=partial(chains, sweep_of, swept_run),
+    chains=partial(chains, sweep_of, swept_runs),
     collapse=COLLAPSE,
     notes=(
         "A cell is the best run of its sweep by the cell's own metric on validation rows. A score "
@@ -205,17 +200,13 @@ def points_of(variant: str, request: Request) -> Sweep:
     return points
 
 
-def further_run(
-    variant: str, task: str, request: Request, seed: int, width: int | None, rate: float, *_: int
-) -> RunSpec:
-    """One run; `width` is the adapters' size, or how many layers are trained. Its epochs are the
-    task's.
-    """
-    return _further(variant, task, request, width, rate).run(seed)
-
-
 @lru_cache(maxsize=1024)
-def _further(variant: str, task: str, request: Request, width: int | None, rate: float) -> Template:
+def further_runs(
+    variant: str, task: str, request: Request, width: int | None, rate: float, _: int
+) -> Template:
+    """The runs of one setting on a further task, which has epochs of its own; `width` is the
+    adapters' size, or how many layers are trained.
+    """
     backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
     setting = FURTHER_METHODS[variant]
     if variant == ADAPTED and request.as_released:
@@ -270,7 +261,7 @@ TWO = Table(
     ),
     protocol="texts",
     default_seeds={"paper": 3, "reduced": 1, "smoke": 1},
-    chains=partial(chains, points_of, further_run),
+    chains=partial(chains, points_of, further_runs),
     collapse=COLLAPSE,
     transposed=True,
     spread="sem",

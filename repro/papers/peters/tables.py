@@ -13,7 +13,7 @@ from repro.papers.published import for_rows
 from repro.papers.request import Request
 from repro.papers.setting import Setting, Template, assumed, paper
 from repro.papers.tables import Row, Score, Table, one_a_seed
-from repro.spec import RunSpec, Scale
+from repro.spec import Scale
 from repro.spec.backbones import BERT_BASE
 from repro.spec.facts import SENTENCES
 from repro.spec.tagging import SENTENCES_PUBLISHED
@@ -89,13 +89,9 @@ ELMO_TUNED = "ELMo, fine-tuned", "ELMo / fine-tuning"
 NOT_BUILT = "not rebuilt: the published numbers are shown only"
 
 
-def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
-    """The run of "features" or "fine-tuning" on a task of the table."""
-    return _template(variant, task, request).run(seed)
-
-
 @lru_cache(maxsize=64)
-def _template(variant: str, task: str, request: Request) -> Template:
+def runs_of(variant: str, task: str, request: Request) -> Template:
+    """The runs of "features" or "fine-tuning" on a task of the table."""
     backbone = encoder(request, BERT_BASE, paper("the rows: BERT-base"))
     setting = METHODS[variant] | SMALL[variant].get(request.scale, {})
     if variant == "fine-tuning" and task == "sick-r":
@@ -144,7 +140,7 @@ ONE = Table(
     ),
     protocol="glue",
     default_seeds=SEEDS,
-    chains=one_a_seed(run_of),
+    chains=one_a_seed(runs_of),
     collapse=COLLAPSE,
     notes=(
         "The reprint says 'test score' and names no metric. Assumed: entity F1 for NER, accuracy "

@@ -161,11 +161,12 @@ def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
     "3-shared", and beside them "2-shared", "4-shared", "6-shared", "12-shared", "houlsby" (the real
     one), "pfeiffer", "top-layers", "layer-norms".
     """
-    return _template(variant, task, request).run(seed)
+    return runs_of(variant, task, request).run(seed)
 
 
 @lru_cache(maxsize=256)
-def _template(variant: str, task: str, request: Request) -> Template:
+def runs_of(variant: str, task: str, request: Request) -> Template:
+    """The same for all seeds."""
     backbone = glue.encoder(request, BERT_BASE, code("bert-base-uncased"))
     setting = METHODS[variant] | _recipe(variant, task, request)
     if variant == "pfeiffer":

@@ -18,7 +18,7 @@ from repro.papers.figures import Figure
 from repro.papers.matrix import Matrix
 from repro.papers.published import Published
 from repro.papers.request import Request
-from repro.papers.three_shared.figures import (
+from repro.papers.three_shared.tables import (
     ALL_LAYERS,
     ONE_LAYER,
     houlsby_says,

@@ -15,7 +15,7 @@ import numpy as np
 
 from repro.papers.curves import MEAN, MEDIAN
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
-from repro.papers.hyperformer.figures import DAGGER_BASE, MULTI_BASE, PLUS_BASE
+from repro.papers.hyperformer.tables import DAGGER_BASE, MULTI_BASE, PLUS_BASE
 from repro.report.figures.curve_points import COLLAPSE, SPREADS, X_LABELS, CurvePanel, Dot, Line
 from repro.report.figures.curves import CurvesView
 from repro.report.figures.style import (
