@@ -65,8 +65,8 @@ def values(spec: RunSpec) -> list[Value]:
         while whole not in spec.sources and "." in whole:
             whole = whole.rpartition(".")[0]
         source = spec.sources.get(whole)
-        known = (source.origin, source.citation) if source is not None else (None, None)
-        found.append(Value(path, value, *known))
+        origin, citation = (source.origin, source.citation) if source else (None, None)
+        found.append(Value(path, value, origin, citation))
     return found
 
 
