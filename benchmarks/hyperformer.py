@@ -17,8 +17,8 @@ from repro.methods.modules.learner import Inputs
 from repro.methods.t5.adapters import Adapters
 from repro.methods.t5.freeze import plain_adapters, plain_run
 from repro.methods.t5.learner import Writer
-from repro.papers.hyperformer.claims import DAGGER, HYPER, MULTI, PLUS
 from repro.papers.hyperformer.runs import SMALL_T5, table_run
+from repro.papers.hyperformer.setting import DAGGER, HYPER, MULTI, PLUS
 from repro.papers.request import Request
 from repro.tasks.data import UNWRITTEN
 from repro.training.cohort import Cohort

@@ -8,13 +8,12 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 from run_samples import run_spec
 
 from repro.engine.jobs import Job, make_job
@@ -147,17 +146,6 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     while not condition():
         assert time.monotonic() < last, "it never happens"
         time.sleep(0.05)
-
-
-@contextmanager
-def skipped_on_a_busy_machine() -> Iterator[None]:
-    """Skips a test in which no node of Ray starts within half a minute, after which it gives up."""
-    try:
-        yield
-    except Exception as error:
-        if "timed out during startup" not in str(error):
-            raise
-        pytest.skip("this machine is too busy: no node of Ray starts within half a minute")
 
 
 def attempts(store: Store) -> list[dict[str, Any]]:

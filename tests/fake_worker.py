@@ -17,9 +17,12 @@ from typing import Any
 
 
 def starter(folder: Path) -> Path:
-    """Writes a program that stands in for the Python that the executor starts workers with."""
+    """Writes a program that stands in for the Python that the executor starts workers with, but
+    not for that of Ray's own processes.
+    """
     program = folder / "python"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{__file__}" "$@"\n')
+    other = f'[ "$1" = -P ] || exec "{sys.executable}" "$@"'
+    program.write_text(f'#!/bin/sh\n{other}\nexec "{sys.executable}" -S "{__file__}" "$@"\n')
     program.chmod(0o755)
     return program
 

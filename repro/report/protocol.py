@@ -65,7 +65,8 @@ def values(spec: RunSpec) -> list[Value]:
         while whole not in spec.sources and "." in whole:
             whole = whole.rpartition(".")[0]
         source = spec.sources.get(whole)
-        found.append(Value(path, value, source and source.origin, source and source.citation))
+        origin, citation = (source.origin, source.citation) if source else (None, None)
+        found.append(Value(path, value, origin, citation))
     return found
 
 

@@ -22,7 +22,6 @@ from clusters import (
     Slurm,
     command,
     free_ports,
-    skipped_on_a_busy_machine,
     wait_until,
 )
 from tiny_folder import write_tiny_bert
@@ -71,9 +70,13 @@ def ray_cluster() -> Iterator[Any]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         cluster = Cluster()
         try:
-            with skipped_on_a_busy_machine():
+            try:
                 for cpus in (0, 1, 1):
                     cluster.add_node(num_cpus=cpus)
+            except Exception as error:
+                if "timed out during startup" not in str(error):
+                    raise
+                pytest.skip("this machine is too busy: no node of Ray starts within half a minute")
             yield cluster
         finally:
             cluster.shutdown()

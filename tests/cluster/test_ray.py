@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import (
-    Scenario,
-    ancestors,
-    attempts,
-    jobs_of,
-    skipped_on_a_busy_machine,
-    wait_until,
-)
+from clusters import Scenario, ancestors, attempts, jobs_of, wait_until
 
 from repro.engine.dispatch import BACKOFF, Dispatcher, Ended, Outcome
 from repro.engine.jobs import Execution, Job, write_job
@@ -158,8 +151,7 @@ def test_without_an_address_a_ray_of_this_machine_is_started(
     pytest.importorskip("ray")
     scenario()
     (job,) = jobs_of(1)
-    with skipped_on_a_busy_machine():
-        assert run(store, Profile(), job) == [Outcome(job, None)]
+    assert run(store, Profile(), job) == [Outcome(job, None)]
 
 
 def test_where_ray_is_absent_or_not_reached_one_sentence_says_so(

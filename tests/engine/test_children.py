@@ -145,7 +145,7 @@ def test_an_architecture_may_have_no_layer_and_must_be_one(
     def selecting(layers: list[int] | None) -> StoredRun:
         result = stored["switched"].result.model_copy(update={"layers": layers})
         return StoredRun(
-            **{n: getattr(stored["switched"], n) for n in ("key", "source", "spec", "identity")},
+            **{n: getattr(stored["switched"], n) for n in ("key", "source", "spec")},
             result=result,
             digest="0" * 64,
             partial=True,

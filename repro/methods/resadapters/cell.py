@@ -89,7 +89,8 @@ class Attention(nn.Module):
     def forward(self, h: Tensor, layout: Layout) -> Tensor:
         """(copies, tokens, b) -> the same shape."""
         x = layout.unpack(mapped(h, (self.query, self.key, self.value)))
-        q, k, v = x.flatten(0, 1).unflatten(-1, (3, self.heads, -1)).unbind(-3)
+        x = x.flatten(0, 1)  # (rows, length, 3 b)
+        q, k, v = x.view(*x.shape[:2], 3, self.heads, -1).unbind(-3)
         q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (rows, heads, length, b / heads)
         mask = None
         if self.masked and not layout.full:

@@ -102,15 +102,11 @@ class Pipelined(Learner):
         out: Tensor = functional_call(joint, tensors, (x, layout, join(runs) if runs else None))
         if self.training:
             self._keep_statistics(cells, tensors)
-        return out.unflatten(0, (-1, self.stages))
+        return out.view(-1, self.stages, *out.shape[1:])
 
     def _keep_statistics(self, cells: Sequence[Cell], tensors: dict[str, Tensor]) -> None:
         """Gives every cell its part of the running statistics that the joint cell moved."""
         kept = [buffer for cell in cells for buffer in cell.buffers()]
-        moved = {
-            name: tensors[name].unflatten(1, (self.stacks, -1))
-            for name, _ in cells[0].named_buffers()
-        }
-        torch._foreach_copy_(
-            kept, [part[:, :, n] for n in range(len(cells)) for part in moved.values()]
-        )
+        shape = self.runs, self.stacks, self.stages, -1
+        moved = [tensors[name].view(shape) for name, _ in cells[0].named_buffers()]
+        torch._foreach_copy_(kept, [part[:, :, n] for n in range(len(cells)) for part in moved])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ class FigureView(ABC):
     `lead` is its first run, `runs` are the keys of the stored ones behind it.
     """
 
-    matrix: Matrix[Any]
+    matrix: Matrix[Any] = field(compare=False)
     lead: RunSpec
     runs: tuple[str, ...]
 
