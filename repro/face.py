@@ -87,7 +87,7 @@ def comparison(
         store: the folder of results; None: $REPRO_STORE, else runs.
         options: the fields of a request and short names of `--set`: tasks="cola,rte", seeds=3,
             epochs=2, rows=["AA"]; several tasks, sections, rows or columns may be a list.
-            Without any, the variant at this scale is shown that has the most cells.
+            Without any, the variant at this scale is shown that has the most runs.
 
     Columns: see `COLUMNS` in repro/comparison/comparison.py.
 

@@ -27,7 +27,7 @@ from repro.papers.request import Request
 from repro.report.files import asked_for, command_line, saved_requests, table_name
 from repro.spec import Scale
 from repro.store.store import Store
-from repro.words import duration
+from repro.words import counted, duration
 
 Pair = tuple[Artefact, Asked]
 
@@ -94,7 +94,7 @@ def choose_shown(
     """The request that `table` or `figure` shows, and whether what it lacks may be trained.
 
     Where neither scale nor setting is given, the best stored variant is shown, or the rows and
-    columns of it that are asked for: the largest scale, then the most cells. stderr names the
+    columns of it that are asked for: the largest scale, then the most runs. stderr names the
     others. A variant with settings is shown as it is; what the artefact's own setting lacks is
     trained if it fits the budget.
     """
@@ -123,16 +123,16 @@ def choose_shown(
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A request of which something is stored, and how many of its cells."""
+    """A request of which something is stored, and how many of its runs."""
 
     request: Request
     done: int
-    cells: int
+    runs: int
 
     @property
     def share(self) -> str:
         """How much of it is stored."""
-        return f"{self.done} of {self.cells} cells"
+        return f"{self.done} of {counted(self.runs, 'run')}"
 
 
 def stored_variants(
@@ -161,10 +161,10 @@ def _variant(request: Request, store: Store) -> Variant | None:
         wanted = ARTEFACTS[request.id].matrix(request).wanted
     except ReproError:
         return None  # of other parts of the table than the rows that are asked for
-    if wanted and all(store.read(key, asked=spec) is None for key, spec in wanted.items()):
-        return None
-    view = view_of(request, store)
-    return Variant(request, view.done, view.cells) if view.done or wanted else None
+    done = sum(map(store.holds, wanted))
+    if done or (not wanted and view_of(request, store).done):
+        return Variant(request, done, len(wanted))
+    return None
 
 
 def _is_own(artefact: Artefact, request: Request, store: Store) -> bool:

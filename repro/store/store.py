@@ -121,6 +121,12 @@ class Store(Records):
         """The keys of all finished runs, those in bundles included, unchecked and sorted."""
         return sorted(self._shelf.keys().union(*(bundle.keys() for bundle in self._bundles)))
 
+    def holds(self, key: str) -> bool:
+        """Whether there is an entry of the run, here or in the store elsewhere, unchecked."""
+        elsewhere = set[str]() if self.remote is None else self.remote.keys
+        packed = (bundle.keys() for bundle in self._bundles)
+        return self._shelf.has(key) or any(key in keys for keys in (*packed, elsewhere))
+
     def peek(self, key: str) -> StoredRun | None:
         """The finished run as `read` finds it; moves nothing and does not look at its parents."""
         places: list[Entries] = [self._shelf, *self._bundles]

@@ -70,17 +70,17 @@ def test_of_two_finished_reduced_variants_one_is_shown_and_one_named(
     assert (answer.code, trained) == (0, [])
     assert "Scale: reduced (not comparable" in answer.out
     assert answer.err.splitlines() == [
-        "Scale: reduced (the largest that is stored, 36 of 36 cells: "
+        "Scale: reduced (the largest that is stored, 6 of 6 runs: "
         "ResAdapters-1.reduced.train-rows-100).",
-        f"Also stored: {command_line(second)} (36 of 36 cells)",
-        "Also stored: python -m repro table ResAdapters-1 --scale smoke (36 of 36 cells)",
+        f"Also stored: {command_line(second)} (6 of 6 runs)",
+        "Also stored: python -m repro table ResAdapters-1 --scale smoke (6 of 6 runs)",
     ]
     shown = cli(*command_line(second).split()[3:])
     assert (shown.code, shown.err, trained) == (0, "", [])
     assert cli(*command_line(first).split()[3:]).out == answer.out
 
 
-def test_the_variant_with_most_cells_of_the_largest_scale_comes_first(
+def test_the_variant_with_most_runs_of_the_largest_scale_comes_first(
     cli: Call, store: Store, trained: list[Any]
 ) -> None:
     kept(store, "reduced", whole=False, train_rows=100)
@@ -88,8 +88,8 @@ def test_the_variant_with_most_cells_of_the_largest_scale_comes_first(
     kept(store, "smoke", seeds=2)
     lines = cli(*SHOW).err.splitlines()
     assert "train-rows-200" in lines[0]
-    assert "--train-rows 100 (30 of 36 cells)" in lines[1]
-    assert "--scale smoke --seeds 2 (36 of 36 cells)" in lines[2]
+    assert "--train-rows 100 (5 of 6 runs)" in lines[1]
+    assert "--scale smoke --seeds 2 (12 of 12 runs)" in lines[2]
 
 
 def test_a_variant_with_settings_is_shown_as_far_as_it_is_stored(
