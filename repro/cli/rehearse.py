@@ -222,13 +222,16 @@ def pace(figures: Rehearsed | None, job: Job, length: int, peak: float) -> dict[
 
 
 def pace_in_words(line: Mapping[str, Any]) -> list[str]:
-    """Milliseconds a step, tokens a second and the share of the peak, for a table."""
+    """Milliseconds a step, tokens a second and the share of the peak, for a table: none above 1,
+    which only says that the peak was measured while the machine had other work.
+    """
     step, spread = line["seconds_a_step"], line["spread"]
     if step is None:
         return [GAP] * 3
     around = f" ± {1000 * spread:,.0f}" if spread is not None else ""
     taken = f"{1000 * step:,.0f}{around}"
-    return [taken, f"{line['tokens_a_second']:,.0f}", f"{line['share_of_peak']:.0%}"]
+    share = f"{line['share_of_peak']:.0%}" if line["share_of_peak"] <= 1 else GAP
+    return [taken, f"{line['tokens_a_second']:,.0f}", share]
 
 
 def peaks_in_words(peaks: Mapping[str, float]) -> str:

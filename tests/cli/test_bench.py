@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from repro.cli import bench
+from repro.cli.rehearse import pace_in_words
 from repro.engine.cost import Rehearsed, kind_of, stored_speed, work
 from repro.engine.rehearsal import Found, Rehearsals
 from repro.spec.backbones import KNOWN, MINILM
@@ -47,6 +48,12 @@ def test_a_step_is_told_by_its_tokens_its_share_of_the_peak_and_what_is_overhead
     assert document.keys() == example.keys()
     for part in ("steps", "floors"):
         assert document[part][0].keys() == example[part][0].keys()
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.62, "62%"), (12.3, "—")])
+def test_a_share_above_the_peak_is_not_told(share: float, told: str) -> None:
+    line = {"seconds_a_step": 0.5, "spread": None, "tokens_a_second": 2000.0}
+    assert pace_in_words(line | {"share_of_peak": share}) == ["500", "2,000", told]
 
 
 @pytest.mark.usefixtures("measured")
