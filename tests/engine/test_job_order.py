@@ -125,7 +125,7 @@ def test_tables_are_completed_soonest_seed_by_seed_and_the_longest_job_first() -
     seconds = {run_key(spec): costs[spec.recipe.learning_rate] for spec in (*long, *short, *parent)}
     seconds |= {run_key(spec): 3.0 for spec in other} | {run_key(chosen): 9.0}
     tables = {key: ["A"] for key in seconds} | {run_key(spec): ["A", "B"] for spec in other}
-    specs = [chosen, *short, *long, *parent[:1], *other]
+    specs = [parent[0], chosen, *short, *long, *other]  # parents first
     found = finishing_soonest(
         [make_job([spec]) for spec in specs], lambda job: seconds[job.keys[0]], tables
     )

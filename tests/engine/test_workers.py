@@ -130,7 +130,8 @@ def test_the_default_is_one_worker_a_thread_for_small_jobs(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "16")
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 24e9 / 4096}.get)
-    monkeypatch.setattr(local, "estimate", lambda job, speed: of(seconds, memory))
+    each = of(seconds, memory)
+    monkeypatch.setattr(local, "estimates", lambda jobs, speed: {job.id: each for job in jobs})
     speed = Speed(1.0, 1.0, "a machine", True, start=8.0)
     assert best_workers(jobs(count), speed) == expected
 
@@ -139,7 +140,8 @@ def test_threads_that_are_asked_for_leave_room_for_fewer_workers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    monkeypatch.setattr(local, "estimate", lambda job, speed: of(60.0, 1.0))
+    each = of(60.0, 1.0)
+    monkeypatch.setattr(local, "estimates", lambda jobs, speed: {job.id: each for job in jobs})
     assert best_workers(jobs(9), any_speed(), threads=2) == 1
     assert best_workers(jobs(9), any_speed()) == 2
     assert best_workers([], any_speed()) == 1

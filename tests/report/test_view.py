@@ -284,9 +284,9 @@ def test_laying_out_reads_each_run_once(store: Store, monkeypatch: pytest.Monkey
     store_all(store, asked)
     read, keys = store.read, []
 
-    def counted(key: str) -> StoredRun | None:
+    def counted(key: str, **options: Any) -> StoredRun | None:
         keys.append(key)
-        return read(key)
+        return read(key, **options)
 
     monkeypatch.setattr(store, "read", counted)
     view(store, asked)

@@ -207,7 +207,7 @@ def test_a_page_is_whole_without_scripts(browser: Browser, table: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(table.as_uri())
-    assert page.locator("svg[role=img]").count() == 2
+    assert page.locator("svg[role=img]").count() == 1
     page.locator("table.matrix td button").first.click()
     assert page.locator(".runs:visible").count() == 1
     context.close()
