@@ -63,6 +63,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def share(number: int, of: int, noun: str) -> str:
+    """1 of 1 run is, 2 of 6 runs are."""
+    return f"{number} of {counted(of, noun)} {'is' if of == 1 else 'are'}"
+
+
 def either(values: Iterable[object]) -> str:
     """Each once, in order: "8, 64 or 256"."""
     *most, last = map(str, dict.fromkeys(values))

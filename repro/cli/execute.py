@@ -23,7 +23,7 @@ from repro.engine.plan import Plan, make_plan, with_times
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
 from repro.store.store import Store
-from repro.words import counted, duration, run_name, size
+from repro.words import counted, duration, run_name, share, size
 
 PLAIN_SECONDS = 30.0
 """Without a terminal, one line of progress at most this often."""
@@ -155,7 +155,7 @@ def announce(plan: Plan, workers: int | None) -> None:
     beside = beside if workers else " for one worker after the other"
     how = "measured here" if plan.speed.measured else f"assuming {plan.speed.device}"
     print(
-        f"{len(plan.missing)} of {len(plan.runs)} runs are missing: "
+        f"{share(len(plan.missing), len(plan.runs), 'run')} missing: "
         f"{counted(len(plan.jobs), 'job')}{beside}, about "
         f"{duration(expected.seconds)} and {size(expected.memory_bytes)} of memory ({how}).",
         file=sys.stderr,

@@ -19,6 +19,7 @@ from repro.papers.registry import TABLES, find_artefact
 from repro.papers.request import Request
 from repro.report.counted import count_missing
 from repro.store.store import Store
+from repro.words import share
 
 
 @o.grouped
@@ -69,7 +70,7 @@ def tell(requests: Sequence[Request], store: Store) -> int:
     """Says how the runs stand; the exit code."""
     plan = make_plan(requests, store, o.any_speed())
     done = len(plan.runs) - len(plan.missing)
-    print(f"{done} of {len(plan.runs)} runs are stored in {store.root}.")
+    print(f"{share(done, len(plan.runs), 'run')} stored in {store.root}.")
     for line in gap_lines(requests):
         print(line)
     states = Counter(run.state for run in plan.runs)

@@ -158,12 +158,12 @@ def _variant(request: Request, store: Store) -> Variant | None:
     if absent_columns(request, ARTEFACTS[request.id]):
         return None
     try:
-        wanted = ARTEFACTS[request.id].matrix(request).wanted
+        matrix = ARTEFACTS[request.id].matrix(request)
     except ReproError:
         return None  # of other parts of the table than the rows that are asked for
-    done = sum(map(store.holds, wanted))
-    if done or (not wanted and view_of(request, store).done):
-        return Variant(request, done, len(wanted))
+    runs = matrix.runs
+    if any(map(store.holds, matrix.wanted)) or (not runs and view_of(request, store).done):
+        return Variant(request, sum(map(store.holds, runs)), len(runs))
     return None
 
 

@@ -27,7 +27,7 @@ from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.store.bundle import REQUESTS, SUFFIX
 from repro.store.store import Store
-from repro.words import age, counted, size
+from repro.words import age, counted, share, size
 
 DAYS = 30
 STATES = ("done", "outdated", "running", "failed", "unreadable")
@@ -365,7 +365,7 @@ def _check_unneeded(runs: Sequence[Listed], needs: Needs, unread: Sequence[str])
     if needed:
         names = sorted({name for run in needed for name in needs[run.key]})
         raise ReproError(
-            f"{len(needed)} of {counted(len(runs), 'run')} are needed by {', '.join(names[:3])}"
+            f"{share(len(needed), len(runs), 'run')} needed by {', '.join(names[:3])}"
             f"{', ...' * bool(names[3:])}. Give --force to remove them all the same, or remove the "
             "request, too, with --request NAME."
         )

@@ -127,8 +127,9 @@ def _merged_lines(one: Merged, name: str, dry_run: bool) -> Iterator[str]:
     said = [
         f"{one.count(outcome):,} {word}" for outcome, word in SAID.items() if one.count(outcome)
     ]
-    said += [f"{counted(one.records, 'record')} copied"] * bool(one.records)
-    said += [f"{counted(one.failures, 'failure')} copied"] * bool(one.failures)
+    copied = "to be copied" if dry_run else "copied"
+    said += [f"{counted(one.records, 'record')} {copied}"] * bool(one.records)
+    said += [f"{counted(one.failures, 'failure')} {copied}"] * bool(one.failures)
     runs = sum(map(len, one.runs.values()))
     yield f"{name}: {counted(runs, 'run')}{', nothing changed' * dry_run}: {', '.join(said)}."
     for conflict in one.conflicts:

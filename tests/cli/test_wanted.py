@@ -48,7 +48,7 @@ def test_plan_and_status_count_the_figure_as_complete(cli: Call, parent: str) ->
 
 def test_run_and_figure_train_nothing(cli: Call, store: Store, parent: str) -> None:
     answer = cli("run", *WORDS)
-    assert (answer.code, answer.out) == (0, f"1 of 1 runs are stored in {store.root.name}.\n")
+    assert (answer.code, answer.out) == (0, f"1 of 1 run is stored in {store.root.name}.\n")
     answer = cli("figure", *WORDS)
     assert answer.code == 0
     assert "missing" not in answer.err
