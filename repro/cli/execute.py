@@ -241,7 +241,8 @@ class JobProgress:
             state = f"epoch {event['epoch']}, step {event['step']}/{event['steps']}"
             losses = event["losses"].values()
             if losses:
-                state += f", loss {min(losses):.3f} to {max(losses):.3f}"
+                ends = dict.fromkeys(f"{loss:.3f}" for loss in (min(losses), max(losses)))
+                state += f", loss {' to '.join(ends)}"
             self.bars.update(task, total=event["steps"], completed=event["step"], state=state)
             self._count(job, event["step"] / event["steps"])
             self._occasionally(job, state)

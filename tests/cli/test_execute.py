@@ -90,3 +90,17 @@ def test_the_time_left_counts_what_all_workers_have_done(
     shown.hear(jobs[2], step)
     line = screen.getvalue().splitlines()[-1]
     assert line == (f"  1 of 3 jobs ended, about 1.7 min left; job {jobs[2].id}: epoch 1, step 1/2")
+
+
+@pytest.mark.parametrize(
+    ("losses", "told"),
+    [((0.5,), "loss 0.500"), ((0.5, 0.25), "loss 0.250 to 0.500"), ((0.5, 0.5), "loss 0.500")],
+)
+def test_equal_losses_are_told_once(
+    screen: io.StringIO, losses: tuple[float, ...], told: str
+) -> None:
+    job = make_job([run_spec()])
+    by_run = {str(number): loss for number, loss in enumerate(losses)}
+    step = {"event": "step", "epoch": 1, "step": 1, "steps": 2, "losses": by_run}
+    JobProgress(plan_of(job)).hear(job, step)
+    assert screen.getvalue().splitlines()[-1].endswith(f"epoch 1, step 1/2, {told}")
