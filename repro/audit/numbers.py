@@ -192,7 +192,7 @@ class Averaged:
 def averaged(
     cells: Numbers, average: str, parts: Collection[str] | None = None, model: str = "row"
 ) -> list[Averaged]:
-    """Every model of a table that has its average printed, and all numbers that it is of.
+    """Every model of a table whose average is printed, with the numbers that it averages.
 
     Args:
         cells: The table.

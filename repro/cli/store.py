@@ -297,8 +297,8 @@ def _to_remove(
     *,
     force: bool,
 ) -> tuple[list[str], list[Listed]]:
-    """The saved requests and the runs that `rm` is to remove. Raises ReproError for what must stay,
-    and for what there is not.
+    """The saved requests and the runs that `rm` is to remove. Raises ReproError where one of them
+    must stay or does not exist.
     """
     if not (keys or where or requests):
         raise ReproError(

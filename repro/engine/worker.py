@@ -320,8 +320,8 @@ def train(store: Store, folder: Path, file: JobFile, loaded: Loaded, stopping: S
 
 
 def telling(store: Store, folder: Path, stopping: Stopping) -> Report:
-    """What a job's events are told to. It raises ClaimLost, and Stopped at an event at which a job
-    that is to stop may end.
+    """The listener of a job's events. It raises ClaimLost where another process took the job over,
+    and Stopped at the next event at which a job that was asked to stop may end.
     """
     from repro.training.member import Stopped
 

@@ -110,7 +110,7 @@ def _check_fits(table: Table, lender: Row, request: Request, kind: str) -> None:
     needed = {f"method.{name}": field.examples for name, field in _required(cls).items()}
     examples = {path: examples[0] for path, examples in needed.items() if examples}
     lacking = needed.keys() - request.settings.keys()
-    if lacking and lacking <= examples.keys():  # a task that no value mends is said before it
+    if lacking and lacking <= examples.keys():  # refuses a task that no value fits
         _changed(lent, replace(request, settings={**examples, **request.settings}), kind)
 
 

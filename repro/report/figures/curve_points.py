@@ -86,8 +86,8 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points of one series; `kind`: reproduced, or how a published one is known, with `source` and
-    the encoder that it is of.
+    """Points of one series. `kind` is "reproduced", or how a published series is known; that one
+    has a `source` and the name of its encoder.
     """
 
     series: str

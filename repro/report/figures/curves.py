@@ -1,4 +1,4 @@
-"""Figures of curves: what is drawn, why points are absent, and what is said of them.
+"""Figures of curves: the points to draw, why some are absent, captions and notes.
 
 `curve_points` makes the points, `curves_drawing` draws them. Built from the store alone, without
 torch.
