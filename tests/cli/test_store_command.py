@@ -417,6 +417,9 @@ def test_a_table_of_a_shared_store_is_shown_and_merged_on_another_machine(
     assert json.loads(cli("status", "--json").out)["tables"][0]["done"] == len(keys)
     monkeypatch.delenv("REPRO_STORE")
     monkeypatch.setenv("REPRO_CACHE", str(tmp_path / "three"))
+    tried = cli("store", "merge", share, "--store", "mine", "--dry-run")
+    said = f"{share}: {len(keys)} runs, nothing changed: {len(keys)} new, 1 record to be copied."
+    assert tried.out.startswith(said)
     answer = cli("store", "merge", share, "--store", "mine")
     assert answer.code == 0, answer.err
     assert answer.out.startswith(f"{share}: {len(keys)} runs: {len(keys)} new, 1 record copied")
