@@ -5,8 +5,8 @@
 PEER is the Python of an environment with adapters 1.3.0, transformers 4.57 and torch of this one's
 version. Steps of both alternate, each in a process of its own, of which one always waits: batches
 of 32, dropout on. A block is 8 runs of 100 rows and 20 epochs, scored after each: one command here,
-one script start a run there, both from a cold start. Prints Markdown: medians, and the lowest and
-highest of the cycles.
+one script start a run there, of which one is measured and taken eight times. Prints Markdown:
+medians, and the lowest and highest of the cycles.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ PEERS = {"pfeiffer": "seq_bn", "houlsby": "double_seq_bn"}
 BATCH = 32
 TASKS, SEEDS, ROWS, EPOCHS = "cola,sst2,mrpc,rte", 2, 100, 20
 """Of a block."""
+PADDINGS = {"padded to the batch": 0, "padded to 128, its scripts' default": 128}
 NAMES = [
     "method, rows like", "fp32, padded to the batch", "fp32, padded to 128",
     "bf16 against its fp32", "bf16 against its bf16",
@@ -145,20 +146,21 @@ def wall(command: list[str], environment: dict[str, str]) -> float:
     return time.perf_counter() - begun
 
 
-def block(python: str, threads: int) -> tuple[float, float]:
-    """Seconds of the other library's block, and of ours."""
-    theirs = 0.0
-    for number in range(len(TASKS.split(",")) * SEEDS):
-        more = ("--run", str(ROWS), str(EPOCHS), str(number))
-        theirs += wall(peer_command(python, "seq_bn", threads, *more), apart())
+def peer_run(python: str, threads: int, seed: int, padded: int) -> float:
+    """Seconds of one run of the other library's, its start included."""
+    more = ("--run", str(ROWS), str(EPOCHS), str(seed), str(padded))
+    return wall(peer_command(python, "seq_bn", threads, *more), apart())
+
+
+def our_block(threads: int) -> float:
+    """Seconds of a block of ours."""
     with tempfile.TemporaryDirectory() as folder:
         words = [
             "run", "3-shared-2", "--scale", "smoke", "--row", "Ours (not shared)",
             "--tasks", TASKS, "--seeds", str(SEEDS), "--train-rows", str(ROWS), "--epochs",
             str(EPOCHS), "--threads", str(threads), "--workers", "1", "--store", folder,
         ]  # fmt: skip
-        ours = wall([sys.executable, "-m", "repro", *words], dict(os.environ))
-    return theirs, ours
+        return wall([sys.executable, "-m", "repro", *words], dict(os.environ))
 
 
 def main() -> None:
@@ -174,15 +176,19 @@ def main() -> None:
     print(f"Load before: {os.getloadavg()[0]:.1f}; {asked.threads} threads\n")
     lines = [row for name in PEERS for row in steps(asked.peer, name, asked.cycles, asked.threads)]
     print("\n".join(markdown_table(NAMES, lines, left=1)))
-    blocks = [block(asked.peer, asked.threads) for _ in range(asked.blocks)]
-    if blocks:
-        theirs, ours = (list(side) for side in zip(*blocks, strict=True))
-        runs = len(TASKS.split(",")) * SEEDS
-        print(
-            f"\nA block of {runs} runs of {ROWS} rows and {EPOCHS} epochs: "
-            f"{statistics.median(theirs):.0f} s against {statistics.median(ours):.0f} s, "
-            f"{ratio(theirs, ours)}"
-        )
+    runs = len(TASKS.split(",")) * SEEDS
+    if asked.blocks:
+        print(f"\nA block of {runs} runs of {ROWS} rows and {EPOCHS} epochs, whole processes:\n")
+    took: dict[str, list[float]] = {}
+    for number in range(asked.blocks):
+        took.setdefault("ours", []).append(our_block(asked.threads))
+        for name, padded in PADDINGS.items():
+            one = peer_run(asked.peer, asked.threads, number, padded)
+            took.setdefault(name, []).append(runs * one)
+    for name in PADDINGS if took else ():
+        theirs, ours = (statistics.median(took[side]) for side in (name, "ours"))
+        times = ratio(took[name], took["ours"])
+        print(f"- {name}: {theirs:.0f} s against {ours:.0f} s, {times}")
     print(f"\nLoad after: {os.getloadavg()[0]:.1f}")
 
 

@@ -1,10 +1,11 @@
 """Training with the `adapters` library: the peer of `against_adapters.py`.
 
-    python peer_adapters.py FOLDER CONFIGURATION THREADS [--run ROWS EPOCHS SEED]
+    python peer_adapters.py FOLDER CONFIGURATION THREADS [--run ROWS EPOCHS SEED PADDED]
 
 Runs in an environment of its own (adapters 1.3.0, transformers 4.57) and imports nothing of this
 project. It reads batches of lengths as JSON lines and answers with the seconds of a step; with
-`--run` it trains one run of short rows, scores 120 others after every epoch, and ends.
+`--run` it trains one run of short rows, scores 120 others after every epoch, and ends; PADDED is
+the length to which batches are padded, 0 for their longest row.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def serve(model: Any, trained: list[Any], optimizer: Any) -> None:
         print(json.dumps(time.perf_counter() - begun), flush=True)
 
 
-def run(model: Any, trained: list[Any], optimizer: Any, rows: int, epochs: int) -> None:
+def run(
+    model: Any, trained: list[Any], optimizer: Any, rows: int, epochs: int, padded: int | None
+) -> None:
     """One whole run."""
     import torch
 
@@ -74,11 +77,11 @@ def run(model: Any, trained: list[Any], optimizer: Any, rows: int, epochs: int) 
     for _ in range(epochs):
         model.train()
         for begin in range(0, rows, BATCH):
-            given = batch(lengths(min(BATCH, rows - begin)), None)
+            given = batch(lengths(min(BATCH, rows - begin)), padded)
             step(model, trained, optimizer, given, "fp32")
         model.eval()
         with torch.no_grad():
-            model(**batch(lengths(SCORED), None))
+            model(**batch(lengths(SCORED), padded))
 
 
 def main(folder: str, configuration: str, threads: str, *more: str) -> None:
@@ -91,7 +94,7 @@ def main(folder: str, configuration: str, threads: str, *more: str) -> None:
     model, trained = prepared(folder, configuration)
     optimizer = torch.optim.AdamW(trained, lr=1e-4)
     if more:
-        run(model, trained, optimizer, int(more[1]), int(more[2]))
+        run(model, trained, optimizer, int(more[1]), int(more[2]), int(more[4]) or None)
     else:
         serve(model, trained, optimizer)
 
