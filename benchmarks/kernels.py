@@ -1,6 +1,6 @@
 """Kernels of one training step by method: 32 rows like MRPC's on MiniLM, dropout on.
 
-    python benchmarks/kernels.py [--names]
+    python benchmarks/kernels.py [--names] [--bf16]
 
 `repro.training.kernels` says what is counted. `--names` lists every kind of operation.
 """
@@ -83,9 +83,11 @@ def main() -> None:
     prepare_process(deterministic=False)
     prepare_torch("cpu", threads=None, deterministic=False, tf32=False)
     encoder = load_encoder(specs()["pfeiffer"].backbone, {}, torch.device("cpu"))
+    precision = "bf16" if "--bf16" in sys.argv else "fp32"
     for name, spec in specs().items():
+        recipe = spec.recipe.model_copy(update={"precision": precision})
         torch.manual_seed(0)
-        kernels = count(encoder, spec)
+        kernels = count(encoder, spec.model_copy(update={"recipe": recipe}))
         print(f"{name}: {kernels.total()} kernels a step")
         if "--names" in sys.argv:
             print("   ", ", ".join(f"{n} {c}" for n, c in kernels.calls.most_common()))

@@ -93,10 +93,13 @@ def learner_of(
     seeds: tuple[int, ...] = (0,),
     *,
     spans: bool = False,
+    precision: str = "fp32",
 ) -> Inside:
     """A learner of one run a seed, drawn and in training mode."""
     layers = len(list(encoder.model.get_submodule(_layers(encoder)).children()))
-    learner = inside_spec(method, layers, spans=spans).learner(len(seeds), encoder)
+    spec = inside_spec(method, layers, spans=spans)
+    recipe = spec.recipe.model_copy(update={"precision": precision})
+    learner = spec.model_copy(update={"recipe": recipe}).learner(len(seeds), encoder)
     assert isinstance(learner, Inside)
     learner.initialise([generator("cpu", "init", seed) for seed in seeds])
     return learner.train()
@@ -111,7 +114,7 @@ def adapters_of(learner: Inside) -> list[Adapter]:
 def plain(encoder: Encoder, *, spans: bool = False, seed: int = 0) -> Inside:
     """The backbone with a new output layer and nothing else that trains."""
     frozen = Trained(0.0, 2 if spans else 3, not spans)
-    learner = Inside(InsideEncoder(), frozen, 1, encoder, "tiny")
+    learner = Inside(InsideEncoder(), frozen, 1, encoder, "tiny", "fp32")
     learner.initialise([generator("cpu", "init", seed)])
     return learner.train()
 

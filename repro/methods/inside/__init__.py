@@ -103,7 +103,8 @@ class InsideEncoder(Method):
         """See `repro.methods.inside.learner`."""
         from repro.methods.inside.learner import Inside
 
-        return Inside(self, self.trained(run), runs, encoder, run.backbone.name)
+        name, precision = run.backbone.name, run.recipe.precision
+        return Inside(self, self.trained(run), runs, encoder, name, precision)
 
 
 def adapter_parameters(size: int, hidden: int) -> int:

@@ -24,17 +24,20 @@ from repro.methods.modules.randomness import scaled
 
 
 def use_packed_tokens(
-    model: nn.Module, layers: Sequence[nn.Module], family: Family, now: Pass
+    model: nn.Module, layers: Sequence[nn.Module], family: Family, now: Pass, precision: str
 ) -> None:
     """Makes `layers` of `model` read packed tokens (1, tokens, hidden).
 
-    Call it when everything that a method adds stands in them.
+    Call it when everything that a method adds stands in them. `precision`: fp32 or bf16, in whose
+    context all passes are; see `matrix_products`.
     """
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
     for layer in layers:
         layer.forward = PackedLayer(layer, family, now)
+        if precision == "bf16":
+            layer.forward.round_frozen(layer)
 
 
 class PackedLayer:
@@ -53,6 +56,19 @@ class PackedLayer:
         self.attention_slot, self.slot = (
             None if path == family.joined else layer.get_submodule(path) for path in slots
         )
+
+    def round_frozen(self, layer: nn.Module) -> None:
+        """Rounds frozen maps to bf16. Autocast does that in every pass, and keeps only what trains:
+        a fifth of a small batch's step.
+        """
+        unread = []
+        if self.frozen_maps is not None:
+            weight, bias = self.frozen_maps
+            self.frozen_maps, unread = (weight.bfloat16(), bias.bfloat16()), self.maps
+        for module in layer.modules():
+            if type(module) is nn.Linear and module not in unread and not _trains(module):
+                for name, value in list(module.named_parameters()):
+                    setattr(module, name, nn.Parameter(value.bfloat16(), requires_grad=False))
 
     def __call__(self, states: Tensor) -> Tensor:
         """(1, tokens, hidden) -> the same shape, or (1, rows, hidden) where the pass narrows."""
@@ -193,8 +209,11 @@ def _frozen_maps(maps: Sequence[nn.Module]) -> tuple[Tensor, Tensor] | None:
 
 def _is_plain(module: nn.Module) -> bool:
     hooked = module._forward_hooks or module._forward_pre_hooks
-    trained = any(parameter.requires_grad for parameter in module.parameters())
-    return type(module) is nn.Linear and not hooked and not trained
+    return type(module) is nn.Linear and not hooked and not _trains(module)
+
+
+def _trains(module: nn.Module) -> bool:
+    return any(parameter.requires_grad for parameter in module.parameters())
 
 
 def _side_by_side(parts: Sequence[Tensor]) -> Tensor:

@@ -92,7 +92,13 @@ class Inside(Learner):
     reads_states = False
 
     def __init__(
-        self, method: InsideEncoder, trains: Trained, runs: int, encoder: Encoder, name: str
+        self,
+        method: InsideEncoder,
+        trains: Trained,
+        runs: int,
+        encoder: Encoder,
+        name: str,
+        precision: str,
     ) -> None:
         super().__init__()
         self.trains, self.runs, self.stacks = trains, runs, 1
@@ -111,7 +117,7 @@ class Inside(Learner):
         self._add(method, Place(model, self.family, self._layers, hidden, runs, self.now))
         # what a method draws in a pass, and the targets of tags, differ from batch to batch
         self.replayable = self.foreseen and not trains.tags
-        use_packed_tokens(model, self._layers, self.family, self.now)
+        use_packed_tokens(model, self._layers, self.family, self.now, precision)
         self._add_head(encoder.pooler, hidden, name)
 
     def _unfreeze_norms(self, model: nn.Module) -> list[TrainedNorm]:

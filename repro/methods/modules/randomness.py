@@ -102,6 +102,10 @@ def _above(
     ]
 
 
+ZEROS = {
+    kind: torch.zeros((), dtype=kind)
+    for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+}
 # One kernel each, forwards and backwards. A CPU multiplies by bytes twenty times faster than by
 # truth values, and they are the same memory.
 
@@ -109,7 +113,7 @@ def _above(
 def scaled(x: Tensor, keep: Tensor, scale: float) -> Tensor:
     """x * keep * scale, without a gradient."""
     if x.device.type == "cpu":  # the other goes over x twice there
-        return torch.addcmul(x.new_zeros(()), x, keep.view(torch.int8), value=scale)
+        return torch.addcmul(ZEROS[x.dtype], x, keep.view(torch.int8), value=scale)
     found: Tensor = torch.ops.aten.native_dropout_backward(x, keep, scale)
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from inside_samples import (
+    FAMILIES,
     adapters,
     batch_of,
     dropout_of,
@@ -22,6 +23,7 @@ from torch.nn import functional as F
 
 from repro.backbones.load import Encoder
 from repro.methods.fine_tuning import FullFineTuning, TopLayers
+from repro.methods.lora import LoRA
 from repro.methods.modules.randomness import Dropout, Shapes, generator
 
 LAYERS = 3
@@ -159,3 +161,21 @@ def test_bf16_keeps_the_numbers_near_and_the_gradients_in_fp32(method: Any) -> N
     torch.autograd.backward(found.float().square().sum())
     grads = [p.grad for p in narrow.parameters() if p.requires_grad]
     assert all(g is not None and g.dtype == torch.float32 for g in grads)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("method", [adapters(norms="all"), LoRA(), TopLayers(layers=1)])
+def test_frozen_maps_that_are_rounded_once_give_the_bits_of_autocast(
+    method: Any, family: str
+) -> None:
+    encoder = encoder_of(family, LAYERS)
+    found = []
+    for precision in ("fp32", "bf16"):
+        learner = learner_of(method, encoder, precision=precision)
+        with torch.autocast("cpu", torch.bfloat16):
+            scores = learner(ROWS, dropout_of(0))
+        torch.autograd.backward(scores.float().square().sum())
+        found.append([scores, *(p.grad for p in learner.parameters() if p.requires_grad)])
+    for expected, rounded in zip(*found, strict=True):
+        assert torch.equal(rounded, expected)
+    assert {p.dtype for p in encoder.model.parameters()} == {torch.float32}
