@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.metadata
 import os
+import platform
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -59,6 +62,26 @@ def test_the_cublas_workspace_is_set_before_torch_where_asked(
     assert os.environ.get("CUBLAS_WORKSPACE_CONFIG") == (":4096:8" if deterministic else None)
     assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
     assert os.environ["HF_HUB_DISABLE_TELEMETRY"] == "0"  # the user's own word stands
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is told to keep memory")
+def test_glibc_takes_what_it_is_told_of_freed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers are those of glibc's malloc.h; it answers 1 to a value that it takes."""
+    told: dict[int, tuple[int, int]] = {}
+    real = ctypes.CDLL(None).mallopt
+
+    def mallopt(which: int, value: int) -> int:
+        told[which] = value, real(which, value)
+        return told[which][1]
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(mallopt=mallopt))
+    environment.prepare_process(deterministic=False)
+    assert told == {-1: (2**30, 1), -3: (32 * 2**20, 1)}
+
+
+def test_another_libc_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace())
+    environment.prepare_process(deterministic=False)
 
 
 @pytest.mark.parametrize(
