@@ -17,7 +17,7 @@ from repro.methods.modules.learner import Inputs
 from repro.methods.t5.adapters import Adapters
 from repro.methods.t5.freeze import plain_adapters, plain_run
 from repro.methods.t5.learner import Writer
-from repro.papers.hyperformer.runs import SMALL_T5, table_run
+from repro.papers.hyperformer.runs import SMALL_T5, table_runs
 from repro.papers.hyperformer.setting import DAGGER, HYPER, MULTI, PLUS
 from repro.papers.request import Request
 from repro.tasks.data import UNWRITTEN
@@ -83,7 +83,8 @@ def main() -> None:
     device = prepare_torch("auto", threads=None, deterministic=False, tf32=False)
     encoder, request = random_t5(), Request("", "paper", 1)
     encoder.model.to(device)
-    specs = {m: table_run(m, SMALL_T5, "rte", request, 0) for m in (MULTI, DAGGER, HYPER, PLUS)}
+    models = (MULTI, DAGGER, HYPER, PLUS)
+    specs = {m: table_runs(m, SMALL_T5, "rte", request).run(0) for m in models}
     cohorts = {m: Cohort([0], [spec], encoder, device, 1000) for m, spec in specs.items()}
     inputs = batch(device)
     for model in (MULTI, HYPER, PLUS):

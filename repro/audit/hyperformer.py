@@ -19,8 +19,8 @@ from repro.audit.numbers import (
     unit,
 )
 from repro.methods.t5 import t5_norms
-from repro.papers.hyperformer.runs import first_seed, table_run
-from repro.papers.hyperformer.setting import DAGGER, HYPER, PLUS, SINGLE, SIZES
+from repro.papers.hyperformer.runs import table_runs
+from repro.papers.hyperformer.setting import DAGGER, HYPER, PLUS, SEED, SINGLE, SIZES
 from repro.papers.hyperformer.tables import PRINTED, row_of
 from repro.papers.matrix import tasks_of
 from repro.papers.request import Request
@@ -73,7 +73,7 @@ def _counted(released: bool = False) -> Iterator[tuple[str, str, RunSpec]]:
     request = Request("Hyperformer-1", "paper", 1, as_released=released)
     for size in SIZES:
         for kind, model in MODELS.items():
-            run = table_run(model, size, "cola", request, first_seed(0))
+            run = table_runs(model, size, "cola", request).run(SEED)
             yield f"{kind}-{size}".lower(), row_of(model, size), run
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar, Literal
@@ -10,7 +10,8 @@ from typing import ClassVar, Literal
 from repro.papers.figures import Drawn
 from repro.papers.matrix import Chain, Matrix
 from repro.papers.request import Request
-from repro.spec import RunSpec, Scale
+from repro.papers.setting import Template
+from repro.spec import Scale
 
 MEDIAN, MEAN = "median", "mean"
 """The panel over all tasks; the others are named by their task."""
@@ -93,16 +94,20 @@ class Said:
     note: str = ""
 
 
+Chains = Callable[[Point, str, Request], Sequence[Chain]]
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Curves(Drawn):
     """A published figure of curves as data.
 
-    `points(request)` are its settings, `chain(point, task, request, seed)` the run of one, after
-    those that it needs. What is compared is compared with the series `reference` ("": there is
-    none). `drawn`: the tasks of a scale unless asked; `shown`: those of them that have a panel of
-    their own. `across`: the first panel is over tasks: percentiles of the difference to the
-    reference, or ("mean") the mean of all their metrics. `spread` of a point over seeds: the
-    standard error of their mean, drawn as a bar, or their standard deviation, drawn as a band.
+    `points(request)` are its settings, `chains(point, task, request)` the runs of one, a chain for
+    each seed, after those that they need. What is compared is compared with the series `reference`
+    ("": there is none). `drawn`: the tasks of a scale unless asked; `shown`: those of them that
+    have a panel of their own. `across`: the first panel is over tasks: percentiles of the
+    difference to the reference, or ("mean") the mean of all their metrics. `spread` of a point over
+    seeds: the standard error of their mean, drawn as a bar, or their standard deviation, drawn as a
+    band.
     """
 
     kind: ClassVar[str] = "curves"
@@ -114,7 +119,7 @@ class Curves(Drawn):
     across: Literal["", "median", "mean"]
     reference: str
     points: Callable[[Request], tuple[Point, ...]]
-    chain: Callable[[Point, str, Request, int], Chain]
+    chains: Chains
     scored: Callable[[str, Request], Scored]
     marks: Callable[[], tuple[Mark, ...]] = field(default=tuple)
     said: Callable[[], tuple[Said, ...]] = field(default=tuple)
@@ -145,15 +150,20 @@ class Curves(Drawn):
 @lru_cache(maxsize=32)
 def _matrix(figure: Curves, request: Request) -> Matrix[Curves]:
     cells = {
-        (point.name, task): [
-            figure.chain(point, task, request, seed) for seed in range(request.seeds)
-        ]
+        (point.name, task): figure.chains(point, task, request)
         for task in figure.available(request)
         for point in figure.points(request)
     }
     return Matrix(figure, request, cells)
 
 
-def alone(run: Callable[[Point, str, Request, int], RunSpec]) -> Callable[..., Chain]:
-    """The chain of runs that need no other: `run` gives that of a point, a task and a seed."""
-    return lambda point, task, request, seed: (run(point, task, request, seed),)
+def one_a_seed(runs: Callable[[Point, str, Request], Template]) -> Chains:
+    """The `chains` of a figure with one run a seed, of `runs(point, task, request)`, which need no
+    other.
+    """
+
+    def chains(point: Point, task: str, request: Request) -> list[Chain]:
+        own = runs(point, task, request)
+        return [(own.run(seed),) for seed in range(request.seeds)]
+
+    return chains

@@ -6,25 +6,23 @@ from collections.abc import Mapping
 
 from repro.papers.published import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, lines, paper, template
 from repro.papers.tables import SERVER, Score
 from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import KNOWN, MINILM
-from repro.spec.facts import SENTENCES
+from repro.spec.facts import SENTENCES, Metric
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 
 WHOLE = "draws nothing where all rows are taken"
 LENGTH: Setting = {"task.max_length": (128, code("max_seq_length"))}
 CAPPED: Setting = LENGTH | {
-    "task.train_rows": (4_000, assumed("reduced scale: a laptop")),
-    "task.evaluation_rows": (2_000, assumed("reduced scale: a laptop")),
+    **lines("task", assumed("reduced scale: a laptop"), train_rows=4_000, evaluation_rows=2_000),
     "task.subset_seed": (0, assumed("draws the rows that a cap keeps")),
 }
 GENERATED: Setting = LENGTH | {
     "task.source": ("generated", assumed("smoke scale: sentences made from a seed")),
-    "task.train_rows": (None, assumed("smoke scale: all rows")),
-    "task.evaluation_rows": (None, assumed("smoke scale: all rows")),
+    **lines("task", assumed("smoke scale: all rows"), train_rows=None, evaluation_rows=None),
     "task.subset_seed": (0, assumed(WHOLE)),
 }
 DATA: dict[str, Setting] = {
@@ -62,26 +60,23 @@ CONLL = "conll2003"
 FINE_TUNING: Setting = {
     "method.kind": ("full-fine-tuning", assumed("BERT's own (Devlin et al., section 4.1)")),
     "method.dropout": (0.1, assumed("BERT's own")),
-    "recipe.batch_size": (32, assumed("Devlin et al., section 4.1")),
-    "recipe.epochs": (3, assumed("Devlin et al., section 4.1")),
+    **lines("recipe", assumed("Devlin et al., section 4.1"), batch_size=32, epochs=3),
     "recipe.learning_rate": (3e-5, assumed("Devlin et al., section 4.1: 2e-5 to 5e-5")),
     "recipe.schedule": ("bert", assumed("BERT's released code: optimization.py")),
-    "recipe.warmup": (0.1, assumed("BERT's released code")),
-    "recipe.adam_beta1": (0.9, assumed("BERT's released code")),
-    "recipe.adam_beta2": (0.999, assumed("BERT's released code")),
-    "recipe.adam_eps": (1e-6, assumed("BERT's released code")),
-    "recipe.bias_correction": (False, assumed("BERT's released code")),
-    "recipe.weight_decay": (0.01, assumed("BERT's released code")),
     "recipe.decayed": ("matrices", assumed("BERT's released code: no biases, no layer norms")),
-    "recipe.clip_norm": (1.0, assumed("BERT's released code")),
-}
+    **lines(
+        "recipe", assumed("BERT's released code"), warmup=0.1, adam_beta1=0.9, adam_beta2=0.999,
+        adam_eps=1e-6, bias_correction=False, weight_decay=0.01, clip_norm=1.0,
+    ),
+}  # fmt: skip
 """The papers copy the rows of a whole BERT that is fine-tuned; this is how BERT's authors did."""
 
 BATCHES: Setting = {
     "recipe.padding": ("dynamic", assumed("equal numbers to padding at 128")),
     "recipe.order": ("shuffled", assumed("the whole training set; the papers do not say")),
-    "recipe.start_weight": (1.0, assumed("of spans, which GLUE has none of")),
-    "recipe.end_weight": (1.0, assumed("of spans, which GLUE has none of")),
+    **lines(
+        "recipe", assumed("of spans, which GLUE has none of"), start_weight=1.0, end_weight=1.0
+    ),
     "recipe.logit_clamp": (None, assumed("nothing is clamped")),
     "recipe.precision": ("bf16", assumed("not stated; trained parameters stay fp32")),
 }
@@ -90,7 +85,9 @@ SMALL_BATCHES: Setting = {"recipe.precision": ("fp32", assumed("a CPU, or few ro
 POOLER: Setting = {
     "method.pooler": ("trained", assumed("this scale's encoder comes without a trained pooler"))
 }
-"""At reduced and smoke scale: MiniLM's pooler was never trained, other encoders have none."""
+"""In place of a frozen one at reduced and smoke scale: MiniLM's pooler was never trained, other
+encoders have none.
+"""
 
 
 def on_sentences(
@@ -109,12 +106,14 @@ def on_sentences(
         "task.name": (task, paper(title)),
         "task.revision": (request.data_revisions.get(task), assumed("the data found")),
     }
-    small = {} if request.scale == "paper" else SMALL_BATCHES
     data = dict((DATA if task in GLUE else TEXT_DATA)[request.scale])
     if task == CONLL:
         del data["task.split_seed"]
-    whole = data | found | BATCHES | setting | small | asked_for(request)
-    return template(request, backbone, whole, parents, why)
+    whole = data | found | BATCHES | setting
+    if request.scale != "paper":
+        frozen = whole.get("method.pooler", ("",))[0] == "frozen"
+        whole |= SMALL_BATCHES | (POOLER if frozen else {})
+    return template(request, backbone, whole | asked_for(request), parents, why)
 
 
 def encoder(request: Request, published: str, source: Source) -> tuple[Backbone, Source]:
@@ -126,7 +125,10 @@ def encoder(request: Request, published: str, source: Source) -> tuple[Backbone,
     return KNOWN[published], source
 
 
-METRICS = {"matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "spearman": "Spearman"}
+METRICS: dict[Metric, str] = {
+    "matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "pearson": "Pearson",
+    "spearman": "Spearman",
+}  # fmt: skip
 """How the papers' CSVs call a metric."""
 PRINTED: tuple[GlueName, ...] = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
 

@@ -49,6 +49,11 @@ def assumed(why: str) -> Source:
     return Source(origin="assumed", citation=why)
 
 
+def lines(part: str, source: Source, /, **values: Any) -> Setting:
+    """Lines of a setting that have one source: fields of the "task", "method" or "recipe"."""
+    return {f"{part}.{name}": (value, source) for name, value in values.items()}
+
+
 def borrowed(setting: Setting, why: str, origins: tuple[str, ...] = ("paper", "code")) -> Setting:
     """The same values for a model that their source does not speak of: assumed, with `why`."""
     return {

@@ -16,7 +16,7 @@ from repro.engine.cost import (
     steps_of,
 )
 from repro.engine.jobs import make_job
-from repro.papers.hyperformer.runs import BASE_T5, SMALL_T5, table_run
+from repro.papers.hyperformer.runs import BASE_T5, SMALL_T5, table_runs
 from repro.papers.hyperformer.setting import MULTI, PLUS, TUNED
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
@@ -26,7 +26,7 @@ STEPS, BATCH, LOOKS = 65_536, 128, 66
 
 
 def run(model: str = PLUS, size: str = BASE_T5) -> RunSpec:
-    return table_run(model, size, "rte", Request("Hyperformer-1", "paper", 1), 42)
+    return table_runs(model, size, "rte", Request("Hyperformer-1", "paper", 1)).run(42)
 
 
 def test_a_multi_task_run_passes_its_steps_and_scores_validation_rows_at_every_look() -> None:

@@ -9,7 +9,7 @@ from request_samples import made
 
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.fine_tuning import FullFineTuning
-from repro.papers.houlsby.tables import sweep_of
+from repro.papers.houlsby.setting import GLUE_SWEEPS, sweep_of
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
@@ -146,7 +146,7 @@ def test_houlsbys_sweep_is_that_of_the_papers_text() -> None:
         for (row, where, _), cell in load_published("houlsby", "H19-text").items()
         if where == "sec 3.2"
     }
-    sweep = sweep_of("adapters", request(HOULSBY))
+    sweep = sweep_of(GLUE_SWEEPS, "adapters", request(HOULSBY))
     assert ", ".join(map(str, sweep.widths)) == texts["GLUE adapter sizes"]
     assert [float(r) for r in texts["GLUE learning rates"].split(", ")] == [*sweep.learning_rates]
     assert ", ".join(map(str, sweep.epochs)) == texts["GLUE epochs"]

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 from committed import RUNS
 
-from repro.papers.hyperformer.runs import BASE_T5, few_shot_chain, first_seed, table_run
-from repro.papers.hyperformer.setting import DAGGER, HYPER, MULTI, PLUS, SMOKE_DATA
+from repro.papers.hyperformer.runs import BASE_T5, few_shot_runs, table_runs
+from repro.papers.hyperformer.setting import DAGGER, HYPER, MULTI, PLUS, SEED, SMOKE_DATA
 from repro.papers.request import Request
 from repro.spec import RunSpec, TextToText, run_key
 from repro.spec.tasks import WrittenName
@@ -42,7 +42,7 @@ def scored(spec: RunSpec, name: WrittenName, metric: str = "accuracy") -> float:
 
 @pytest.mark.parametrize("model", [MULTI, DAGGER, HYPER, PLUS])
 def test_a_multi_task_run_is_above_the_majority_class_on_most_tasks(model: str) -> None:
-    run = table_run(model, BASE_T5, "rte", ONE, first_seed(0))
+    run = table_runs(model, BASE_T5, "rte", ONE).run(SEED)
     above = [name for name in TASKS if scored(run, name) > majority(name) + 5]
     assert len(above) >= 5, above
     # one number for all rows has 0; HyperFormer++ learns STS-B as little as SST-2 in 800 steps
@@ -55,6 +55,6 @@ def test_a_few_shot_run_on_many_samples_is_above_the_majority_class_on_most_task
 ) -> None:
     above = []
     for name in FEW_SHOT:
-        _, run = few_shot_chain(model, name, 250 if name == "cb" else 1000, TWO, first_seed(0))
+        run = few_shot_runs(model, name, 250 if name == "cb" else 1000, TWO)[1].run(SEED)
         above += [name] if scored(run, name) > majority(name) + 5 else []
     assert len(above) >= 3, above

@@ -15,7 +15,7 @@ from repro.engine.cost import ASSUMED
 from repro.engine.plan import make_plan
 from repro.errors import MissingData
 from repro.methods.t5 import HyperFormer, T5FineTuning
-from repro.papers.hyperformer.runs import few_shot_chain, mixture, table_run
+from repro.papers.hyperformer.runs import few_shot_runs, mixture, table_runs
 from repro.papers.hyperformer.setting import DAGGER, MULTI, PLUS
 from repro.papers.hyperformer.tables import FOUR, LOW_RESOURCE, ONE, SETTINGS, TWO, rows_scored
 from repro.papers.published import load_published
@@ -87,9 +87,10 @@ def test_a_few_shot_run_goes_on_from_the_models_multi_task_run(model: str) -> No
     tasks: tuple[tuple[WrittenName, str], ...]
     tasks = ("scitail", "mnli"), ("cb", "mnli"), ("imdb", "sst2")
     asked = request("Hyperformer-2", seeds=5)
-    parent = table_run(model, "BASE", "cola", asked, 42)
+    parent = table_runs(model, "BASE", "cola", asked).run(42)
     for task, like in tasks:
-        before, run = few_shot_chain(model, task, 16, asked, 45)
+        before, runs = few_shot_runs(model, task, 16, asked)
+        run = runs.run(45)
         assert before == parent
         assert run.parents == {"multi-task": run_key(parent)}
         assert (run.seed, texts(run).subset_seed, texts(run).train_rows) == (45, 45, 16)
@@ -164,7 +165,7 @@ def test_a_mixture_is_of_what_is_asked_for_and_there_but_whole_at_the_papers_sca
 
 def test_a_new_task_starts_from_another_where_the_like_one_has_no_data() -> None:
     asked = request("Hyperformer-2", "reduced", unavailable={"mnli": "no such folder"})
-    _, run = few_shot_chain(PLUS, "cb", 16, asked, 42)
+    run = few_shot_runs(PLUS, "cb", 16, asked)[1].run(42)
     assert isinstance(run.method, HyperFormer)
     assert run.method.starts_from == "cola"
     assert "no data of mnli" in run.sources["method.starts_from"].citation

@@ -12,11 +12,11 @@ from repro.methods.t5 import HyperFormer, T5Adapters
 from repro.papers.hyperformer.runs import (
     METHODS,
     ONE_TASK,
-    ablated_run,
-    few_shot_chain,
-    low_resource_run,
+    ablated_runs,
+    few_shot_runs,
+    low_resource_runs,
     pretraining,
-    table_run,
+    table_runs,
 )
 from repro.papers.hyperformer.setting import (
     ABLATIONS,
@@ -43,7 +43,7 @@ SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
 
 
 def row(model: str, size: str = "BASE", scale: Scale = "paper", **asked: Any) -> RunSpec:
-    return table_run(model, size, "rte", request(scale=scale, **asked), 42)
+    return table_runs(model, size, "rte", request(scale=scale, **asked)).run(42)
 
 
 def hyper(spec: RunSpec) -> HyperFormer:
@@ -150,15 +150,15 @@ ABLATED = {
 
 @pytest.mark.parametrize("name", ABLATED)
 def test_an_ablation_is_the_small_hyperformer_without_a_part(name: str) -> None:
-    whole = ablated_run(WHOLE, request("Hyperformer-4"), 42)
+    whole = ablated_runs(WHOLE, request("Hyperformer-4")).run(42)
     assert run_key(whole) == run_key(row(HYPER, "SMALL"))
-    assert differences(whole, ablated_run(name, request("Hyperformer-4"), 42)) == ABLATED[name]
+    assert differences(whole, ablated_runs(name, request("Hyperformer-4")).run(42)) == ABLATED[name]
     assert set(ABLATIONS) == set(ABLATED)
 
 
 def test_a_norm_set_by_hand_is_for_the_rows_without_a_generated_one() -> None:
     asked = request("Hyperformer-4", settings={"method.norm": "none"})
-    norms = {name: hyper(ablated_run(name, asked, 42)).norm for name in (WHOLE, *ABLATIONS)}
+    norms = {name: hyper(ablated_runs(name, asked).run(42)).norm for name in (WHOLE, *ABLATIONS)}
     assert {name for name, norm in norms.items() if norm == "none"} == {NO_CONDITIONAL, NO_NORMS}
     assert norms[NO_PROJECTOR] == "generated"
 
@@ -166,12 +166,12 @@ def test_a_norm_set_by_hand_is_for_the_rows_without_a_generated_one() -> None:
 def test_what_a_row_leaves_out_stays_out_whatever_is_set_by_hand() -> None:
     parts = {"projector": 16, "blocks": True, "t5_norms": True}
     asked = request("Hyperformer-4", settings={f"method.{k}": v for k, v in parts.items()})
-    assert hyper(ablated_run(WHOLE, asked, 42)).projector == 16
-    assert hyper(ablated_run(NO_BLOCKS, asked, 42)).projector == 16
-    assert hyper(ablated_run(NO_PROJECTOR, asked, 42)).projector is None
-    assert not hyper(ablated_run(NO_BLOCKS, asked, 42)).blocks
+    assert hyper(ablated_runs(WHOLE, asked).run(42)).projector == 16
+    assert hyper(ablated_runs(NO_BLOCKS, asked).run(42)).projector == 16
+    assert hyper(ablated_runs(NO_PROJECTOR, asked).run(42)).projector is None
+    assert not hyper(ablated_runs(NO_BLOCKS, asked).run(42)).blocks
     for name in (NO_T5_NORM, NO_NORMS):
-        assert not hyper(ablated_run(name, asked, 42)).t5_norms
+        assert not hyper(ablated_runs(name, asked).run(42)).t5_norms
 
 
 def test_the_grid_of_the_released_code_is_set_as_a_number() -> None:
@@ -189,9 +189,9 @@ def test_the_grid_of_the_released_code_is_set_as_a_number() -> None:
 def every_run(scale: Scale, *, released: bool) -> list[RunSpec]:
     asked = request(scale=scale, as_released=released)
     found = [row(model, size, scale, as_released=released) for model in METHODS for size in SIZES]
-    found += [ablated_run(name, asked, 42) for name in ABLATIONS]
-    found += [few_shot_chain(model, "cb", 16, asked, 43)[1] for model in (MULTI, DAGGER, PLUS)]
-    found.append(low_resource_run(PLUS, 100, asked, 43))
+    found += [ablated_runs(name, asked).run(42) for name in ABLATIONS]
+    found += [few_shot_runs(model, "cb", 16, asked)[1].run(43) for model in (MULTI, DAGGER, PLUS)]
+    found.append(low_resource_runs(PLUS, 100, asked).run(43))
     first = pretraining(asked, found[0].backbone)
     return [*found, *([first] if first is not None else [])]
 
@@ -211,20 +211,21 @@ def test_every_field_says_where_its_value_comes_from(scale: Scale, released: boo
 
 
 def test_few_samples_are_of_the_task_that_table_two_names() -> None:
-    _, few = few_shot_chain(PLUS, "cb", 16, request("Hyperformer-2"), 42)
+    few = few_shot_runs(PLUS, "cb", 16, request("Hyperformer-2"))[1].run(42)
     assert texts(few).tasks == ("cb",)
     assert {few.sources[f"task.{name}"].citation for name in ("tasks", "train_rows")} == {"Table 2"}
 
 
 def test_the_task_to_start_from_can_be_set_and_is_the_few_shot_runs_alone() -> None:
-    bare = few_shot_chain(PLUS, "cb", 16, request("Hyperformer-2"), 42)
+    first, bare = few_shot_runs(PLUS, "cb", 16, request("Hyperformer-2"))
     asked = request("Hyperformer-2", settings={"method.starts_from": "rte"})
-    parent, few = few_shot_chain(PLUS, "cb", 16, asked, 42)
-    assert parent == bare[0]
-    assert (hyper(bare[1]).starts_from, hyper(few).starts_from) == ("mnli", "rte")
+    parent, few = few_shot_runs(PLUS, "cb", 16, asked)
+    assert parent == first
+    starts = [hyper(runs.run(42)).starts_from for runs in (bare, few)]
+    assert starts == ["mnli", "rte"]
     unknown = request("Hyperformer-2", settings={"method.starts_from": "cb"})
     with pytest.raises(ReproError, match=r"=cb: the multi-task run has no such task\. Choose one"):
-        few_shot_chain(PLUS, "cb", 16, unknown, 42)
+        few_shot_runs(PLUS, "cb", 16, unknown)
 
 
 def test_what_is_set_by_hand_wins_and_looks_fit_steps() -> None:
@@ -250,7 +251,7 @@ def test_what_is_set_by_hand_wins_and_looks_fit_steps() -> None:
 
 
 def test_low_resource_runs_are_multi_task_runs_on_few_rows() -> None:
-    spec = low_resource_run(PLUS, 500, request("low-resource"), 44)
+    spec = low_resource_runs(PLUS, 500, request("low-resource")).run(44)
     changed = differences(row(PLUS), spec)
     assert changed.keys() == {
         "seed", "task.subset_seed", "task.train_rows", "recipe.epochs", "recipe.steps",

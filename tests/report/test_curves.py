@@ -98,7 +98,7 @@ def test_a_tasks_own_panel_has_scores_and_the_standard_error_over_seeds(store: S
 def places(figure: Curves, asked: Request) -> dict[str, float | None]:
     task = figure.needed(asked)[0]
     return {
-        p.name: place_of(figure, p, *figure.chain(p, task, asked, 0)) for p in figure.points(asked)
+        p.name: place_of(figure, p, *figure.chains(p, task, asked)[0]) for p in figure.points(asked)
     }
 
 
@@ -147,18 +147,18 @@ def test_the_runs_of_a_small_scale_are_those_of_the_glue_table() -> None:
     shared = [
         point.name
         for point in GLUE.points(asked)
-        if run_key(*GLUE.chain(point, "mrpc", asked, 0)) in keys
+        if run_key(*GLUE.chains(point, "mrpc", asked)[0]) in keys
     ]
     assert shared == ["Adapters, size 8", "Adapters, size 64", FULL]
-    at_default = INIT.chain(Point(SIZED, "", 1e-2), "cola", request(INIT, "paper"), 0)
-    size = GLUE.chain(Point(SIZED, "", 64), "cola", request(GLUE, "paper"), 0)
+    at_default = INIT.chains(Point(SIZED, "", 1e-2), "cola", request(INIT, "paper"))[0]
+    size = GLUE.chains(Point(SIZED, "", 64), "cola", request(GLUE, "paper"))[0]
     assert run_key(*at_default) == run_key(*size)
 
 
 def test_the_17_tasks_have_the_epochs_of_table_4() -> None:
     asked = request(EXTRA, "paper")
     epochs = {
-        (task, series): EXTRA.chain(Point(series, "", value), task, asked, 0)[0].recipe.epochs
+        (task, series): EXTRA.chains(Point(series, "", value), task, asked)[0][0].recipe.epochs
         for task in ("us-economic", "sms-spam")
         for series, value in ((SIZED, 8), (FULL, None))
     }

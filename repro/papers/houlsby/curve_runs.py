@@ -9,20 +9,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from repro.papers.curves import Point
-from repro.papers.glue import BATCHES, FINE_TUNING, POOLER, SMALL_BATCHES, encoder, on_sentences
-from repro.papers.houlsby.setting import (
-    ADAPTERS,
-    AS_RELEASED,
-    RECIPE,
-    RELEASED_RECIPE,
-    printed_epochs,
-)
-from repro.papers.houlsby.tables import SMALL
+from repro.papers.glue import BATCHES, FINE_TUNING, SMALL_BATCHES, WHOLE, encoder, on_sentences
+from repro.papers.houlsby.setting import ADAPTERS, RECIPE, as_asked, printed_epochs
 from repro.papers.request import Request
-from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
-from repro.spec import RunSpec, Scale
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, lines, paper, template
+from repro.spec import Scale
 from repro.spec.backbones import BERT_BASE
-from repro.spec.glue import GLUE
 
 SIZED, TOP, NORMS, FULL = "Adapters", "Top layers", "Layer norms only", "Full fine-tuning"
 """The series, by name."""
@@ -34,11 +26,8 @@ METHODS: dict[str, Setting] = {
     | KEEP
     | {"method.kind": ("top-layers", paper("section 3.3: variable fine-tuning"))},
     NORMS: RECIPE
-    | {
-        "method.kind": ("layer-norms", paper("section 3.4: layer norms only")),
-        "method.pooler": ("frozen", assumed("as in the adapters' runs")),
-        "method.dropout": (0.1, assumed("as in the adapters' runs")),
-    },
+    | {"method.kind": ("layer-norms", paper("section 3.4: layer norms only"))}
+    | lines("method", assumed("as in the adapters' runs"), pooler="frozen", dropout=0.1),
     FULL: FINE_TUNING | KEEP,
 }
 """Series -> its method and how it is trained, at the paper's scale but for rate and epochs."""
@@ -47,40 +36,37 @@ FINE_TUNED = (TOP, FULL)
 
 Choice = tuple[float, int]
 """Rate, epochs."""
-GLUE_CHOICES: dict[Scale, tuple[Choice, Choice]] = {
+Choices = dict[Scale, tuple[Choice, Choice]]
+"""Scale -> of adapters and layer norms, of what is fine-tuned."""
+GLUE_CHOICES: Choices = {
     "paper": ((3e-4, 20), (3e-5, 3)),
     "reduced": ((1e-3, 5), (3e-5, 3)),
     "smoke": ((1e-3, 3), (5e-5, 3)),
 }
-"""Scale -> of adapters and layer norms, of what is fine-tuned; those of Houlsby-1's sweeps."""
-INIT_CHOICES: dict[Scale, Choice] = {
-    "paper": (3e-4, 20), "reduced": (3e-4, 5), "smoke": (3e-4, 5)
-}  # fmt: skip
+"""Those of Houlsby-1's sweeps."""
+INIT_CHOICES: Choices = {
+    "paper": ((3e-4, 20), (3e-5, 3)),
+    "reduced": ((3e-4, 5), (3e-5, 3)),
+    "smoke": ((3e-4, 5), (5e-5, 3)),
+}
 """Of adapters by their initialisation; tried at smoke scale: at 1e-3 a small one may collapse."""
-TEXT_RATES: dict[Scale, tuple[float, float]] = {
-    "paper": (1e-4, 3e-5), "reduced": (1e-3, 3e-5), "smoke": (1e-3, 5e-5)
-}  # fmt: skip
-SQUAD_CHOICES: dict[Scale, tuple[Choice, Choice]] = {
+TEXT_CHOICES: Choices = GLUE_CHOICES | {"paper": ((1e-4, 0), (3e-5, 0))}
+"""Epochs 0: those that Table 4 prints for the task."""
+SQUAD_CHOICES: Choices = {
     "paper": ((3e-4, 10), (5e-5, 3)),
     "reduced": ((1e-3, 3), (5e-5, 2)),
     "smoke": ((1e-3, 2), (1e-4, 3)),
 }
-ONE_OF = {
-    "glue": "one of the sweep of section 3.2 or, where BERT is fine-tuned, of Devlin et al.",
-    "texts": "one of the sweep of section 3.3",
-    "squad": "one of the sweep of section 3.5",
-}
+GLUE_SWEEP = "one of the sweep of section 3.2 or, where BERT is fine-tuned, of Devlin et al."
 
 SQUAD: dict[Scale, Setting] = {
     "paper": {
-        "task.name": ("squad1", paper("section 3.5: SQuAD v1.1")),
-        "task.source": ("squad", paper("section 3.5: SQuAD v1.1")),
+        **lines("task", paper("section 3.5: SQuAD v1.1"), name="squad1", source="squad"),
         "task.train": ("train", paper("section 3.5")),
         "task.evaluation": ("official-dev", paper("section 3.5: the validation set")),
         "task.train_rows": (None, paper("the training set as it is")),
         "task.evaluation_rows": (None, paper("the whole validation set")),
-        "task.subset": ("shuffled", assumed("draws nothing where all rows are taken")),
-        "task.subset_seed": (0, assumed("draws nothing where all rows are taken")),
+        **lines("task", assumed(WHOLE), subset="shuffled", subset_seed=0),
         "task.answerable_share": (None, paper("the data set as it is: all are answerable")),
         "task.features": ("legacy", assumed("BERT's released code: windows a step of 128 apart")),
         "task.max_length": (384, assumed("BERT's released code: max_seq_length")),
@@ -88,15 +74,13 @@ SQUAD: dict[Scale, Setting] = {
         "task.max_query": (64, assumed("BERT's released code: max_query_length")),
     },
     "reduced": {
-        "task.train_rows": (2_000, assumed("reduced scale: a laptop")),
-        "task.evaluation_rows": (500, assumed("reduced scale: a laptop")),
+        **lines("task", assumed("reduced scale: a laptop"), train_rows=2_000, evaluation_rows=500),
         "task.subset": ("shuffled", assumed("reduced scale: a cap draws from all articles")),
         "task.subset_seed": (0, assumed("draws the rows that a cap keeps")),
     },
     "smoke": {
         "task.source": ("generated", assumed("smoke scale: questions made from a seed")),
-        "task.train": ("generated", assumed("smoke scale")),
-        "task.evaluation": ("generated", assumed("smoke scale")),
+        **lines("task", assumed("smoke scale"), train="generated", evaluation="generated"),
         "task.answerable_share": (1.0, assumed("smoke scale: SQuAD 1.1 has no others")),
         "task.max_length": (128, assumed("smoke scale: short passages")),
     },
@@ -104,45 +88,36 @@ SQUAD: dict[Scale, Setting] = {
 """Scale -> which questions, cut how; a smaller scale says what it changes."""
 
 
-def glue_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
-    """The run of a point on a GLUE task ("cola")."""
-    small, tuned = GLUE_CHOICES[request.scale]
-    choice = tuned if point.series in FINE_TUNED else small
-    return _on_sentences(point, task, request, choice, "glue").run(seed)
+@lru_cache(maxsize=1024)
+def glue_runs(point: Point, task: str, request: Request) -> Template:
+    """The runs of a point on a GLUE task ("cola")."""
+    setting = _setting(point, request, GLUE_CHOICES, GLUE_SWEEP)
+    backbone = encoder(request, BERT_BASE, paper("section 3.4: BERT-base"))
+    return on_sentences(request, task, backbone, setting)
 
 
-def text_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
-    """The run of a point on one of the 17 further tasks; at the paper's scale it has the epochs
-    that Table 4 prints for the task.
-    """
-    tuned = point.series in FINE_TUNED
-    rate = TEXT_RATES[request.scale][tuned]
-    epochs = GLUE_CHOICES[request.scale][tuned][1]
+@lru_cache(maxsize=1024)
+def text_runs(point: Point, task: str, request: Request) -> Template:
+    """The runs of a point on one of the 17 further tasks."""
+    setting = _setting(point, request, TEXT_CHOICES, "one of the sweep of section 3.3")
     if request.scale == "paper":
-        epochs = printed_epochs(task, "Fine-tune" if tuned else "Adapters")
-    return _on_sentences(point, task, request, (rate, epochs), "texts").run(seed)
-
-
-def squad_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
-    """The run of a point on SQuAD 1.1."""
-    return _on_squad(point, task, request).run(seed)
+        epochs = printed_epochs(task, "Fine-tune" if point.series in FINE_TUNED else "Adapters")
+        setting["recipe.epochs"] = epochs, paper("Table 4: chosen for the task")
+    backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
+    return on_sentences(request, task, backbone, setting)
 
 
 @lru_cache(maxsize=64)
-def _on_squad(point: Point, task: str, request: Request) -> Template:
-    small, tuned = SQUAD_CHOICES[request.scale]
-    choice = tuned if point.series in FINE_TUNED else small
-    data = SQUAD["paper"] | SQUAD[request.scale]
-    revision = request.data_revisions.get(task)
+def squad_runs(point: Point, task: str, request: Request) -> Template:
+    """The runs of a point on SQuAD 1.1."""
+    half = assumed("BERT's released code: a mean of both")
     setting = (
         BATCHES
-        | data
-        | {"task.revision": (revision, assumed("the data found"))}
-        | {
-            "recipe.start_weight": (0.5, assumed("BERT's released code: a mean of both")),
-            "recipe.end_weight": (0.5, assumed("BERT's released code: a mean of both")),
-        }
-        | _setting(point, request, choice, "squad")
+        | SQUAD["paper"]
+        | SQUAD[request.scale]
+        | {"task.revision": (request.data_revisions.get(task), assumed("the data found"))}
+        | lines("recipe", half, start_weight=0.5, end_weight=0.5)
+        | _setting(point, request, SQUAD_CHOICES, "one of the sweep of section 3.5")
         | ({} if request.scale == "paper" else SMALL_BATCHES)
         | asked_for(request)
     )
@@ -150,62 +125,28 @@ def _on_squad(point: Point, task: str, request: Request) -> Template:
     return template(request, backbone, setting)
 
 
-@lru_cache(maxsize=1024)
-def _on_sentences(
-    point: Point, task: str, request: Request, choice: Choice, sweep: str
-) -> Template:
-    where = "section 3.4" if task in GLUE else "section 3.3"
-    backbone = encoder(request, BERT_BASE, paper(f"{where}: BERT-base"))
-    setting = _setting(point, request, choice, sweep)
-    if request.scale != "paper":
-        setting = setting | POOLER
-    return on_sentences(request, task, backbone, setting)
-
-
-def _setting(point: Point, request: Request, choice: Choice, sweep: str) -> Setting:
-    """Method and recipe of a point."""
-    rate, epochs = choice
-    source = assumed(
-        ONE_OF[sweep] if request.scale == "paper" else f"{request.scale} scale: few steps"
-    )
-    setting = METHODS[point.series]
-    if request.as_released and point.series not in FINE_TUNED:
-        setting = setting | (AS_RELEASED if point.series == SIZED else {}) | RELEASED_RECIPE
-    many = paper("Table 4: chosen for the task")
-    printed = sweep == "texts" and request.scale == "paper"
-    chosen: Setting = {
-        "recipe.learning_rate": (rate, source),
-        "recipe.epochs": (epochs, many if printed else source),
-    }
-    return setting | SMALL[request.scale] | chosen | _own(point)
-
-
-def _own(point: Point) -> Setting:
-    """What tells a point from the others of its series."""
-    if point.value is None:
-        return {}
-    if point.series == TOP:
-        return {"method.layers": (int(point.value), paper("sections 3.3 and 3.4: top k layers"))}
-    return {"method.size": (int(point.value), paper("section 3.4: sizes 2^n"))}
-
-
-def init_run(point: Point, task: str, request: Request, seed: int) -> RunSpec:
-    """The run of adapters whose matrices start at the point's standard deviation."""
-    return _initialised(point, task, request).run(seed)
-
-
 @lru_cache(maxsize=64)
-def _initialised(point: Point, task: str, request: Request) -> Template:
-    assert point.value is not None
-    size = int(ADAPTERS["method.size"][0])
-    sized = Point(SIZED, "", size)
-    backbone = encoder(request, BERT_BASE, paper("section 3.6: BERT-base"))
-    setting = _setting(sized, request, INIT_CHOICES[request.scale], "glue")
-    setting = setting | {"method.size": (size, paper("section 3.6: size 64"))}
-    if request.scale != "paper":
-        setting = setting | POOLER
+def init_runs(point: Point, task: str, request: Request) -> Template:
+    """The runs of adapters whose matrices start at the point's standard deviation."""
+    sized = Point(SIZED, "", int(ADAPTERS["method.size"][0]))
     own: Setting = {
+        "method.size": (int(ADAPTERS["method.size"][0]), paper("section 3.6: size 64")),
         "method.init": ("truncated-normal", code("modeling.py: truncated at two deviations")),
         "method.init_std": (point.value, paper("section 3.6, Figure 6: 1e-7 to 1")),
     }
-    return on_sentences(request, task, backbone, setting | own)
+    setting = _setting(sized, request, INIT_CHOICES, GLUE_SWEEP) | own
+    backbone = encoder(request, BERT_BASE, paper("section 3.6: BERT-base"))
+    return on_sentences(request, task, backbone, setting)
+
+
+def _setting(point: Point, request: Request, choices: Choices, why: str) -> Setting:
+    """Method and recipe of a point; `why`: where its rate and epochs come from."""
+    rate, epochs = choices[request.scale][point.series in FINE_TUNED]
+    source = assumed(why if request.scale == "paper" else f"{request.scale} scale: few steps")
+    chosen = lines("recipe", source, learning_rate=rate, epochs=epochs)
+    setting = as_asked(METHODS[point.series], request) | chosen
+    if point.value is not None and point.series == TOP:
+        setting["method.layers"] = int(point.value), paper("sections 3.3 and 3.4: top k layers")
+    elif point.value is not None:
+        setting["method.size"] = int(point.value), paper("section 3.4: sizes 2^n")
+    return setting

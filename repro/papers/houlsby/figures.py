@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from repro.errors import ReproError
-from repro.papers.curves import MEDIAN, Curves, Mark, Point, Said, Scored, alone
+from repro.papers.curves import MEDIAN, Curves, Mark, Point, Said, Scored, one_a_seed
 from repro.papers.glue import PRINTED, encoder
 from repro.papers.houlsby.curve_runs import (
     FULL,
     NORMS,
     SIZED,
     TOP,
-    glue_run,
-    init_run,
-    squad_run,
-    text_run,
+    glue_runs,
+    init_runs,
+    squad_runs,
+    text_runs,
 )
 from repro.papers.houlsby.tables import OWN_CUT
 from repro.papers.published import Published, load_published
@@ -236,7 +236,7 @@ GLUE_CURVES = Curves(
     reference=FULL,
     default_seeds=SEEDS,
     points=trade_off(GLUE_SIZES, GLUE_TOPS),
-    chain=alone(glue_run),
+    chains=one_a_seed(glue_runs),
     scored=glue_scored,
     marks=glue_marks,
     said=norm_drops,
@@ -264,7 +264,7 @@ TEXT_CURVES = Curves(
     reference=FULL,
     default_seeds=SEEDS,
     points=trade_off(TEXT_SIZES, TEXT_TOPS),
-    chain=alone(text_run),
+    chains=one_a_seed(text_runs),
     scored=text_scored,
     said=adapters_behind,
     notes=(PERCENTILES, OUTPUT_LAYER, ONE_SETTING, SMALLER),
@@ -281,7 +281,7 @@ SQUAD_CURVES = Curves(
     reference=FULL,
     default_seeds=SEEDS,
     points=trade_off(SQUAD_SIZES, None),
-    chain=alone(squad_run),
+    chains=one_a_seed(squad_runs),
     scored=squad_scored,
     marks=partial(text_marks, SQUAD, "squad1", shares=True),
     notes=(
@@ -304,7 +304,7 @@ INIT_CURVES = Curves(
     reference="",
     default_seeds=SEEDS,
     points=deviations,
-    chain=alone(init_run),
+    chains=one_a_seed(init_runs),
     scored=glue_scored,
     marks=threshold_marks,
     notes=(

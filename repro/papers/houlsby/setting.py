@@ -6,12 +6,14 @@ decay of the learning rate: the paper's are the headline, the code's the release
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from repro.papers.glue import FINE_TUNING
+from repro.papers.glue import FINE_TUNING, encoder
 from repro.papers.published import load_published
-from repro.papers.setting import Setting, assumed, borrowed, code, paper
+from repro.papers.request import Request
+from repro.papers.setting import Setting, assumed, borrowed, code, lines, paper, width_of
 from repro.spec import Scale, Source
+from repro.spec.backbones import BERT_BASE
 from repro.spec.facts import SENTENCES
 
 ADAPTERS: Setting = {
@@ -40,18 +42,30 @@ RECIPE: Setting = {
     "recipe.learning_rate": (3e-4, paper("section 3.2: 3e-5 to 3e-3, chosen on validation")),
     "recipe.schedule": ("linear", paper("section 3.1: then linear decay to 0")),
     "recipe.warmup": (0.1, paper("section 3.1: over the first 10 % of the steps")),
-    "recipe.adam_beta1": (0.9, code("optimization.py")),
-    "recipe.adam_beta2": (0.999, code("optimization.py")),
-    "recipe.adam_eps": (1e-6, code("optimization.py")),
+    **lines(
+        "recipe", code("optimization.py"), adam_beta1=0.9, adam_beta2=0.999, adam_eps=1e-6,
+        weight_decay=0.01,
+    ),
     "recipe.bias_correction": (False, code("optimization.py: Adam without it")),
-    "recipe.weight_decay": (0.01, code("optimization.py")),
     "recipe.decayed": ("matrices", code("optimization.py: no biases, no layer norms")),
     "recipe.clip_norm": (1.0, code("optimization.py: global norm")),
-}
+}  # fmt: skip
 RELEASED_RECIPE: Setting = {
     "recipe.schedule": ("bert", code("optimization.py: 1 - g / N, also after the warm-up")),
 }
 """What --as-released changes in the recipe: the rate drops by a tenth where the warm-up ends."""
+
+
+def as_asked(setting: Setting, request: Request) -> Setting:
+    """The setting at the scale and in the reading that are asked for: what is BERT's authors' own
+    is the same in both readings.
+    """
+    fine_tuned = setting["method.kind"][0] in ("full-fine-tuning", "top-layers")
+    if request.as_released and not fine_tuned:
+        setting = setting | AS_RELEASED | RELEASED_RECIPE
+    if request.scale == "smoke":
+        setting = setting | {"recipe.batch_size": (16, assumed("smoke scale: few rows"))}
+    return setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +81,69 @@ class Sweep:
     epochs: tuple[int, ...] = (0,)
 
 
-ADAPTER_SWEEPS: dict[Scale, Sweep] = {
-    "paper": Sweep((8, 64, 256), (3e-5, 3e-4, 3e-3), (3, 20)),
-    "reduced": Sweep((8, 64), (3e-4, 1e-3), (5,)),
-    "smoke": Sweep((8, 64), (1e-3,), (3,)),
+TUNED, VARIABLE, ADAPTED = "full-fine-tuning", "variable-fine-tuning", "adapters"
+ONE_SIZE = "adapters-64"
+Sweeps = dict[Scale, dict[str, Sweep]]
+"""Scale -> row -> its sweep."""
+GLUE_SWEEPS: Sweeps = {
+    "paper": {
+        TUNED: Sweep((None,), (5e-5, 4e-5, 3e-5, 2e-5), (3,)),
+        ADAPTED: Sweep((8, 64, 256), (3e-5, 3e-4, 3e-3), (3, 20)),
+        ONE_SIZE: Sweep((64,), (3e-5, 3e-4, 3e-3), (3, 20)),
+    },
+    "reduced": {
+        TUNED: Sweep((None,), (3e-5,), (3,)),
+        ADAPTED: Sweep((8, 64), (3e-4, 1e-3), (5,)),
+        ONE_SIZE: Sweep((64,), (3e-4, 1e-3), (5,)),
+    },
+    "smoke": {
+        TUNED: Sweep((None,), (5e-5,), (3,)),
+        ADAPTED: Sweep((8, 64), (1e-3,), (3,)),
+        ONE_SIZE: Sweep((64,), (1e-3,), (3,)),
+    },
 }
-"""The paper's is in section 3.2; the others are ours: a machine of two cores."""
+"""Houlsby-1: the paper's are in section 3.2 and, of fine-tuning, in Devlin et al., section 4.1 (the
+best of four rates and several restarts); the others are ours: a machine of two cores.
+"""
+FURTHER_METHODS: dict[str, Setting] = {
+    TUNED: FINE_TUNING,
+    VARIABLE: FINE_TUNING
+    | {"method.kind": ("top-layers", paper("section 3.3: only the top n layers are trained"))},
+    ADAPTED: ADAPTERS | RECIPE | borrowed(RECIPE, "section 3.3 states no more", ("code",)),
+}
+RATES = (1e-5, 3e-5, 1e-4, 3e-3)
+FURTHER_SMALL = {
+    TUNED: Sweep((None,), (5e-5,)),
+    VARIABLE: Sweep((3,), (1e-4,)),
+    ADAPTED: Sweep((64,), (1e-3,)),
+}
+FURTHER_SWEEPS: Sweeps = {
+    "paper": {
+        TUNED: Sweep((None,), RATES),
+        VARIABLE: Sweep((1, 2, 3, 5, 7, 9, 11, 12), RATES),
+        ADAPTED: Sweep((2, 4, 8, 16, 32, 64), RATES),
+    },
+    "reduced": FURTHER_SMALL,
+    "smoke": FURTHER_SMALL,
+}
+"""Houlsby-2: the paper's are in section 3.3; the others are ours: a machine of two cores."""
 
-FINE_TUNING_SWEEPS: dict[Scale, Sweep] = {
-    "paper": Sweep((None,), (5e-5, 4e-5, 3e-5, 2e-5), (3,)),
-    "reduced": Sweep((None,), (3e-5,), (3,)),
-    "smoke": Sweep((None,), (5e-5,), (3,)),
-}
-"""Devlin et al., section 4.1: the best of four rates and several restarts on validation."""
+
+def sweep_of(sweeps: Sweeps, variant: str, request: Request) -> Sweep:
+    """What a row is selected over; a value that the user set by hand is the only one."""
+    sweep, width = sweeps[request.scale][variant], width_of(request)
+    if variant in (ADAPTED, ONE_SIZE) and width is not None:
+        sweep = replace(sweep, widths=(width,))
+    if variant == VARIABLE:
+        depth = encoder(request, BERT_BASE, paper("section 3.3"))[0].layers
+        kept = tuple(n for n in sweep.widths if n is not None and n <= depth)
+        sweep = replace(sweep, widths=kept or (depth,))
+    rate, epochs = (request.settings.get(f"recipe.{name}") for name in ("learning_rate", "epochs"))
+    return replace(
+        sweep,
+        learning_rates=(rate,) if rate else sweep.learning_rates,
+        epochs=(epochs,) if epochs else sweep.epochs,
+    )
 
 
 def swept(scale: Scale, section: str) -> Source:
@@ -89,33 +153,6 @@ def swept(scale: Scale, section: str) -> Source:
     return assumed(f"{scale} scale: a smaller sweep")
 
 
-TUNED, VARIABLE, ADAPTED = "full-fine-tuning", "variable-fine-tuning", "adapters"
-
-FURTHER_METHODS: dict[str, Setting] = {
-    TUNED: FINE_TUNING,
-    VARIABLE: FINE_TUNING
-    | {"method.kind": ("top-layers", paper("section 3.3: only the top n layers are trained"))},
-    ADAPTED: ADAPTERS | RECIPE | borrowed(RECIPE, "section 3.3 states no more", ("code",)),
-}
-RATES = (1e-5, 3e-5, 1e-4, 3e-3)
-FURTHER_SWEEPS: dict[Scale, dict[str, Sweep]] = {
-    "paper": {
-        TUNED: Sweep((None,), RATES),
-        VARIABLE: Sweep((1, 2, 3, 5, 7, 9, 11, 12), RATES),
-        ADAPTED: Sweep((2, 4, 8, 16, 32, 64), RATES),
-    },
-    "reduced": {
-        TUNED: Sweep((None,), (5e-5,)),
-        VARIABLE: Sweep((3,), (1e-4,)),
-        ADAPTED: Sweep((64,), (1e-3,)),
-    },
-    "smoke": {
-        TUNED: Sweep((None,), (5e-5,)),
-        VARIABLE: Sweep((3,), (1e-4,)),
-        ADAPTED: Sweep((64,), (1e-3,)),
-    },
-}
-"""Houlsby-2: the paper's are in section 3.3; the others are ours: a machine of two cores."""
 SMALL_EPOCHS = {TUNED: 3, VARIABLE: 3, ADAPTED: 5}
 
 

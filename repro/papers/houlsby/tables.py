@@ -8,49 +8,41 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product
 
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.fine_tuning import TopLayers
 from repro.methods.inside import adapter_parameters
-from repro.papers.glue import COLLAPSE, FINE_TUNING, POOLER, encoder, glue_columns, on_sentences
+from repro.papers.glue import COLLAPSE, FINE_TUNING, encoder, glue_columns, on_sentences
 from repro.papers.houlsby.setting import (
     ADAPTED,
-    ADAPTER_SWEEPS,
     ADAPTERS,
-    AS_RELEASED,
-    FINE_TUNING_SWEEPS,
     FURTHER_METHODS,
     FURTHER_SWEEPS,
+    GLUE_SWEEPS,
+    ONE_SIZE,
     RECIPE,
-    RELEASED_RECIPE,
     TUNED,
     VARIABLE,
-    Sweep,
+    Sweeps,
+    as_asked,
     epochs_of,
+    sweep_of,
     swept,
 )
 from repro.papers.matrix import Chain
 from repro.papers.published import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, Template, assumed, paper, width_of
+from repro.papers.setting import Setting, Template, assumed, lines, paper
 from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table, Value
-from repro.spec import RunSpec, Scale
+from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE, BERT_LARGE
 from repro.spec.texts import HOULSBY, TEXTS
 
-SMALL: dict[Scale, Setting] = {
-    "paper": {},
-    "reduced": {},
-    "smoke": {"recipe.batch_size": (16, assumed("smoke scale: few rows"))},
-}
-ONE_SIZE = "adapters-64"
-
 
 def chains(
-    sweep_of: Callable[[str, Request], Sweep],
+    sweeps: Sweeps,
     runs: Callable[..., Template],
     row: Row,
     column: Column,
@@ -59,54 +51,26 @@ def chains(
     """Every run that a cell is selected from: widths, then rates, then epochs, then restarts."""
     if not isinstance(column, Score):
         return []
-    sweep = sweep_of(row.variant, request)
+    sweep = sweep_of(sweeps, row.variant, request)
     points = product(sweep.widths, sweep.learning_rates, sweep.epochs)
     found = [runs(row.variant, column.task, request, *point) for point in points]
     return [(own.run(seed),) for own in found for seed in range(request.seeds)]
 
 
-def sweep_of(variant: str, request: Request) -> Sweep:
-    """What a row is selected over; a value that the user set by hand is the only one."""
-    if variant == "full-fine-tuning":
-        sweep = FINE_TUNING_SWEEPS[request.scale]
-    else:
-        sweep = ADAPTER_SWEEPS[request.scale]
-        size = ADAPTERS["method.size"][0]
-        sizes = (size,) if variant == ONE_SIZE else sweep.widths
-        width = width_of(request)
-        sweep = replace(sweep, widths=sizes if width is None else (width,))
-    rate, epochs = (request.settings.get(f"recipe.{name}") for name in ("learning_rate", "epochs"))
-    return replace(
-        sweep,
-        learning_rates=(rate,) if rate else sweep.learning_rates,
-        epochs=(epochs,) if epochs else sweep.epochs,
-    )
-
-
 @lru_cache(maxsize=1024)
-def swept_runs(
+def glue_runs(
     variant: str, task: str, request: Request, size: int | None, rate: float, epochs: int
 ) -> Template:
     """The runs of one setting on a GLUE task ("cola"); `size` None: no adapters."""
-    backbone = encoder(request, BERT_LARGE, paper("section 3.2: BERT-large"))
-    setting = FINE_TUNING if size is None else ADAPTERS | RECIPE
-    if request.as_released and size is not None:
-        setting = setting | AS_RELEASED | RELEASED_RECIPE
-    if request.scale != "paper":
-        setting = setting | POOLER
-    source = (
-        assumed("Devlin et al.: chosen on validation")
-        if size is None
-        else swept(request.scale, "3.2")
-    )
-    chosen: Setting = {
-        "recipe.learning_rate": (rate, source),
-        "recipe.epochs": (epochs, source),
-        "recipe.keep": ("last", assumed("selected among runs, not among epochs")),
-    }
+    source = swept(request.scale, "3.2")
+    if variant == TUNED:
+        source = assumed("Devlin et al.: chosen on validation")
+    chosen = lines("recipe", source, learning_rate=rate, epochs=epochs)
+    chosen["recipe.keep"] = "last", assumed("selected among runs, not among epochs")
     if size is not None:
-        chosen["method.size"] = (size, source)
-    setting = setting | SMALL[request.scale] | chosen
+        chosen["method.size"] = size, source
+    setting = as_asked(FINE_TUNING if variant == TUNED else ADAPTERS | RECIPE, request) | chosen
+    backbone = encoder(request, BERT_LARGE, paper("section 3.2: BERT-large"))
     return on_sentences(request, task, backbone, setting)
 
 
@@ -143,13 +107,13 @@ ONE = Table(
     rows=(
         Row(
             "BERT-large",
-            "full-fine-tuning",
+            TUNED,
             "BERT_LARGE",
             select="best",
             note="copied from Devlin et al. by the paper; selected here as they did, over rates "
             "and restarts",
         ),
-        Row("Adapters (8-256)", "adapters", "Adapters (8-256)", select="best"),
+        Row("Adapters (8-256)", ADAPTED, "Adapters (8-256)", select="best"),
         Row("Adapters (64)", ONE_SIZE, "Adapters (64)", select="best"),
     ),
     columns=(
@@ -163,7 +127,7 @@ ONE = Table(
     ),
     protocol="glue",
     default_seeds={"paper": 5, "reduced": 1, "smoke": 1},
-    chains=partial(chains, sweep_of, swept_runs),
+    chains=partial(chains, GLUE_SWEEPS, glue_runs),
     collapse=COLLAPSE,
     notes=(
         "A cell is the best run of its sweep by the cell's own metric on validation rows. A score "
@@ -185,21 +149,6 @@ OWN_CUT = "test rows of a cut that is not published"
 """Houlsby et al. name the sizes of train, validation and test rows (Table 3), not which rows."""
 
 
-def points_of(variant: str, request: Request) -> Sweep:
-    """What a row is selected over; a value that the user set by hand is the only one."""
-    points = FURTHER_SWEEPS[request.scale][variant]
-    width, rate = width_of(request), request.settings.get("recipe.learning_rate")
-    if variant == ADAPTED and width is not None:
-        points = replace(points, widths=(width,))
-    if variant == VARIABLE:
-        layers = encoder(request, BERT_BASE, paper("section 3.3"))[0].layers
-        kept = tuple(n for n in points.widths if n is not None and n <= layers)
-        points = replace(points, widths=kept or (layers,))
-    if rate is not None:
-        points = replace(points, learning_rates=(rate,))
-    return points
-
-
 @lru_cache(maxsize=1024)
 def further_runs(
     variant: str, task: str, request: Request, width: int | None, rate: float, _: int
@@ -207,23 +156,17 @@ def further_runs(
     """The runs of one setting on a further task, which has epochs of its own; `width` is the
     adapters' size, or how many layers are trained.
     """
-    backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
-    setting = FURTHER_METHODS[variant]
-    if variant == ADAPTED and request.as_released:
-        setting = setting | AS_RELEASED | RELEASED_RECIPE
-    if request.scale != "paper":
-        setting = setting | POOLER
     source = swept(request.scale, "3.3")
     chosen: Setting = {
         "recipe.learning_rate": (rate, source),
         "recipe.epochs": epochs_of(variant, task, request.scale),
         "recipe.keep": ("last", assumed("selected among settings, not among epochs")),
     }
-    if request.scale == "smoke":
-        chosen["recipe.batch_size"] = (16, assumed("smoke scale: few rows"))
     if width is not None:
-        chosen["method.size" if variant == ADAPTED else "method.layers"] = (width, source)
-    return on_sentences(request, task, backbone, setting | chosen)
+        chosen["method.size" if variant == ADAPTED else "method.layers"] = width, source
+    backbone = encoder(request, BERT_BASE, paper("section 3.3: BERT-base"))
+    setting = as_asked(FURTHER_METHODS[variant], request) | chosen
+    return on_sentences(request, task, backbone, setting)
 
 
 def score(task: str, metric: str = ACCURACY, name: str = "") -> Score:
@@ -261,7 +204,7 @@ TWO = Table(
     ),
     protocol="texts",
     default_seeds={"paper": 3, "reduced": 1, "smoke": 1},
-    chains=partial(chains, points_of, further_runs),
+    chains=partial(chains, FURTHER_SWEEPS, further_runs),
     collapse=COLLAPSE,
     transposed=True,
     spread="sem",

@@ -36,35 +36,22 @@ REDUCTION, STEPS, EPOCHS = "method.reduction", "recipe.steps", "recipe.epochs"
 START, TRAIN_ROWS = "method.starts_from", "task.train_rows"
 
 
-def first_seed(index: int) -> int:
-    """The seed of the first run, the second, ..."""
-    return published.SEED + index
-
-
-def table_run(model: str, size: str, task: WrittenName, request: Request, seed: int) -> RunSpec:
-    """The run of a row of Table 1 that scores a task: of that task alone, or of all."""
-    return _of_table(model, size, task, request).run(seed)
-
-
 @lru_cache(maxsize=256)
-def _of_table(model: str, size: str, task: WrittenName, request: Request) -> Template:
+def table_runs(model: str, size: str, task: WrittenName, request: Request) -> Template:
+    """The runs of a row of Table 1 that score a task: of that task alone, or of all."""
     tasks = (task,) if model in ONE_TASK else mixture(request)
     alone = published.ALONE[request.scale] if model in ONE_TASK else {}
     return _template(request, size, tasks, _method(model, request) | alone)
 
 
-def ablated_run(row: str, request: Request, seed: int) -> RunSpec:
-    """The run of a row of Table 4: HyperFormer whole, or without some of its parts.
+@lru_cache(maxsize=64)
+def ablated_runs(row: str, request: Request) -> Template:
+    """The runs of a row of Table 4: HyperFormer whole, or without some of its parts.
 
     What a row leaves out stays out, whatever is set by hand; a norm set by hand is for the rows
     without a generated one. The released model cannot do without its projector, so that rows are of
     the published one in both readings.
     """
-    return _ablated(row, request).run(seed)
-
-
-@lru_cache(maxsize=64)
-def _ablated(row: str, request: Request) -> Template:
     changed = {} if row == WHOLE else published.ABLATIONS[row]
     for path in changed.keys() - {"method.norm", "method.task_embedding"}:
         request = _without(path, request)
@@ -73,20 +60,14 @@ def _ablated(row: str, request: Request) -> Template:
     return _template(request, SMALL_T5, mixture(request), _fitted(HYPER, request.scale) | changed)
 
 
-def few_shot_chain(
-    model: str, task: WrittenName, samples: int, request: Request, seed: int
-) -> tuple[RunSpec, RunSpec]:
-    """The run of a model on so many samples of a new task, and before it the multi-task run that
-    it starts from. Raises ReproError for a task to start from that the latter does not have.
-    """
-    parent, runs = _few_shot(model, task, samples, request)
-    return parent, runs.run(seed)
-
-
 @lru_cache(maxsize=256)
-def _few_shot(
+def few_shot_runs(
     model: str, task: WrittenName, samples: int, request: Request
 ) -> tuple[RunSpec, Template]:
+    """The multi-task run that a model starts from, and its runs on so many samples of a new task.
+
+    Raises ReproError for a task to start from that the multi-task run does not have.
+    """
     tasks = mixture(request)
     start = request.settings.get(START, tasks[0])
     if start not in tasks:
@@ -94,7 +75,7 @@ def _few_shot(
             f"--set {START}={start}: the multi-task run has no such task. Choose one of "
             f"{', '.join(tasks)}."
         )
-    parent = table_run(model, BASE_T5, tasks[0], _without(START, request), first_seed(0))
+    parent = table_runs(model, BASE_T5, tasks[0], _without(START, request)).run(published.SEED)
     few = min(
         published.FEW_SIZES[samples] if request.scale == "smoke" else samples,
         request.settings.get(TRAIN_ROWS) or samples,
@@ -113,17 +94,13 @@ def _few_shot(
     return parent, _template(request, BASE_T5, (task,), setting, rows, {MULTI_TASK: parent})
 
 
-def low_resource_run(model: str, samples: int, request: Request, seed: int) -> RunSpec:
-    """The multi-task run of a model of base size on so many rows of each task."""
-    return _low_resource(model, samples, request).run(seed)
-
-
 @lru_cache(maxsize=64)
-def _low_resource(model: str, samples: int, request: Request) -> Template:
+def low_resource_runs(model: str, samples: int, request: Request) -> Template:
+    """The multi-task runs of a model of base size on so many rows of each task."""
     few = min(samples, request.settings.get(TRAIN_ROWS) or samples)
-    own = published.LOW if request.scale == "paper" else published.LOW_SMALL[request.scale]
+    setting = _method(model, request) | published.LOW[request.scale]
     rows = _few_rows(few, request, "", "Figure 2, caption")
-    return _template(request, BASE_T5, mixture(request), _method(model, request) | own, rows)
+    return _template(request, BASE_T5, mixture(request), setting, rows)
 
 
 def _without(path: str, request: Request) -> Request:
@@ -152,10 +129,11 @@ def _pretraining(scale: Scale, backbone: Backbone) -> RunSpec:
     return template(Request("", scale, 1), (backbone, why), whole).run(published.SEED)
 
 
-def chain_of(*runs: RunSpec, request: Request) -> Chain:
-    """The runs, each made from the one before, after what the first one needs."""
-    first = pretraining(request, runs[0].backbone)
-    return runs if first is None else (first, *runs)
+def chains_of(runs: Template, request: Request, *first: RunSpec) -> list[Chain]:
+    """One chain for each seed: what gives the tiny T5 its weights, the runs `first`, the run."""
+    before = pretraining(request, runs.spec.backbone)
+    needed = first if before is None else (before, *first)
+    return [(*needed, runs.run(published.SEED + index)) for index in range(request.seeds)]
 
 
 def mixture(request: Request) -> tuple[WrittenName, ...]:

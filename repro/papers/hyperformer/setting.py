@@ -8,7 +8,7 @@ HyperFormer is another model, which --as-released keeps.
 
 from __future__ import annotations
 
-from repro.papers.setting import Setting, assumed, code, paper
+from repro.papers.setting import Setting, assumed, code, lines, paper
 from repro.spec import Scale
 
 SIZES = "SMALL", "BASE"
@@ -69,23 +69,23 @@ RECIPE: Setting = {
     "recipe.learning_rate": (3e-4, code(f"{CONFIGS}: learning_rate")),
     "recipe.schedule": ("linear", code("training_args.py: lr_scheduler; the text says constant")),
     "recipe.warmup": (WARMUP / STEPS, code(f"{CONFIGS}: warmup_steps 500")),
-    "recipe.adam_beta1": (0.9, code(DEFAULT)),
-    "recipe.adam_beta2": (0.999, code(DEFAULT)),
-    "recipe.adam_eps": (1e-8, code(DEFAULT)),
+    **lines(
+        "recipe", code(DEFAULT), adam_beta1=0.9, adam_beta2=0.999, adam_eps=1e-8, weight_decay=0.0,
+        clip_norm=1.0,
+    ),
     "recipe.bias_correction": (True, code("transformers 3.5.1: AdamW corrects")),
-    "recipe.weight_decay": (0.0, code(DEFAULT)),
     "recipe.decayed": ("all", assumed("nothing is decayed")),
-    "recipe.clip_norm": (1.0, code(DEFAULT)),
     "recipe.label_smoothing": (0.1, code(f"{CONFIGS}: label_smoothing")),
     "recipe.over_tokens": ("sum", code("the loss of label smoothing is summed over tokens")),
     "recipe.loss_parts": (4, code("scripts/*.sh: gradients are averaged over four GPUs")),
     "recipe.padding": ("dynamic", assumed("equal numbers to padding at 128")),
     "recipe.order": ("shuffled", code("data/multitask_sampler.py: rows with replacement")),
-    "recipe.start_weight": (1.0, assumed("of spans, which there are none of")),
-    "recipe.end_weight": (1.0, assumed("of spans, which there are none of")),
+    **lines(
+        "recipe", assumed("of spans, which there are none of"), start_weight=1.0, end_weight=1.0
+    ),
     "recipe.logit_clamp": (None, assumed("nothing is clamped")),
     "recipe.precision": ("fp32", code(f"{CONFIGS}: no fp16")),
-}
+}  # fmt: skip
 
 DROPOUT: Setting = {"method.dropout": (0.1, code("T5's own configuration"))}
 ONLY_32 = "Table 1: no other reduction gives its shares; the scripts tried 16, too"
@@ -138,23 +138,20 @@ ABLATIONS: dict[str, Setting] = {
 }
 """Row of Table 4 -> what it changes in HyperFormer."""
 
+
+def looks(count: int, steps: int, why: str) -> Setting:
+    """So many looks at the validation rows, one after each so many steps."""
+    return lines("recipe", assumed(why), epochs=count, look_steps=steps, steps=count * steps)
+
+
 FEW: Setting = {
-    "recipe.epochs": (10, assumed("few-shot: not stated in the copies at hand")),
-    "recipe.look_steps": (100, assumed("few-shot: not stated in the copies at hand")),
-    "recipe.steps": (1_000, assumed("few-shot: not stated in the copies at hand")),
+    **looks(10, 100, "few-shot: not stated in the copies at hand"),
     "recipe.learning_rate": (3e-4, assumed("few-shot: as before")),
-    "recipe.schedule": ("constant", assumed("few-shot: few steps")),
-    "recipe.warmup": (0.0, assumed("few-shot: few steps")),
+    **lines("recipe", assumed("few-shot: few steps"), schedule="constant", warmup=0.0),
     "recipe.loss_parts": (1, assumed("few-shot: one GPU holds the batch")),
 }
 FEW_BATCH = 32
 """At most, and at most all samples (assumed)."""
-LOW: Setting = {
-    "recipe.epochs": (15, assumed("low-resource: looks until 15,000 steps")),
-    "recipe.steps": (15_000, assumed("low-resource: not stated in the copies at hand")),
-    "recipe.warmup": (WARMUP / 15_000, assumed("low-resource: 500 steps, as before")),
-}
-
 # What stands for it at the small scales: every number below is ours. At smoke scale rows are
 # generated, and T5 is a tiny one that a run of the plan pre-trains.
 
@@ -167,25 +164,14 @@ UNTRAINED = "smoke scale: the tiny T5 knows nothing else"
 TINY = "smoke scale: few steps, a tiny T5"
 
 
-def looks(count: int, steps: int, why: str) -> Setting:
-    """So many looks at the validation rows, one after each so many steps."""
-    return {
-        "recipe.epochs": (count, assumed(why)),
-        "recipe.look_steps": (steps, assumed(why)),
-        "recipe.steps": (count * steps, assumed(why)),
-    }
-
-
 SMALL: dict[Scale, Setting] = {
     "paper": {},
     "reduced": {
         **looks(4, 100, REDUCED),
-        "task.train_rows": (2_000, assumed(REDUCED)),
-        "task.evaluation_rows": (200, assumed(REDUCED)),
+        **lines("task", assumed(REDUCED), train_rows=2_000, evaluation_rows=200),
         "recipe.batch_size": (16, assumed(REDUCED)),
         "recipe.loss_parts": (1, assumed("reduced scale: one device")),
-        "recipe.learning_rate": (1e-3, assumed("reduced scale: few steps")),
-        "recipe.warmup": (0.1, assumed("reduced scale: few steps")),
+        **lines("recipe", assumed("reduced scale: few steps"), learning_rate=1e-3, warmup=0.1),
     },
     "smoke": {
         **looks(4, 200, SMOKE),
@@ -216,22 +202,29 @@ GENERATED: dict[Scale, Setting] = {
     "smoke": {"recipe.learning_rate": (1e-3, assumed(TINY))},
 }
 """Of a run whose adapters are generated: a step moves each of their tensors by many weights."""
-LOW_SMALL: dict[Scale, Setting] = {"paper": {}, "reduced": {}, "smoke": looks(4, 100, SMOKE)}
+LOW: dict[Scale, Setting] = {
+    "paper": {
+        "recipe.epochs": (15, assumed("low-resource: looks until 15,000 steps")),
+        "recipe.steps": (15_000, assumed("low-resource: not stated in the copies at hand")),
+        "recipe.warmup": (WARMUP / 15_000, assumed("low-resource: 500 steps, as before")),
+    },
+    "reduced": {},
+    "smoke": looks(4, 100, SMOKE),
+}
 """Of a run of Figure 2."""
 
 PRETRAINING: Setting = {
     **looks(2, 800, UNTRAINED),
     "task.source": ("generated", assumed("smoke scale: texts made from a seed")),
     "task.max_length": (64, assumed("smoke scale: short texts")),
-    "recipe.batch_size": (32, assumed(UNTRAINED)),
-    "recipe.learning_rate": (4e-3, assumed(UNTRAINED)),
-    "recipe.warmup": (0.05, assumed(UNTRAINED)),
-    "recipe.label_smoothing": (0.0, assumed("as T5 was pre-trained")),
-    "recipe.over_tokens": ("mean", assumed("as T5 was pre-trained")),
+    **lines("recipe", assumed(UNTRAINED), batch_size=32, learning_rate=4e-3, warmup=0.05),
+    **lines(
+        "recipe", assumed("as T5 was pre-trained"), label_smoothing=0.0, over_tokens="mean",
+        keep="last",
+    ),
     "recipe.loss_parts": (1, assumed("a mean over tokens")),
-    "recipe.keep": ("last", assumed("as T5 was pre-trained")),
     "method.dropout": (0.0, code("T5 was pre-trained without dropout (Raffel et al. 2020)")),
-}
+}  # fmt: skip
 """The tiny T5's span corruption."""
 
 FEW_SIZES = {4: 4, 16: 16, 32: 32, 100: 64, 250: 96, 500: 96, 1_000: 128, 2_000: 160}

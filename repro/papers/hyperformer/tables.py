@@ -11,16 +11,16 @@ from dataclasses import replace
 from repro.methods.t5 import T5FineTuning
 from repro.papers.curves import Curves, Point, Scored
 from repro.papers.figures import Embeddings
+from repro.papers.glue import METRICS
 from repro.papers.hyperformer.runs import (
     BASE_T5,
     ONE_TASK,
-    ablated_run,
-    chain_of,
-    few_shot_chain,
-    first_seed,
-    low_resource_run,
+    ablated_runs,
+    chains_of,
+    few_shot_runs,
+    low_resource_runs,
     mixture,
-    table_run,
+    table_runs,
 )
 from repro.papers.hyperformer.setting import (
     ABLATIONS,
@@ -31,6 +31,7 @@ from repro.papers.hyperformer.setting import (
     MULTI,
     NO_PROJECTOR,
     PLUS,
+    SEED,
     SINGLE,
     SIZES,
     TUNED,
@@ -51,11 +52,6 @@ TEST = "test"
 code. Its parts lack their last row (multiples of 1/203 for MRPC), which is a defect: ours have it,
 but for --as-released.
 """
-METRICS: dict[Metric, str] = {
-    "matthews": "Matthews corr", "accuracy": "accuracy", "f1": "F1", "pearson": "Pearson",
-    "spearman": "Spearman",
-}  # fmt: skip
-"""As the CSV calls them."""
 PRINTED: tuple[WrittenName, ...] = (
     "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "qnli", "rte",
 )  # fmt: skip
@@ -111,38 +107,29 @@ def _score(name: WrittenName, metric: Metric, *, printed: bool) -> Score:
 
 
 def glue_chains(row: Row, column: Column, request: Request) -> list[Chain]:
-    """The runs of a cell of Hyperformer-1; of its parameters the model."""
+    """The runs of a cell of Hyperformer-1; of its parameters the model, of the paper's shape at
+    every scale.
+    """
     model, size = row.variant.rsplit(", ", 1)
-    if not isinstance(column, Score):
-        return [(_counted(model, size, request),)]
-    task, seeds = written(column.task), map(first_seed, range(request.seeds))
-    runs = [table_run(model, size, task, request, seed) for seed in seeds]
-    return [chain_of(run, request=request) for run in runs]
-
-
-def _counted(model: str, size: str, request: Request) -> RunSpec:
-    """The model that a row's parameters are of: of the paper's shape at every scale."""
+    if isinstance(column, Score):
+        return chains_of(table_runs(model, size, written(column.task), request), request)
     whole = replace(request, scale="paper", backbone=None)
     if request.scale != "paper":  # what is set by hand is for the small model
         whole = replace(whole, settings={})
-    return table_run(model, size, PRINTED[0], whole, first_seed(0))
+    return [(table_runs(model, size, PRINTED[0], whole).run(SEED),)]
 
 
 def ablation_chains(row: Row, column: Column, request: Request) -> list[Chain]:
     """The runs of a cell of Hyperformer-4."""
-    runs = [ablated_run(row.variant, request, first_seed(index)) for index in range(request.seeds)]
-    return [chain_of(run, request=request) for run in runs]
+    return chains_of(ablated_runs(row.variant, request), request)
 
 
 def few_shot_chains(row: Row, column: Column, request: Request) -> list[Chain]:
     """The runs of a cell of Hyperformer-2, each after the multi-task run of its model."""
     assert isinstance(column, Score)
-    task, samples = written(column.task), int(column.name.split()[-2])
-    found = [
-        few_shot_chain(row.variant, task, samples, request, first_seed(index))
-        for index in range(request.seeds)
-    ]
-    return [chain_of(*runs, request=request) for runs in found]
+    samples = int(column.name.split()[-2])
+    first, runs = few_shot_runs(row.variant, written(column.task), samples, request)
+    return chains_of(runs, request, first)
 
 
 def tasks_of(spec: RunSpec) -> int:
@@ -323,9 +310,8 @@ def embedding_chain(method: str, request: Request) -> Chain:
 
     Raises MissingData where no task has data.
     """
-    tasks = mixture(request)
-    run = table_run(LEARNERS[method], BASE_T5, tasks[0], request, first_seed(0))
-    return chain_of(run, request=request)
+    runs = table_runs(LEARNERS[method], BASE_T5, mixture(request)[0], request)
+    return chains_of(runs, request)[0]
 
 
 TASK_EMBEDDINGS = Embeddings(
@@ -374,11 +360,11 @@ def curve_points(request: Request) -> tuple[Point, ...]:
     )
 
 
-def curve_chain(point: Point, task: str, request: Request, index: int) -> Chain:
-    """The multi-task run of a point, which scores all tasks."""
+def curve_chains(point: Point, task: str, request: Request) -> list[Chain]:
+    """The multi-task runs of a point, which score all tasks."""
     assert point.value is not None
-    model, samples = SERIES[point.series], int(point.value)
-    return chain_of(low_resource_run(model, samples, request, first_seed(index)), request=request)
+    runs = low_resource_runs(SERIES[point.series], int(point.value), request)
+    return chains_of(runs, request)
 
 
 def curve_scored(task: str, request: Request) -> Scored:
@@ -401,7 +387,7 @@ LOW_RESOURCE = Curves(
     reference="",
     default_seeds={"paper": 5, "reduced": 2, "smoke": 1},
     points=curve_points,
-    chain=curve_chain,
+    chains=curve_chains,
     scored=curve_scored,
     spread="sd",
     notes=(
