@@ -15,7 +15,7 @@ from repro.methods.resadapters import PipelinedCells
 from repro.papers.published import load_published
 from repro.papers.registry import TABLES, find_table
 from repro.papers.request import Request
-from repro.papers.resadapters.tables import ONE, TWO, run_one, run_two
+from repro.papers.resadapters.tables import ONE, TWO, runs_of
 from repro.papers.tables import Table
 from repro.spec import RunSpec, Scale, SquadTask, run_key
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
@@ -30,8 +30,8 @@ def request(table: Table, scale: Scale = "paper", **changes: Any) -> Request:
 
 
 def run_of(table: Table, variant: str, scale: Scale = "paper", **changes: Any) -> RunSpec:
-    run = run_one if table is ONE else run_two
-    return run(variant, request(table, scale, **changes), 0)
+    asked = request(table, scale, **changes)
+    return runs_of(variant, "squad2", asked, all_rows=table is TWO).run(0)
 
 
 def questions(spec: RunSpec) -> SquadTask:

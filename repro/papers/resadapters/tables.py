@@ -11,11 +11,12 @@ from __future__ import annotations
 from functools import lru_cache, partial
 
 from repro.papers.figures import Architecture, Sketch
+from repro.papers.glue import encoder
 from repro.papers.request import Request
-from repro.papers.setting import Setting, Template, asked_for, assumed, code, paper, template
+from repro.papers.setting import Setting, Template, asked_for, assumed, code, lines, paper, template
 from repro.papers.tables import Row, Score, Table, one_a_seed
 from repro.spec import Backbone, RunSpec, Scale, Source
-from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN, MINILM
+from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN
 
 PAPER: Setting = {
     "task.source": ("squad_v2", paper("section 4.1: SQuAD2.0")),
@@ -43,29 +44,27 @@ PAPER: Setting = {
     "recipe.batch_size": (8, paper("section 4.1")),
     "recipe.epochs": (5, code("epochs=5; the paper says above 5")),
     "recipe.learning_rate": (3e-5, paper("section 4.1")),
-    "recipe.schedule": ("constant", code("no scheduler, no warm-up")),
-    "recipe.warmup": (0.0, code("no scheduler, no warm-up")),
-    "recipe.adam_beta1": (0.9, code("AdamW default")),
-    "recipe.adam_beta2": (0.999, code("AdamW default")),
+    **lines("recipe", code("no scheduler, no warm-up"), schedule="constant", warmup=0.0),
+    **lines("recipe", code("AdamW default"), adam_beta1=0.9, adam_beta2=0.999, weight_decay=0.0),
     "recipe.adam_eps": (1e-8, code("AdamW")),
     "recipe.bias_correction": (False, code("correct_bias=False")),
-    "recipe.weight_decay": (0.0, code("AdamW default")),
     "recipe.clip_norm": (1.0, assumed("repaired to the usual value; the code clips at 0.1")),
-    "recipe.start_weight": (1.0, paper("section 3.3: sum of the two cross-entropies")),
-    "recipe.end_weight": (1.0, paper("section 3.3: sum of the two cross-entropies")),
+    **lines(
+        "recipe", paper("section 3.3: sum of the two cross-entropies"), start_weight=1.0,
+        end_weight=1.0,
+    ),
     "recipe.logit_clamp": (None, assumed("repaired; the code clamps logits to [0, 384]")),
     "recipe.padding": ("dynamic", assumed("equal numbers to padding at 384 in this reading")),
     "recipe.order": ("shuffled", code("the notebook's RandomSampler")),
     "recipe.precision": ("bf16", assumed("not stated; trained parameters stay fp32")),
-}
+}  # fmt: skip
 
 AS_RELEASED: Setting = {
     "method.layer_norm_eps": (384.0, code("LayerNorm(768, 384): the second argument is eps")),
     "method.norm_axis": ("position", code("BatchNorm1d(384) on [batch, 384, 200]")),
     "method.attention_mask": (False, code("no padding mask in the cell's attention")),
     "recipe.clip_norm": (0.1, code("clip_grad_norm_ at 0.1, each stack")),
-    "recipe.start_weight": (0.6, code("(1.5 start + 1.0 end) / 2.5")),
-    "recipe.end_weight": (0.4, code("(1.5 start + 1.0 end) / 2.5")),
+    **lines("recipe", code("(1.5 start + 1.0 end) / 2.5"), start_weight=0.6, end_weight=0.4),
     "recipe.logit_clamp": ((0.0, 384.0), code("logits.clamp(0, 384) before the loss")),
     "recipe.padding": ("max", code("all windows padded to 384")),
 }
@@ -79,9 +78,9 @@ ALL_ROWS: Setting = {
 
 SMOKE: Setting = {
     "task.source": ("generated", assumed("smoke scale: questions made from a seed")),
-    "task.train": ("generated", assumed("smoke scale")),
-    "task.evaluation": ("generated", assumed("smoke scale")),
-    "task.subset": ("shuffled", assumed("smoke scale")),
+    **lines(
+        "task", assumed("smoke scale"), train="generated", evaluation="generated", subset="shuffled"
+    ),
     "task.max_length": (128, assumed("smoke scale: short passages")),
     "task.train_rows": (None, assumed("smoke scale: all rows left by the answerable share")),
     "task.answerable_share": (0.7, assumed("smoke scale: rows learn to answer in few steps")),
@@ -108,12 +107,11 @@ SCALES: dict[str, Setting] = {"paper": PAPER, "reduced": PAPER | REDUCED, "smoke
 
 FULL_FINE_TUNING: Setting = {
     "recipe.batch_size": (48, assumed("BERT's own SQuAD 2.0 setting (Devlin et al., 4.3)")),
-    "recipe.epochs": (2, assumed("BERT's own SQuAD 2.0 setting")),
-    "recipe.learning_rate": (5e-5, assumed("BERT's own SQuAD 2.0 setting")),
+    **lines("recipe", assumed("BERT's own SQuAD 2.0 setting"), epochs=2, learning_rate=5e-5),
     "recipe.schedule": ("bert", assumed("BERT's released code: optimization.py")),
-    "recipe.warmup": (0.1, assumed("BERT's released code")),
-    "recipe.adam_eps": (1e-6, assumed("BERT's released code")),
-    "recipe.weight_decay": (0.01, assumed("BERT's released code")),
+    **lines(
+        "recipe", assumed("BERT's released code"), warmup=0.1, adam_eps=1e-6, weight_decay=0.01
+    ),
     "recipe.decayed": ("matrices", assumed("BERT's released code: no biases, no layer norms")),
     "method.dropout": (0.1, assumed("BERT's own")),
 }
@@ -146,36 +144,25 @@ def run_one(variant: str, request: Request, seed: int) -> RunSpec:
     return runs_of(variant, "squad2", request).run(seed)
 
 
-def run_two(variant: str, request: Request, seed: int) -> RunSpec:
-    """The run of a row of ResAdapters-2: at the paper's scale all rows and eight epochs."""
-    return runs_of(variant, "squad2", request, all_rows=True).run(seed)
-
-
 @lru_cache(maxsize=64)
 def runs_of(variant: str, task: str, request: Request, *, all_rows: bool = False) -> Template:
-    """The runs of a row; `all_rows`: as ResAdapters-2 has them."""
-    whole = all_rows and request.scale == "paper"
-    setting = SCALES[request.scale] | (ALL_ROWS if whole else {})
-    backbone, source = _backbone(variant, request)
-    setting = setting | _method(variant, request, backbone)
+    """The runs of a row; `all_rows`: as ResAdapters-2 has them, at the paper's scale."""
+    setting = SCALES[request.scale]
+    if all_rows and request.scale == "paper":
+        setting = setting | ALL_ROWS
+    published = BERT_BASE, code("bert-base-uncased")
+    if variant == "linear-probe":
+        published = BERT_BASE_SQUAD2, assumed("the printed row equals this checkpoint's probe")
+    backbone = encoder(request, *published)
+    setting = setting | _method(variant, request, backbone[0])
     if request.as_released and variant in ROWS_OF_CELLS:
         setting = setting | AS_RELEASED
     if variant == "full-fine-tuning":
-        setting = setting | _fine_tuning(request)
+        setting = setting | FULL_FINE_TUNING | _small_fine_tuning(request.scale)
     found: Setting = {
         "task.revision": (request.data_revisions.get(task), assumed("the data found"))
     }
-    return template(request, (backbone, source), setting | found | asked_for(request))
-
-
-def _backbone(variant: str, request: Request) -> tuple[Backbone, Source]:
-    if request.backbone is not None:
-        return request.backbone, assumed("asked for with --backbone")
-    if request.scale != "paper":
-        return KNOWN[MINILM], assumed(f"{request.scale} scale: a small encoder")
-    if variant == "linear-probe":
-        return KNOWN[BERT_BASE_SQUAD2], assumed("the printed row equals this checkpoint's probe")
-    return KNOWN[BERT_BASE], code("bert-base-uncased")
+    return template(request, backbone, setting | found | asked_for(request))
 
 
 def _method(variant: str, request: Request, backbone: Backbone) -> Setting:
@@ -206,15 +193,13 @@ def _bottleneck(backbone: Backbone) -> tuple[int, Source]:
     return width, assumed("200 of 768 in the code, scaled with the hidden size")
 
 
-def _fine_tuning(request: Request) -> Setting:
-    if request.scale == "paper":
-        return FULL_FINE_TUNING
-    small: Setting = {
-        "recipe.batch_size": (16, assumed(f"{request.scale} scale: few rows")),
-        "recipe.epochs": (3, assumed(f"{request.scale} scale: few rows")),
-        "recipe.learning_rate": (1e-4, assumed(f"{request.scale} scale: few steps, small encoder")),
+def _small_fine_tuning(scale: Scale) -> Setting:
+    if scale == "paper":
+        return {}
+    return {
+        **lines("recipe", assumed(f"{scale} scale: few rows"), batch_size=16, epochs=3),
+        "recipe.learning_rate": (1e-4, assumed(f"{scale} scale: few steps, small encoder")),
     }
-    return FULL_FINE_TUNING | small
 
 
 MODELS = {
@@ -294,32 +279,14 @@ ARCHITECTURE = Architecture(
     "Figures 1 to 3)",
     sketches=(
         Sketch("plain", "The chain without residual paths", "adapter", "Adapter, Attention"),
-        Sketch(
-            "resnet",
-            "The chain with residual paths (Figure 1)",
-            "adapter-resnet",
-            "Adapter ResNet, Attention ResNet",
-        ),
-        Sketch(
-            "resnext",
-            "Sectors side by side (Figure 2)",
-            "attention-resnext",
-            "Attention ResNeXt",
-        ),
-        Sketch(
-            "cell",
-            "Inside a cell without attention (Figure 3)",
-            "adapter",
-            "Adapter, Adapter ResNet",
-            inside=True,
-        ),
-        Sketch(
-            "attention-cell",
-            "Inside a cell with attention (Figure 3)",
-            "attention",
-            "Attention, Attention ResNet, Attention ResNeXt",
-            inside=True,
-        ),
+        Sketch("resnet", "The chain with residual paths (Figure 1)", "adapter-resnet",
+               "Adapter ResNet, Attention ResNet"),
+        Sketch("resnext", "Sectors side by side (Figure 2)", "attention-resnext",
+               "Attention ResNeXt"),
+        Sketch("cell", "Inside a cell without attention (Figure 3)", "adapter",
+               "Adapter, Adapter ResNet", inside=True),
+        Sketch("attention-cell", "Inside a cell with attention (Figure 3)", "attention",
+               "Attention, Attention ResNet, Attention ResNeXt", inside=True),
     ),
     default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     model=partial(run_one, seed=0),
@@ -330,4 +297,4 @@ ARCHITECTURE = Architecture(
         "Figure 2 of the paper is a drawing of sectors; the one notebook that its authors released "
         "chains its blocks as Figure 1 does, whatever its file is called.",
     ),
-)
+)  # fmt: skip
