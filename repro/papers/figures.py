@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeVar
 
 from repro.errors import ReproError, UnknownName
-from repro.papers.matrix import Chain, Matrix, Where, tasks_of
+from repro.papers.matrix import ONE_SEED, Chain, Matrix, Where, tasks_of
 from repro.papers.request import Request
 from repro.spec import RunSpec, Scale
 from repro.spec.tasks import GlueName, WrittenName
@@ -24,7 +24,7 @@ class Drawn:
     id: str
     paper: str
     title: str
-    default_seeds: dict[Scale, int]
+    default_seeds: dict[Scale, int] = field(default_factory=ONE_SEED.copy)
     methods: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -15,6 +15,7 @@ Chain = tuple[RunSpec, ...]
 Role = Literal["cell", "needed", "model"]
 Where = tuple[str, str]
 """Row and column: of a table their names; of curves a point's name and a task."""
+ONE_SEED: dict[Scale, int] = {"paper": 1, "reduced": 1, "smoke": 1}
 
 
 class Artefact(Protocol):

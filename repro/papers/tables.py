@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from repro.errors import MissingData, ReproError
-from repro.papers.matrix import Chain, Matrix, Where, tasks_of
+from repro.papers.matrix import ONE_SEED, Chain, Matrix, Where, tasks_of
 from repro.papers.own_method import with_method
 from repro.papers.published import WIDEST, Published, half_of, load_published
 from repro.papers.request import Request
@@ -161,7 +161,7 @@ class Row:
         return self.select != "mean"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Table:
     """A published table as data.
 
@@ -190,14 +190,14 @@ class Table:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     protocol: str
-    default_seeds: dict[Scale, int]
     chains: Callable[[Row, Column, Request], Sequence[Chain]]
+    default_seeds: dict[Scale, int] = field(default_factory=ONE_SEED.copy)
     margin: float = WIDEST
     collapse: str = "answers no question"
     transposed: bool = False
     statistic: Statistic = "mean"
     spread: Literal["sd", "sem", "population sd", "interval"] = "sd"
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     low_data: bool = False
     whole: tuple[Row, ...] = ()

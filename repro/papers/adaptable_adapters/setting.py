@@ -11,12 +11,12 @@ from functools import lru_cache
 
 from repro.errors import ReproError
 from repro.methods.adaptable_adapters import LastLayers
-from repro.papers.glue import POOLER, encoder, on_sentences
+from repro.papers.glue import encoder, on_sentences
 from repro.papers.matrix import Chain
 from repro.papers.published import load_published
 from repro.papers.request import Request
-from repro.papers.setting import Own, Setting, Template, assumed, code, paper
-from repro.spec import Backbone, RunSpec, Source
+from repro.papers.setting import Own, Setting, Template, assumed, code, lines, paper
+from repro.spec import Backbone, Source
 from repro.spec.backbones import BERT_LARGE
 
 SECTION = "section 4.3"
@@ -30,10 +30,10 @@ PLAIN: Setting = {
     "method.init_std": (0.02, code("AdapterHub: N(0, 0.02), biases 0")),
     "method.pooler": ("frozen", code("the whole encoder is frozen; a classifier is trained")),
     "method.dropout": (0.1, code("BERT's own, active in training")),
-    "method.form": ("a", assumed("of rationals, which it has none of")),
-    "method.start": ("one", assumed("of rationals, which it has none of")),
-    "method.temperature": (0.1, assumed("of switches, which it has none of")),
-    "method.restored": ("best", assumed("of switches, which it has none of")),
+    **lines("method", assumed("of rationals, which it has none of"), form="a", start="one"),
+    **lines(
+        "method", assumed("of switches, which it has none of"), temperature=0.1, restored="best"
+    ),
 }
 """The baseline."""
 
@@ -63,16 +63,14 @@ RECIPE: Setting = {
     "recipe.learning_rate": (1e-4, code("run.py: adapters and classifier")),
     "recipe.switch_rate": (0.05, code("run.py: switches")),
     "recipe.rational_rate": (0.01, code("run.py: rationals")),
-    "recipe.schedule": ("linear", code("the Trainer's default")),
-    "recipe.warmup": (0.0, code("the Trainer's default")),
-    "recipe.adam_beta1": (0.9, code("the Trainer's default")),
-    "recipe.adam_beta2": (0.999, code("the Trainer's default")),
-    "recipe.adam_eps": (1e-8, code("the Trainer's default")),
+    **lines(
+        "recipe", code("the Trainer's default"), schedule="linear", warmup=0.0, adam_beta1=0.9,
+        adam_beta2=0.999, adam_eps=1e-8, clip_norm=1.0,
+    ),
     "recipe.bias_correction": (True, code("torch's Adam")),
     "recipe.weight_decay": (0.0, code("no decay")),
     "recipe.decayed": ("all", assumed("nothing is decayed")),
-    "recipe.clip_norm": (1.0, code("the Trainer's default")),
-}
+}  # fmt: skip
 
 FULL_DATA: Setting = {
     "recipe.epochs": (20, code("run.py: the default; the paper states it for low data only")),
@@ -90,8 +88,7 @@ SMALL: dict[str, Setting] = {
     },
     "smoke": {
         "task.revision": ("seed=0,train=100,validation=40", assumed("smoke scale: few rows")),
-        "recipe.batch_size": (8, assumed("smoke scale: few rows")),
-        "recipe.epochs": (3, assumed("smoke scale: few rows")),
+        **lines("recipe", assumed("smoke scale: few rows"), batch_size=8, epochs=3),
         "recipe.learning_rate": (1e-3, assumed("smoke scale: few steps")),
     },
 }
@@ -172,57 +169,35 @@ def _template(
     if variant in (DROP_AA, DROP_13):
         return _dropped(variant, task, request, block, large)
     backbone = encoder(request, large, paper("section 4.2"))
-    if variant not in (SPEC, UNI):
-        return _of(variant, task, request, block, backbone, _layers(variant, backbone[0])), ()
-    if variant == UNI and request.published_layers:
-        chosen = paper("section 5, AA-focused with one architecture")
-        layers: Setting = {LAYERS: (_published_layers(backbone[0]), chosen)}
-        return _of(variant, task, request, block, backbone, layers), ()
-    of = (task, block) if variant == SPEC else (CHOSEN, CHOSEN_BLOCK)
-    first = chain_of(AA, of[0], request, of[1], SEEDS[0], large)
-    where = "of its task and rows" if variant == SPEC else "of QQP at 100 rows"
-    layers = {LAYERS: ("selected", paper(f"section 5: AA {where}, first seed"))}
-    return _of(variant, task, request, block, backbone, layers, {ARCHITECTURE: first[0]}), first
+    layers, first = _layers(variant, task, request, block, backbone[0], large)
+    own = OWN_SETTING.get(variant, PLAIN | RATIONAL) | _width(backbone[0]) | layers
+    if variant == DROP:
+        own |= _drops(backbone[0], request)
+    if request.as_released and own["method.switch"][0] != "none":
+        own |= AS_RELEASED
+    setting = own | _recipe(own) | _rows(task, request, block)
+    parents = {ARCHITECTURE: first[0]} if first else None
+    why = layers[LAYERS][1] if first else None
+    runs = on_sentences(_for_model(request, own), task, backbone, setting, parents, why)
+    return runs, first
 
 
 def _dropped(
     variant: str, task: str, request: Request, block: str, large: str
 ) -> tuple[Template, Chain]:
     trained, _ = _template(DROP, task, request, block, large)
-    backbone = trained.spec.backbone
+    first: Chain = ()
+    parents = {TRAINED: ""}
     if variant == DROP_AA:
         method, why = LastLayers(kept="selected"), paper(f"section 5: as many as {SPEC} has")
-        parents, first = (
-            {TRAINED: "", ARCHITECTURE: ""},
-            chain_of(AA, task, request, block, SEEDS[0], large),
-        )
+        parents[ARCHITECTURE] = ""
+        first = chain_of(AA, task, request, block, SEEDS[0], large)
     else:
+        backbone = trained.spec.backbone
         method, why = LastLayers(kept=last_of(KEPT, backbone)), _scaled(KEPT, backbone)
-        parents, first = {TRAINED: ""}, ()
     kept = {p: s for p, s in trained.spec.sources.items() if not p.startswith("method.")}
     sources = kept | {"method": why, "parents": why}
     return trained.changed(method=method, parents=parents, sources=sources), first
-
-
-def _of(
-    variant: str,
-    task: str,
-    request: Request,
-    block: str,
-    backbone: tuple[Backbone, Source],
-    layers: Setting,
-    parents: dict[str, RunSpec] | None = None,
-) -> Template:
-    own = OWN_SETTING.get(variant, PLAIN | RATIONAL) | _width(backbone[0]) | layers
-    if variant == DROP:
-        own |= _drops(backbone[0], request)
-    if request.as_released and own["method.switch"][0] != "none":
-        own |= AS_RELEASED
-    if request.scale != "paper":
-        own |= POOLER
-    setting = own | _recipe(own) | _rows(task, request, block)
-    why = layers[LAYERS][1] if parents else None
-    return on_sentences(_for_model(request, own), task, backbone, setting, parents, why)
 
 
 def _for_model(request: Request, own: Setting) -> Request:
@@ -249,15 +224,25 @@ def _drops(backbone: Backbone, request: Request) -> Setting:
     return {"method.drops": (backbone.layers - 1, scaled)}
 
 
-def _layers(variant: str, backbone: Backbone) -> Setting:
-    """The last layers, where only these have an adapter."""
+def _layers(
+    variant: str, task: str, request: Request, block: str, backbone: Backbone, large: str
+) -> tuple[Setting, Chain]:
+    """The layers with an adapter, where these are not all, and the run that selects them."""
+    if variant == UNI and request.published_layers:
+        chosen = paper("section 5, AA-focused with one architecture")
+        return {LAYERS: (_published_layers(backbone), chosen)}, ()
+    if variant in (SPEC, UNI):
+        of = (task, block) if variant == SPEC else (CHOSEN, CHOSEN_BLOCK)
+        first = chain_of(AA, of[0], request, of[1], SEEDS[0], large)
+        where = "of its task and rows" if variant == SPEC else "of QQP at 100 rows"
+        return {LAYERS: ("selected", paper(f"section 5: AA {where}, first seed"))}, first
     number = KEPT if variant in (SIM, BASELINE_13) else 0
     if variant.startswith("last "):
         number = int(variant.removeprefix("last "))
     if not number:
-        return {}
+        return {}, ()
     kept, depth = last_of(number, backbone), backbone.layers
-    return {LAYERS: (tuple(range(depth - kept, depth)), _scaled(number, backbone))}
+    return {LAYERS: (tuple(range(depth - kept, depth)), _scaled(number, backbone))}, ()
 
 
 def last_of(number: int, backbone: Backbone) -> int:

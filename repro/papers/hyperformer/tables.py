@@ -41,7 +41,7 @@ from repro.papers.matrix import Chain
 from repro.papers.published import for_rows
 from repro.papers.request import Request
 from repro.papers.tables import Column, Fact, Mean, Row, Score, Table
-from repro.spec import RunSpec, Scale, TextToText
+from repro.spec import RunSpec, TextToText
 from repro.spec.facts import Metric
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
@@ -185,7 +185,6 @@ SMALLER = (
     "Below the paper's scale the tasks that are trained on together are those that are asked for "
     "and have data.",
 )
-SEEDS: dict[Scale, int] = {"paper": 1, "reduced": 1, "smoke": 1}
 
 ONE = Table(
     id="Hyperformer-1",
@@ -211,7 +210,6 @@ ONE = Table(
         Mean("Avg", "Avg", MEAN_OF, 2, (row_of(PLUS, "SMALL"), row_of(TUNED, "SMALL"))),
     ),
     protocol=PROTOCOL,
-    default_seeds=SEEDS,
     chains=glue_chains,
     collapse=COLLAPSE,
     notes=(
@@ -284,7 +282,6 @@ FOUR = Table(
         Mean("GLUE", "GLUE", "average GLUE", 2, (WHOLE, NO_PROJECTOR)),
     ),
     protocol=PROTOCOL,
-    default_seeds=SEEDS,
     chains=ablation_chains,
     collapse=COLLAPSE,
     notes=(
@@ -325,7 +322,6 @@ TASK_EMBEDDINGS = Embeddings(
         "paraphrase": ("mrpc", "qqp", "stsb"),
         "inference": ("mnli", "qnli", "rte"),
     },
-    default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     chain=embedding_chain,
     notes=(
         "The paper prints a picture without coordinates, so no published point is drawn and "

@@ -13,7 +13,7 @@ from repro.papers.glue import COLLAPSE, encoder, on_sentences
 from repro.papers.matrix import Chain
 from repro.papers.published import for_rows
 from repro.papers.request import Request
-from repro.papers.setting import Setting, Template, assumed, code, paper
+from repro.papers.setting import Setting, Template, assumed, code, lines, paper
 from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table
 from repro.spec import RunSpec, Scale
 from repro.spec.backbones import ROBERTA_BASE
@@ -55,27 +55,25 @@ LORA: Setting = {
     "task.max_length": (512, code("scripts: max_seq_length")),
     "recipe.padding": ("dynamic", assumed("equal numbers to padding at 512")),
     "recipe.keep": ("last", code("scripts: no load_best_model_at_end")),
-    "recipe.schedule": ("linear", code("Trainer")),
     "recipe.warmup": (0.06, code("scripts: warmup_ratio")),
-    "recipe.adam_beta1": (0.9, code("Trainer")),
-    "recipe.adam_beta2": (0.999, code("Trainer")),
-    "recipe.adam_eps": (1e-8, code("Trainer")),
+    **lines(
+        "recipe", code("Trainer"), schedule="linear", adam_beta1=0.9, adam_beta2=0.999,
+        adam_eps=1e-8,
+    ),
     "recipe.bias_correction": (True, code("Trainer: AdamW")),
     "recipe.weight_decay": (0.1, code("scripts: weight_decay")),
     "recipe.decayed": ("matrices", code("Trainer: no biases, no layer norms")),
     "recipe.clip_norm": (1.0, code("Trainer: max_grad_norm")),
     "recipe.precision": ("fp32", assumed("no other is known; the Trainer's default")),
-}
+}  # fmt: skip
 SMALL: dict[Scale, Setting] = {
     "paper": {},
     "reduced": {
-        "recipe.batch_size": (32, assumed("reduced scale: a laptop")),
-        "recipe.epochs": (5, assumed("reduced scale: a laptop")),
+        **lines("recipe", assumed("reduced scale: a laptop"), batch_size=32, epochs=5),
         "recipe.learning_rate": (1e-3, assumed("reduced scale: few steps, small encoder")),
     },
     "smoke": {
-        "recipe.batch_size": (16, assumed("smoke scale: few rows")),
-        "recipe.epochs": (4, assumed("smoke scale: few rows")),
+        **lines("recipe", assumed("smoke scale: few rows"), batch_size=16, epochs=4),
         "recipe.learning_rate": (2e-3, assumed("smoke scale: few steps, small encoder")),
     },
 }

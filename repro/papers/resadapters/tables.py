@@ -288,7 +288,6 @@ ARCHITECTURE = Architecture(
         Sketch("attention-cell", "Inside a cell with attention (Figure 3)", "attention",
                "Attention, Attention ResNet, Attention ResNeXt", inside=True),
     ),
-    default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     model=partial(run_one, seed=0),
     notes=(
         "Lines follow the code that is trained: its wirings are called with names in place of "

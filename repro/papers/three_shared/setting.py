@@ -12,7 +12,7 @@ from functools import lru_cache
 from repro.papers import glue
 from repro.papers.houlsby import setting as houlsby
 from repro.papers.request import Request
-from repro.papers.setting import Setting, Template, assumed, borrowed, code, paper
+from repro.papers.setting import Setting, Template, assumed, borrowed, code, lines, paper
 from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE
 from repro.spec.glue import GLUE
@@ -79,8 +79,7 @@ METHODS: dict[str, Setting] = {
     },
     "layer-norms": {
         "method.kind": ("layer-norms", assumed("a model of ours; Houlsby et al., section 3.4")),
-        "method.pooler": ("frozen", assumed("as in the adapters' rows")),
-        "method.dropout": (0.1, assumed("as in the adapters' rows")),
+        **lines("method", assumed("as in the adapters' rows"), pooler="frozen", dropout=0.1),
     },
 }
 """Variant -> its method. The report's "Houlsby" is shared-in-layer; houlsby is the real one."""
@@ -98,8 +97,7 @@ RECIPE: Setting = {
     "recipe.learning_rate": (3e-4, paper("section 6.1: the maximum")),
     "recipe.schedule": ("linear", paper("section 6.1: then linear decay to zero")),
     "recipe.warmup": (0.1, paper("section 6.1: 10 % of the steps")),
-    "recipe.adam_beta1": (0.9, code("Keras Adam")),
-    "recipe.adam_beta2": (0.999, code("Keras Adam")),
+    **lines("recipe", code("Keras Adam"), adam_beta1=0.9, adam_beta2=0.999),
     "recipe.adam_eps": (1e-6, code("epsilon of Adam")),
     "recipe.bias_correction": (True, code("Keras Adam corrects")),
     "recipe.weight_decay": (0.0, code("Adam without decay")),
@@ -131,8 +129,7 @@ SMALL: dict[str, Setting] = {
         "recipe.learning_rate": (1e-3, assumed("reduced scale: few steps, small encoder")),
     },
     "smoke": {
-        "recipe.batch_size": (16, assumed("smoke scale: few rows")),
-        "recipe.epochs": (5, assumed("smoke scale: few rows")),
+        **lines("recipe", assumed("smoke scale: few rows"), batch_size=16, epochs=5),
         "recipe.learning_rate": (1e-3, assumed("smoke scale: few steps")),
     },
 }
@@ -174,8 +171,6 @@ def runs_of(variant: str, task: str, request: Request) -> Template:
         setting = setting | {"method.size": (reduced, code("AdapterHub: reduction factor 16"))}
     if request.as_released:
         setting = setting | AS_RELEASED.get(variant, {})
-    if request.scale != "paper":
-        setting = setting | glue.POOLER
     return glue.on_sentences(request, task, backbone, setting)
 
 

@@ -92,7 +92,6 @@ ONE = Table(
         ),
     ),
     protocol="counted",
-    default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     chains=models,
     notes=(
         "What the report calls Houlsby shares one adapter between the two places of a layer; "
@@ -259,7 +258,6 @@ ABLATION = Figure(
     "Houlsby et al., Figure 6)",
     methods=ADAPTERS,
     published_rows={"cola": "validation", "mnli": "validation_matched"},
-    default_seeds={"paper": 1, "reduced": 1, "smoke": 1},
     chain=trained_and_ablated,
     notes=(
         "Nothing is trained after adapters are switched off: trained layer norms and the "
