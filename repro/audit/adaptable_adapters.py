@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from repro.audit.numbers import (
     Cell,
-    Found,
+    Finding,
     Numbers,
     at,
     averaged,
@@ -45,7 +45,7 @@ COUNTED = {
 """Rows of the text with a number of parameters -> hidden size, bottleneck, layers."""
 
 
-def check(numbers: Numbers) -> list[Found]:
+def check(numbers: Numbers) -> list[Finding]:
     """Averages and gains, impossible accuracies, constant answers, text against table."""
     cells = of_table(numbers, "AA22-T2")
     return [
@@ -62,7 +62,7 @@ def check(numbers: Numbers) -> list[Found]:
     ]
 
 
-def _gain(cells: Numbers) -> Iterator[Found]:
+def _gain(cells: Numbers) -> Iterator[Finding]:
     """The gain that the text states, from the two averages."""
     said = at(cells, f"{BLOCK}AA-focused^uni minus Baseline", "Avg")
     focused, baseline = at(cells, FOCUSED[1], "Avg"), at(cells, BASELINE, "Avg")
@@ -72,7 +72,7 @@ def _gain(cells: Numbers) -> Iterator[Found]:
     if reading(said, exact) != "off":
         return
     text = f"The gain of AA-focused^uni is stated as {said.printed}; the averages give {exact:.2f}."
-    yield Found("adaptable-gain", "error", text, f"{focused.printed} - {baseline.printed}",
+    yield Finding("adaptable-gain", "error", text, f"{focused.printed} - {baseline.printed}",
             said.source)  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def _accuracies(cells: Numbers) -> list[tuple[Cell, int]]:
             for task, split in [ACCURACIES[cell.column]]]  # fmt: skip
 
 
-def _items(cells: Numbers) -> Iterator[Found]:
+def _items(cells: Numbers) -> Iterator[Finding]:
     """Mean accuracies of five runs on the official development rows."""
     for cell, items in _accuracies(cells):
         row = cell.row.removeprefix(BLOCK)
@@ -99,10 +99,10 @@ def _items(cells: Numbers) -> Iterator[Found]:
         )
         of = f"{items} items" + f" x {runs} runs" * (runs > 1)
         said = f"{cell.printed} % of {of} is {k:.2f}; {near}"
-        yield Found(f"{name}-impossible", "doubt", text, said, cell.source)
+        yield Finding(f"{name}-impossible", "doubt", text, said, cell.source)
 
 
-def _deviations(cells: Numbers) -> Iterator[Found]:
+def _deviations(cells: Numbers) -> Iterator[Finding]:
     """Whether squares were divided by the runs, or by one less, in printed deviations."""
     for column, own in cells.dropna(subset="sd").groupby("column", sort=False):
         known = _accuracies(own)
@@ -114,7 +114,7 @@ def _deviations(cells: Numbers) -> Iterator[Found]:
             continue
         cell, items = known[0]
         wider = math.sqrt(RUNS / (RUNS - 1))
-        yield Found(
+        yield Finding(
             f"adaptable-deviations-{slug(cell.column)}", "note",
             f"Deviations are of the {RUNS} runs themselves (squares divided by {RUNS}): an "
             f"estimate for further runs is {wider:.2f} times as large.",
@@ -122,7 +122,7 @@ def _deviations(cells: Numbers) -> Iterator[Found]:
             f"printed deviations, by {RUNS - 1} gives {fits[1]}", cell.source)  # fmt: skip
 
 
-def _layers(cells: Numbers) -> Iterator[Found]:
+def _layers(cells: Numbers) -> Iterator[Finding]:
     """Mean numbers of layers of five runs; and the task whose architecture all others use."""
     for cell in cells_of(cells[cells["metric"] == LAYERS]):
         if not of_runs(cell, cell.n or RUNS):
@@ -130,7 +130,7 @@ def _layers(cells: Numbers) -> Iterator[Found]:
             text += f"{cell.printed} layers on average."
             said = f"{cell.printed} x {RUNS} = {cell.value * RUNS:.1f}, no whole number"
             name = f"adaptable-layers-{slug(cell.column)}-impossible"
-            yield Found(name, "doubt", text, said, cell.source)
+            yield Finding(name, "doubt", text, said, cell.source)
     kept = {task: c for task in TASKS if (c := at(cells, f"{BLOCK}|AA-focused^spec|", task))}
     least = min((cell.value for cell in kept.values()), default=0.0)
     fewest = [task for task, cell in kept.items() if cell.value == least]
@@ -138,10 +138,10 @@ def _layers(cells: Numbers) -> Iterator[Found]:
         text = f"{CHOSEN} is said to keep the fewest layers, but is not alone."
         said = ", ".join(f"{task} {kept[task].printed}" for task in fewest)
         source = f"{kept[CHOSEN].source}; section 5"
-        yield Found("adaptable-fewest-layers", "note", text, said, source)
+        yield Finding("adaptable-fewest-layers", "note", text, said, source)
 
 
-def _repeated(cells: Numbers) -> Iterator[Found]:
+def _repeated(cells: Numbers) -> Iterator[Finding]:
     """Two models with the same mean and the same deviation on one task."""
     scores = cells[(cells["sd"] > 0) & (cells["metric"] != LAYERS) & cells["column"].isin(TASKS)]
     scores = scores[scores.duplicated(["column", "value", "sd"], keep=False)]
@@ -155,10 +155,10 @@ def _repeated(cells: Numbers) -> Iterator[Found]:
         text = f"{names} have the same mean and the same deviation on {task}."
         said = f"both {same[0].printed} +/- {sd:.2f}"
         name = f"adaptable-repeated-{slug(task)}"
-        yield Found(name, "doubt", text, said, same[0].source)
+        yield Finding(name, "doubt", text, said, same[0].source)
 
 
-def _constant(cells: Numbers) -> Iterator[Found]:
+def _constant(cells: Numbers) -> Iterator[Finding]:
     """Five runs that all score the same, and what a constant answer would score."""
     same = cells_of(cells[(cells["column"] == "MRPC") & (cells["sd"] == 0)])
     if not same:
@@ -171,7 +171,7 @@ def _constant(cells: Numbers) -> Iterator[Found]:
     if reading(same[0], score) != "rounded":
         return
     names = ", ".join(cell.row.removeprefix(BLOCK) for cell in same)
-    yield Found(
+    yield Finding(
         "adaptable-mrpc-constant", "doubt",
         f"MRPC is {same[0].printed} with deviation 0 in {len(same)} rows ({names}): all runs "
         "answer 'paraphrase', and the score is the mean of accuracy and F1.",
@@ -182,7 +182,7 @@ def _constant(cells: Numbers) -> Iterator[Found]:
     )  # fmt: skip
 
 
-def _every_task(cells: Numbers) -> Iterator[Found]:
+def _every_task(cells: Numbers) -> Iterator[Finding]:
     """The text: focused architectures are ahead of the baseline in all tasks."""
     lower = []
     scores = cells[cells["column"].isin(TASKS)]
@@ -195,7 +195,7 @@ def _every_task(cells: Numbers) -> Iterator[Found]:
     if not lower:
         return
     source = cells["source"].iloc[0]
-    yield Found(
+    yield Finding(
         "adaptable-all-tasks", "error",
         "The text says that all AA-focused architectures outperform the baseline in all tasks; "
         f"in Table 2 at 100 rows {len(lower)} of {len(FOCUSED) * len(TASKS)} scores are lower.",
@@ -203,7 +203,7 @@ def _every_task(cells: Numbers) -> Iterator[Found]:
     )  # fmt: skip
 
 
-def _last_layers(cells: Numbers, thirteen: Numbers) -> Iterator[Found]:
+def _last_layers(cells: Numbers, thirteen: Numbers) -> Iterator[Finding]:
     """Table 3's last 13 layers are AA-focused^sim, of some setting."""
     sim = at(cells, FOCUSED[2], "Avg")
     table = at(thirteen, "last n=13 adapter layers", "Avg (overall)")
@@ -214,10 +214,10 @@ def _last_layers(cells: Numbers, thirteen: Numbers) -> Iterator[Found]:
         "same model: its data setting is another, and is not stated."
     )
     said = f"{table.printed} against {sim.printed}"
-    yield Found("adaptable-last-13", "doubt", text, said, table.source)
+    yield Finding("adaptable-last-13", "doubt", text, said, table.source)
 
 
-def _counts(text: Numbers) -> Iterator[Found]:
+def _counts(text: Numbers) -> Iterator[Finding]:
     """Parameters of adapters in the text: with biases, without, or neither."""
     bare_only = []
     for cell in cells_of(text[text["row"].isin(COUNTED)]):
@@ -230,12 +230,12 @@ def _counts(text: Numbers) -> Iterator[Found]:
         elif fits == (False, False):
             text_ = f"{cell.row} is printed with {cell.printed} parameters, not those of its maps."
             name = f"adaptable-count-{slug(cell.row)}"
-            yield Found(name, "error", text_, said, cell.source)
+            yield Finding(name, "error", text_, said, cell.source)
     if bare_only:
         text_ = "The parameter counts of the text leave out the biases."
         said = "; ".join(said for said, _ in bare_only)
         name = "adaptable-counts-without-biases"
-        yield Found(name, "note", text_, said, bare_only[0][1])
+        yield Finding(name, "note", text_, said, bare_only[0][1])
 
 
 def _rounds(cell: Cell, count: int) -> bool:

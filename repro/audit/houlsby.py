@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from repro.audit.numbers import (
-    Found,
+    Finding,
     Numbers,
     Severity,
     at,
@@ -24,7 +24,7 @@ MNLI = "MNLIm validation accuracy, "
 TASKS_GLUE, TASKS_FURTHER = 9, 17
 
 
-def check(numbers: Numbers) -> list[Found]:
+def check(numbers: Numbers) -> list[Finding]:
     """Averages, totals of parameters, and what the text says of both."""
     glue, more, text = (of_table(numbers, f"H19-{name}") for name in ("T1", "T2", "text"))
     scores = more[more["metric"].str.startswith("test accuracy")]
@@ -39,7 +39,7 @@ def check(numbers: Numbers) -> list[Found]:
     ]
 
 
-def _totals(glue: Numbers, more: Numbers) -> Iterator[Found]:
+def _totals(glue: Numbers, more: Numbers) -> Iterator[Finding]:
     """All tasks' models in encoders: one shared, plus each task's share."""
     pairs = [
         (f"Table 1, {row}", at(glue, row, "Total num params"),
@@ -62,10 +62,10 @@ def _totals(glue: Numbers, more: Numbers) -> Iterator[Found]:
         text = f"{name}: {total.printed} encoders are printed, and {tasks} tasks give {exact:.2f}."
         said = f"{'' if whole else '1 + '}{tasks} x {share.printed} = {exact:.3f}"
         severity: Severity = "note" if kind in ("cut", "near") else "error"
-        yield Found(f"houlsby-total-{slug(name)}", severity, text, said, total.source)
+        yield Finding(f"houlsby-total-{slug(name)}", severity, text, said, total.source)
 
 
-def _layers_share(cells: Numbers) -> Iterator[Found]:
+def _layers_share(cells: Numbers) -> Iterator[Finding]:
     """The share that adapters of size 64 are of BERT-large: of the whole, or of its layers."""
     share = at(cells, "Adapters (64)", "Trained params / task")
     if share is None:
@@ -77,7 +77,7 @@ def _layers_share(cells: Numbers) -> Iterator[Found]:
     if reading(share, exact) == "rounded":
         return
     fits = reading(share, of_layers) == "rounded"
-    yield Found(
+    yield Finding(
         "houlsby-share-of-layers", "note" if fits else "error",
         f"{share.printed} for size 64 is "
         f"{'a share of the layers, ' if fits else ''}not of BERT-large with its embeddings.",
@@ -86,7 +86,7 @@ def _layers_share(cells: Numbers) -> Iterator[Found]:
     )  # fmt: skip
 
 
-def _abouts(cells: Numbers) -> Iterator[Found]:
+def _abouts(cells: Numbers) -> Iterator[Finding]:
     """Counts that the text gives roughly, "approx. 9M params" or "40k": right to one digit?"""
     base = KNOWN[BERT_BASE]
     d, layer = base.hidden_size, base.layer_parameters
@@ -110,10 +110,10 @@ def _abouts(cells: Numbers) -> Iterator[Found]:
             told = f"{cell.x / 1e6:.0f}M" if placed else cell.printed
             text = f"{cell.row}: its modules have {count:,} parameters, not about {told}."
             arithmetic = f"{count:,}; {said}"
-            yield Found(f"houlsby-about-{name}", "doubt", text, arithmetic, cell.source)
+            yield Finding(f"houlsby-about-{name}", "doubt", text, arithmetic, cell.source)
 
 
-def _stated(glue: Numbers, more: Numbers, text: Numbers) -> Iterator[Found]:
+def _stated(glue: Numbers, more: Numbers, text: Numbers) -> Iterator[Finding]:
     """What the text says of numbers of the tables: each rounds to it, or is another."""
     score, share, size = "Total", "Trained params / task", "Trained params/task"
     full, best = at(glue, "BERT_LARGE", score, "mean"), at(glue, "Adapters (8-256)", score, "mean")
@@ -145,4 +145,4 @@ def _stated(glue: Numbers, more: Numbers, text: Numbers) -> Iterator[Found]:
         said = f"{first.printed} - {second.printed} = {exact:.1f}" if second else first.printed
         told = f"The text says {cell.value:g} ({cell.row}); the table gives {exact:.4g}."
         severity: Severity = "note" if kind == "cut" else "error"
-        yield Found(f"houlsby-text-{name}", severity, told, said, cell.source)
+        yield Finding(f"houlsby-text-{name}", severity, told, said, cell.source)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from repro.audit.numbers import (
     Averaged,
-    Found,
+    Finding,
     Numbers,
     at,
     averaged,
@@ -29,7 +29,7 @@ from repro.spec import RunSpec
 MODELS = {"adapters": SINGLE, "dagger": DAGGER, "hyperformer": HYPER, "hyperformer++": PLUS}
 
 
-def check(numbers: Numbers) -> list[Found]:
+def check(numbers: Numbers) -> list[Finding]:
     """The average, parameter columns from module shapes, item counts, and table against table."""
     cells = of_table(numbers, "HF21-T1")
     known = averaged(cells[~cells["column"].str.startswith("#")], "Avg")
@@ -43,7 +43,7 @@ def check(numbers: Numbers) -> list[Found]:
     ]
 
 
-def _rule(known: Sequence[Averaged]) -> Iterator[Found]:
+def _rule(known: Sequence[Averaged]) -> Iterator[Finding]:
     """Both metrics of a task count, or tasks count once: which of the two gives every row."""
     by_number, by_task = (
         sum(reading(one.average, rule(one)) == "rounded" for one in known)
@@ -52,7 +52,7 @@ def _rule(known: Sequence[Averaged]) -> Iterator[Found]:
     if by_task >= by_number:
         return
     one = known[-1]
-    yield Found(
+    yield Finding(
         "hyperformer-eleven-numbers", "note",
         f"Avg is the mean of {len(one.parts)} printed numbers, not of {len(PRINTED)} tasks: both "
         "metrics of MRPC, QQP and STS-B count.",
@@ -82,7 +82,7 @@ def _share(run: RunSpec) -> float:
     return 100 * run.trained_parameters() / len(tasks_of(run)) / run.backbone.parameters
 
 
-def _shares(cells: Numbers) -> Iterator[Found]:
+def _shares(cells: Numbers) -> Iterator[Finding]:
     """Trained parameters a task; those of HyperFormer also as its released configuration has it."""
     for name, row, run in _counted():
         cell, exact = at(cells, row, "#Trained params / per task"), _share(run)
@@ -91,7 +91,7 @@ def _shares(cells: Numbers) -> Iterator[Found]:
         text = f"{row} trains {exact:.3f} % a task by its modules, printed {cell.printed}."
         said = f"{run.trained_parameters():,} / {len(tasks_of(run))} / {run.backbone.parameters:,}"
         said += f" = {exact:.3f} %"
-        yield Found(f"hyperformer-share-{name}", "error", text, said, cell.source)
+        yield Finding(f"hyperformer-share-{name}", "error", text, said, cell.source)
     cell = at(cells, "Multi-task / HYPERFORMER_BASE", "#Trained params / per task")
     paper, released = (
         next(run for name, _, run in _counted(which) if name == "hyperformer-base")
@@ -100,7 +100,7 @@ def _shares(cells: Numbers) -> Iterator[Found]:
     if cell is None or reading(cell, _share(paper)) != "rounded":
         return
     if reading(cell, _share(released)) == "off":
-        yield Found(
+        yield Finding(
             "hyperformer-released-configuration", "doubt",
             "The printed HyperFormer has a hypernetwork for every layer and place; the "
             "released configuration shares them and is another model.",
@@ -109,7 +109,7 @@ def _shares(cells: Numbers) -> Iterator[Found]:
             cell.source)  # fmt: skip
 
 
-def _totals(cells: Numbers) -> Iterator[Found]:
+def _totals(cells: Numbers) -> Iterator[Finding]:
     """All tasks' parameters in T5s; its own layer norms, which train, are not added."""
     short = []
     for _, row, run in _counted():
@@ -122,10 +122,10 @@ def _totals(cells: Numbers) -> Iterator[Found]:
         return
     said = "; ".join(f"{cell.row}: {exact:.3f}, printed {cell.printed}" for cell, exact in short)
     text = "Printed totals of parameters are below what the modules give, rounded."
-    yield Found("hyperformer-totals-low", "note", text, said, short[0][0].source)
+    yield Finding("hyperformer-totals-low", "note", text, said, short[0][0].source)
 
 
-def _items(cells: Numbers) -> Iterator[Found]:
+def _items(cells: Numbers) -> Iterator[Finding]:
     """How many items the accuracies of the halved development sets can be of."""
     for task, whole in (("RTE", 277), ("MRPC", 408)):
         column = [c for c in cells_of(cells) if (c.column, c.metric) == (task, "accuracy")]
@@ -138,10 +138,10 @@ def _items(cells: Numbers) -> Iterator[Found]:
         text = f"Accuracies of {task} are not of its {whole} development rows, but of {told}."
         said = f"with up to {whole} items all {len(column)} accuracies can be had of {fits}"
         slug = f"hyperformer-items-{task.lower()}"
-        yield Found(slug, "note", text, said, column[0].source)
+        yield Finding(slug, "note", text, said, column[0].source)
 
 
-def _ablation(cells: Numbers, ablation: Numbers) -> Iterator[Found]:
+def _ablation(cells: Numbers, ablation: Numbers) -> Iterator[Finding]:
     """The ablation's whole model is that of Table 1."""
     whole = at(ablation, "HYPERFORMER_SMALL", "GLUE")
     average = at(cells, "Multi-task / HYPERFORMER_SMALL", "Avg")
@@ -149,4 +149,4 @@ def _ablation(cells: Numbers, ablation: Numbers) -> Iterator[Found]:
         return
     text = "The whole model of the ablation scores another average than in Table 1."
     said = f"{whole.printed} against {average.printed}"
-    yield Found("hyperformer-ablation-start", "error", text, said, whole.source)
+    yield Finding("hyperformer-ablation-start", "error", text, said, whole.source)

@@ -27,22 +27,12 @@ class Finding:
     """
 
     id: str
-    paper: str
     severity: Severity
     says: str
     arithmetic: str
     source: str
+    paper: str = ""
     computed: bool = True
-
-
-class Found(NamedTuple):
-    """A finding of one paper's checks; see `Finding`."""
-
-    id: str
-    severity: Severity
-    says: str
-    arithmetic: str
-    source: str
 
 
 Numbers: TypeAlias = "pandas.DataFrame"
@@ -210,7 +200,7 @@ def averaged(
     return found
 
 
-def averages(name: str, prefix: str, rows: Sequence[Averaged]) -> Iterator[Found]:
+def averages(name: str, prefix: str, rows: Sequence[Averaged]) -> Iterator[Finding]:
     """What is odd in a column of averages. Where no row's number is the mean of its parts, the
     column is another quantity: one note. Else each that is off is an error, and one note tells
     the rule, where it is not rounding. Ids begin with `prefix`.
@@ -219,7 +209,7 @@ def averages(name: str, prefix: str, rows: Sequence[Averaged]) -> Iterator[Found
     if rows and all(kind == "off" for kind in found.values()):
         said = "; ".join(f"{row.row}: {row.average.printed}, not {row.sum}" for row in rows)
         text = f"{name} is not the mean of the printed columns: do not recompute it from them."
-        yield Found(f"{prefix}-no-mean", "note", text, said, rows[0].average.source)
+        yield Finding(f"{prefix}-no-mean", "note", text, said, rows[0].average.source)
         return
     for row in rows:
         if found[row.row] != "off":
@@ -230,12 +220,12 @@ def averages(name: str, prefix: str, rows: Sequence[Averaged]) -> Iterator[Found
         text = f"{name} of {row.row} is printed as {row.average.printed}, and its columns give "
         said = row.sum + (moved if place != due else "")
         name_ = f"{prefix}-{slug(row.row)}"
-        yield Found(name_, "error", f"{text}{row.mean:.2f}.", said, row.average.source)
+        yield Finding(name_, "error", f"{text}{row.mean:.2f}.", said, row.average.source)
     short = [row for row in rows if found[row.row] in ("cut", "near")]
     if short:
         text = f"{name} is the mean of the columns, {_rule(rows, short)}"
         said = "; ".join(f"{r.row}: {r.mean:.3f}, printed {r.average.printed}" for r in short)
-        yield Found(f"{prefix}-unrounded", "note", text, said, short[0].average.source)
+        yield Finding(f"{prefix}-unrounded", "note", text, said, short[0].average.source)
 
 
 def _rule(rows: Sequence[Averaged], short: Sequence[Averaged]) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from repro.audit.numbers import (
     SLACK,
-    Found,
+    Finding,
     Mixed,
     Numbers,
     at,
@@ -35,7 +35,7 @@ BOTTLENECK, LENGTH = 200, 384
 """Width of a cell and positions of a window in the released notebook."""
 
 
-def check(numbers: Numbers) -> list[Found]:
+def check(numbers: Numbers) -> list[Finding]:
     """The mixture of ALL, what no answer scores, F1 and EM, parameters."""
     scores = numbers[numbers["table"].isin(TABLES)]
     text, found = of_table(numbers, "RA-text"), mixtures(scores)
@@ -61,13 +61,13 @@ def mixtures(scores: Numbers) -> list[Mixed]:
     return found
 
 
-def _evaluated(found: list[Mixed], low: float, high: float, misfits: int) -> Iterator[Found]:
+def _evaluated(found: list[Mixed], low: float, high: float, misfits: int) -> Iterator[Finding]:
     """The p that fits is the share of unanswerable questions in what was scored."""
     named = [name for name, (no, all_) in SETS.items() if low - SLACK <= no / all_ <= high + SLACK]
     if OFFICIAL in named:
         return
     others = "; ".join(f"{name}: {no:,} of {n:,} = {no / n:.2%}" for name, (no, n) in SETS.items())
-    yield Found(
+    yield Finding(
         "resadapters-evaluation-mix", "doubt",
         "The scores are not of the official development set, but of one with "
         f"{(low + high) / 2:.2%} of its questions unanswerable"
@@ -78,11 +78,11 @@ def _evaluated(found: list[Mixed], low: float, high: float, misfits: int) -> Ite
     )  # fmt: skip
 
 
-def _misfit(mixed: Mixed, p: float) -> Found:
+def _misfit(mixed: Mixed, p: float) -> Finding:
     """A score that the common share does not give, and what HasAns would have to be."""
     expected = p * mixed.first.value + (1 - p) * mixed.second.value
     needed = (mixed.whole.value - p * mixed.first.value) / (1 - p)
-    return Found(
+    return Finding(
         f"resadapters-mix-{slug(mixed.name)}", "error",
         f"{mixed.name}: ALL, NoAns and HasAns do not fit each other.",
         f"{p:.4f} x {mixed.first.printed} + {1 - p:.4f} x {mixed.second.printed} = {expected:.2f}, "
@@ -90,7 +90,7 @@ def _misfit(mixed: Mixed, p: float) -> Found:
     )  # fmt: skip
 
 
-def _null(found: list[Mixed], p: float) -> Iterator[Found]:
+def _null(found: list[Mixed], p: float) -> Iterator[Finding]:
     """A model that answers nothing scores p on all questions."""
     below, said = 0, []
     for table in TABLES:
@@ -106,11 +106,11 @@ def _null(found: list[Mixed], p: float) -> Iterator[Found]:
         f"{below} of {len(found)} scores on all questions are below {100 * p:.1f}, which a model "
         "scores that answers none of them."
     )
-    yield Found("resadapters-below-no-answer", "doubt", text, "; ".join(said),
+    yield Finding("resadapters-below-no-answer", "doubt", text, "; ".join(said),
             found[0].whole.source)  # fmt: skip
 
 
-def _order(scores: Numbers) -> Iterator[Found]:
+def _order(scores: Numbers) -> Iterator[Finding]:
     """F1 is never below exact match, and equals it where there is no answer to overlap with; both
     are percentages.
     """
@@ -120,20 +120,20 @@ def _order(scores: Numbers) -> Iterator[Found]:
             if not 0 <= cell.value <= 100:
                 says = f"{table}, {row}, {group}: no percentage."
                 name = f"resadapters-bounds-{slug(f'{place} {metric}')}"
-                yield Found(name, "error", says, cell.printed, cell.source)
+                yield Finding(name, "error", says, cell.printed, cell.source)
         if set(of) != {"EM", "F1"}:
             continue
         em, f1 = of["EM"], of["F1"]
         said = f"EM {em.printed}, F1 {f1.printed}"
         if f1.value < em.value:
             says = f"{table}, {row}, {group}: F1 is below exact match, which it contains."
-            yield Found(f"resadapters-f1-{slug(place)}", "error", says, said, f1.source)
+            yield Finding(f"resadapters-f1-{slug(place)}", "error", says, said, f1.source)
         elif group == "NoAns" and f1.value != em.value:
             says = f"{table}, {row}: without an answer F1 and exact match are the same."
-            yield Found(f"resadapters-noans-{slug(place)}", "error", says, said, f1.source)
+            yield Finding(f"resadapters-noans-{slug(place)}", "error", says, said, f1.source)
 
 
-def _share(text: Numbers) -> Iterator[Found]:
+def _share(text: Numbers) -> Iterator[Finding]:
     """The share of BERT's parameters that the text prints, from the two counts beside it."""
     ours, bert = at(text, COUNTS["attention"]), at(text, BERT)
     share = at(text, "adapter share of BERT parameters")
@@ -142,14 +142,14 @@ def _share(text: Numbers) -> Iterator[Found]:
     exact = 100 * ours.value / bert.value
     if reading(share, exact) == "rounded":
         return
-    yield Found(
+    yield Finding(
         "resadapters-parameter-share", "doubt",
         f"{share.printed} of BERT's parameters is {exact:.1f} % by the counts in the text.",
         f"{ours.value:,.0f} / {bert.value:,.0f} = {exact:.2f} %", share.source,
     )  # fmt: skip
 
 
-def _counts(text: Numbers) -> Iterator[Found]:
+def _counts(text: Numbers) -> Iterator[Finding]:
     """Both counts of the text, in whole millions, against one or two stacks of released cells."""
     printed = {kind: cell for kind, name in COUNTS.items() if (cell := at(text, name))}
     counted = {kind: _stack(kind) for kind in printed}
@@ -168,7 +168,7 @@ def _counts(text: Numbers) -> Iterator[Found]:
     words = (
         "The printed parameter counts are those of neither one nor two stacks of released cells."
     )
-    yield Found("resadapters-parameter-counts", "doubt", words, said,
+    yield Finding("resadapters-parameter-counts", "doubt", words, said,
             next(iter(printed.values())).source)  # fmt: skip
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 from repro.audit import adaptable_adapters, houlsby, hyperformer, resadapters, tables, three_shared
-from repro.audit.numbers import Finding, Found, Numbers, load
+from repro.audit.numbers import Finding, Numbers, load
 from repro.papers.names import PAPERS
 
-CHECKS: dict[str, Callable[[Numbers], Iterable[Found]]] = {
+CHECKS: dict[str, Callable[[Numbers], Iterable[Finding]]] = {
     "resadapters": resadapters.check,
     "houlsby": houlsby.check,
     "three_shared": three_shared.check,
@@ -35,11 +36,7 @@ def findings(paper: str | None = None) -> list[Finding]:
 def computed(numbers: Numbers) -> list[Finding]:
     """What arithmetic alone finds in these numbers."""
     return [
-        *(
-            Finding(one.id, paper, *one[1:])
-            for paper, check in CHECKS.items()
-            for one in check(numbers)
-        ),
+        *(replace(one, paper=paper) for paper, check in CHECKS.items() for one in check(numbers)),
         *tables.check(numbers, CHECKS),
         *tables.copies(numbers),
     ]

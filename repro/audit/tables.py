@@ -8,12 +8,12 @@ these checks with its table.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from repro.audit.numbers import (
     SLACK,
     Cell,
     Finding,
-    Found,
     Numbers,
     at,
     averaged,
@@ -37,14 +37,14 @@ PARAMETERS = "parameters"
 def check(numbers: Numbers, without: Collection[str]) -> list[Finding]:
     """Means and counts of every table, but for those of the papers `without`."""
     return [
-        Finding(found.id, table.paper, *found[1:])
+        replace(found, paper=table.paper)
         for table in TABLES.values()
         if table.paper not in without and table.published
         for found in (*_means(table, numbers), *_counts(table, numbers))
     ]
 
 
-def _means(table: Table, numbers: Numbers) -> Iterator[Found]:
+def _means(table: Table, numbers: Numbers) -> Iterator[Finding]:
     """Printed means against the printed scores that they are of."""
     cells = of_table(numbers, table.published)
     for mean in table.columns:
@@ -60,7 +60,7 @@ def _means(table: Table, numbers: Numbers) -> Iterator[Found]:
         yield from averages(name, prefix, averaged(kept, mean.published_column))
 
 
-def _counts(table: Table, numbers: Numbers) -> Iterator[Found]:
+def _counts(table: Table, numbers: Numbers) -> Iterator[Finding]:
     """Each model's numbers of parameters, wherever the paper prints them, against its modules."""
     request = Request(table.id, "paper", 1)
     own = numbers[(numbers["paper"] == table.paper) & (numbers["metric"] == PARAMETERS)]
@@ -75,7 +75,7 @@ def _counts(table: Table, numbers: Numbers) -> Iterator[Found]:
                 yield from _of_model(table, row, printed, specs[0])
 
 
-def _of_model(table: Table, row: Row, printed: list[Cell], spec: RunSpec) -> Iterator[Found]:
+def _of_model(table: Table, row: Row, printed: list[Cell], spec: RunSpec) -> Iterator[Finding]:
     """An error where a number fits no part of the model, a doubt where numbers are of two parts."""
     counts = {"all that is trained": spec.trained_parameters()}
     if isinstance(spec.method, InsideEncoder):
@@ -90,11 +90,11 @@ def _of_model(table: Table, row: Row, printed: list[Cell], spec: RunSpec) -> Ite
             text = f"{row.name} of {table.id} is printed with {cell.printed} parameters; its"
             text += f" modules have {next(iter(counts.values())):,}."
             id = f"{slug(table.id)}-count-{slug(f'{row.name} {cell.printed}')}"
-            yield Found(id, "error", text, said, cell.source)
+            yield Finding(id, "error", text, said, cell.source)
     if len(set(fits.values())) > 1 and all(fits.values()):
         numbers = " and with ".join(cell.printed for cell in fits)
         of = "; ".join(f"{cell.printed}: {part}, {counts[part]:,}" for cell, part in fits.items())
-        yield Found(
+        yield Finding(
             f"{slug(table.id)}-counts-{slug(row.name)}", "doubt",
             f"{row.name} of {table.id} is printed with {numbers} trained parameters: they are of "
             "different parts of the model.",
@@ -109,7 +109,7 @@ def _prints(cell: Cell, count: int) -> bool:
     return round(cell.value / 10.0**zeros) in (round(steps), int(steps))
 
 
-def peters(numbers: Numbers) -> Iterator[Found]:
+def peters(numbers: Numbers) -> Iterator[Finding]:
     """Printed differences against the two scores that they are of."""
     own = of_table(numbers, "PRS19-T-reprint")
     for cell in cells_of(own[own["row"].str.endswith("delta = fine-tuning - feature extraction")]):
@@ -125,7 +125,7 @@ def peters(numbers: Numbers) -> Iterator[Found]:
             text += f"two scores give {exact:+.1f}."
             said = f"{tuned.printed} - {frozen.printed} = {exact:.1f}"
             name = slug(f"peters delta {model} {cell.column}")
-            yield Found(name, "error", text, said, cell.source)
+            yield Finding(name, "error", text, said, cell.source)
 
 
 FEWEST = 3
@@ -143,7 +143,7 @@ DERIVED = "average|total|avg|#|trained|delta"
 """What is no score of a model: such rows and columns are left out."""
 
 
-def copies(numbers: Numbers) -> list[Finding]:
+def copies(numbers: Numbers) -> Iterator[Finding]:
     """Models of two tables that agree in at least three numbers and most of those that both have;
     told once, of the later table in the frame.
     """
@@ -154,22 +154,18 @@ def copies(numbers: Numbers) -> list[Finding]:
     digits = pairs[["decimals", "decimals_other"]].min(axis=1)
     numbers = zip(pairs["value"], pairs["value_other"], digits, strict=True)
     pairs["same"] = [round(one, n) == round(other, n) for one, other, n in numbers]
-    found = []
     for _, shared in pairs.groupby(["series", "series_other"]):
         same = shared[shared["same"]]
         if len(same) < FEWEST or 2 * len(same) <= len(shared):
             continue
         one, said = same.iloc[0], ", ".join(same["task"] + " " + same["printed_other"])
-        found.append(
-            Finding(
-                f"copy-{one['table_other']}-{one['table']}".lower(), one["paper_other"], "doubt",
-                f"{one['model_other']} ({one['table_other']}) and {one['model']} ({one['table']}) "
-                f"have the same number in {len(same)} of {len(shared)} places: one is copied, or "
-                "both are.",
-                f"both: {said}", f"{one['source_other']}; {one['source']}",
-            )
+        yield Finding(
+            f"copy-{one['table_other']}-{one['table']}".lower(), "doubt",
+            f"{one['model_other']} ({one['table_other']}) and {one['model']} ({one['table']}) "
+            f"have the same number in {len(same)} of {len(shared)} places: one is copied, or "
+            "both are.",
+            f"both: {said}", f"{one['source_other']}; {one['source']}", one["paper_other"],
         )  # fmt: skip
-    return found
 
 
 def _scores(numbers: Numbers) -> Numbers:

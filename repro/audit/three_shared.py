@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterator
 
-from repro.audit.numbers import Found, Numbers, averaged, averages, cells_of, of_table
+from repro.audit.numbers import Finding, Numbers, averaged, averages, cells_of, of_table
 from repro.methods.inside import adapter_parameters
 from repro.papers.three_shared.tables import SPANS
 from repro.spec.backbones import BERT_BASE, KNOWN
@@ -17,7 +17,7 @@ FEW = 2
 """Tasks that should not carry a gain on average."""
 
 
-def check(numbers: Numbers) -> list[Found]:
+def check(numbers: Numbers) -> list[Finding]:
     """Averages, parameter counts, and the grid of ablated layers."""
     one, two, three, grid = (of_table(numbers, f"SR20-{name}") for name in ("T1", "T2", "T3", "F8"))
     of_tasks = averaged(three, "Average", model="column")
@@ -30,7 +30,7 @@ def check(numbers: Numbers) -> list[Found]:
     ]
 
 
-def _gain(cells: Numbers) -> Iterator[Found]:
+def _gain(cells: Numbers) -> Iterator[Finding]:
     """Table 3: how many of its tasks the gain over fine-tuning rests on."""
     wide = cells[cells["row"] != "Average"].pivot(index="row", columns="column", values="value")
     gain = (wide["Ours (not shared)"] - wide["BERT-base (full fine-tuning)"]).dropna()
@@ -45,7 +45,7 @@ def _gain(cells: Numbers) -> Iterator[Found]:
     if total > 0 or not rest or len(carried) > FEW:
         return
     said = ", ".join(f"{row} {gains[row]:+.1f}" for row in carried)
-    yield Found(
+    yield Finding(
         "three-shared-gain-of-few", "doubt",
         f"The gain of Table 3 rests on {len(carried)} of {len(gains)} tasks: on the others "
         "together the adapters are not ahead.",
@@ -55,7 +55,7 @@ def _gain(cells: Numbers) -> Iterator[Found]:
     )  # fmt: skip
 
 
-def _counts(cells: Numbers) -> Iterator[Found]:
+def _counts(cells: Numbers) -> Iterator[Finding]:
     """Table 1's parameters, from the shapes of the modules."""
     base = KNOWN[BERT_BASE]
     d, adapter = base.hidden_size, adapter_parameters(SIZE, base.hidden_size)
@@ -77,10 +77,10 @@ def _counts(cells: Numbers) -> Iterator[Found]:
                 f"{cell.row} is printed with {cell.printed} parameters; its modules have {count:,}."
             )
             slug = f"three-shared-count-{cell.row.split()[-1].strip('()').lower()}"
-            yield Found(slug, "error", text, said, cell.source)
+            yield Finding(slug, "error", text, said, cell.source)
 
 
-def _grid(cells: Numbers) -> Iterator[Found]:
+def _grid(cells: Numbers) -> Iterator[Finding]:
     """Figure 8: what loses more, a span of layers or one that lies within it."""
     drops = {SPANS[cell.row, cell.column]: cell.value for cell in cells_of(cells) if cell.column}
     if not drops:
@@ -91,7 +91,7 @@ def _grid(cells: Numbers) -> Iterator[Found]:
     if drops[widest] >= inner[worst]:
         return
     source = cells["source"].iloc[0]
-    yield Found(
+    yield Finding(
         "three-shared-all-layers", "doubt",
         "Without the adapters of all layers the score drops less than without those of layers "
         f"{worst[0]} to {worst[1]}.",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from repro.comparison.columns import Column, Columns, typed
 from repro.errors import ReproError, UnknownName
+from repro.papers.request import declared_fields
 from repro.report.runs_found import kept_epoch
-from repro.spec import Backbone, Recipe, RunSpec
+from repro.spec import RunSpec
 from repro.spec.method import methods
-from repro.spec.tasks import KINDS
 from repro.store.entry import StoredRun
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
@@ -19,7 +19,6 @@ from repro.tasks.catalogue import TITLES
 
 if TYPE_CHECKING:
     import pandas
-    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
 HISTORY = "history.jsonl"
@@ -56,21 +55,10 @@ def settings() -> Columns:
     ("recipe.epochs"). A value is missing where it is None (no cap on the rows, say) and where the
     run's kind of method or task has no such field.
     """
-    fields: dict[str, list[FieldInfo]] = {}
-    parts: list[tuple[str, Iterable[type[BaseModel]]]] = [
-        ("backbone", [Backbone]),
-        ("task", KINDS),
-        ("method", methods().values()),
-        ("recipe", [Recipe]),
-    ]
-    for part, kinds in parts:
-        for kind in kinds:
-            for name, info in kind.model_fields.items():
-                fields.setdefault(f"{part}.{name}", []).append(info)
     known = {"method.kind", "backbone.name"}
     return {
         path: Column(_dtype(infos), infos[0].description or "")
-        for path, infos in fields.items()
+        for path, infos in declared_fields().items()
         if path not in known
     }
 
@@ -157,14 +145,8 @@ def _choices(name: str) -> set[str]:
     """The texts that a column can hold, where they are known."""
     if name in ("task", "method"):
         return set(TITLES if name == "task" else methods())
-    part, _, field = ("run.scale" if name == "scale" else name).rpartition(".")
-    declared: dict[str, Iterable[type[BaseModel]]] = {
-        "run": [RunSpec], "task": KINDS, "method": methods().values(),
-        "recipe": [Recipe], "backbone": [Backbone],
-    }  # fmt: skip
-    kinds = declared.get(part, [])
-    hints = [kind.model_fields[field].annotation for kind in kinds if field in kind.model_fields]
-    return {text for hint in hints for text in _literals(hint)}
+    fields = declared_fields() | {"scale": [RunSpec.model_fields["scale"]]}
+    return {text for info in fields.get(name, ()) for text in _literals(info.annotation)}
 
 
 def _literals(annotation: Any) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations
@@ -88,7 +87,7 @@ def over_groups(groups: Sequence[Sequence[float]], seed: str) -> tuple[float, fl
     """The 95 % percentile interval of the mean of all values, whole groups drawn anew; `seed` fixes
     the draws.
     """
-    places = (uniforms(zlib.crc32(seed.encode()), len(groups)) * len(groups)).astype(int)
+    places = (uniforms(seed, len(groups)) * len(groups)).astype(int)
     drawn = ([groups[place] for place in sample] for sample in places.tolist())
     means = sorted(fsum(chain(*some)) / sum(map(len, some)) for some in drawn)
     return means[round(0.025 * DRAWS)], means[round(0.975 * DRAWS) - 1]
@@ -174,7 +173,7 @@ def _taus_drawn(
     """τ of each of `DRAWS` samples of the runs."""
     import numpy as np
 
-    means = _means_drawn(values, behind, zlib.crc32(seed.encode()))
+    means = _means_drawn(values, behind, seed)
     agree, left, right = np.zeros(DRAWS, int), 0, np.zeros(DRAWS, int)
     for first, second in combinations(range(len(printed)), 2):
         one = int(np.sign(printed[second] - printed[first]))
@@ -185,20 +184,16 @@ def _taus_drawn(
     return [_tau(a, left, r) for a, r in zip(agree.tolist(), right.tolist(), strict=True)]
 
 
-def uniforms(seed: int, size: int) -> NDArray[np.float64]:
-    """`DRAWS` times so many numbers from 0 to 1: those of `random.Random(seed).random()`, which
-    numpy makes from the same state.
-    """
+def uniforms(seed: str, size: int) -> NDArray[np.float64]:
+    """`DRAWS` times so many numbers from 0 to 1, the same ones for the same text."""
     import numpy as np
 
-    *state, place = random.Random(seed).getstate()[1]
-    generator = np.random.RandomState()
-    generator.set_state(("MT19937", np.array(state, dtype=np.uint32), place, 0, 0.0))
+    generator = np.random.RandomState([zlib.crc32(seed.encode())])  # as random.Random(number)
     return generator.random_sample((DRAWS, size))
 
 
 def _means_drawn(
-    values: Sequence[Sequence[float]], behind: Sequence[tuple[str, ...]], seed: int
+    values: Sequence[Sequence[float]], behind: Sequence[tuple[str, ...]], seed: str
 ) -> list[NDArray[np.float64]]:
     """Of each method `DRAWS` means over runs drawn with replacement, the same ones for the same
     runs.

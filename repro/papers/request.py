@@ -7,7 +7,7 @@ is printed for a request is made from them, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 from pydantic import (
     ConfigDict,
     GetCoreSchemaHandler,
-    PlainSerializer,
     TypeAdapter,
     ValidationError,
 )
@@ -30,37 +29,18 @@ from repro.strict import is_misread
 V = TypeVar("V")
 
 
-class Frozen(Mapping[str, V]):
-    """A mapping that never changes, so that a request can be hashed: sorted, lists as tuples."""
-
-    __slots__ = ("_values",)
+class Frozen(dict[str, V]):
+    """A mapping that nobody changes, so that a request can be hashed: sorted, lists as tuples."""
 
     def __init__(self, values: Mapping[str, V]) -> None:
-        self._values = {name: _frozen(value) for name, value in sorted(values.items())}
+        super().__init__((name, _frozen(value)) for name, value in sorted(values.items()))
 
-    def __getitem__(self, name: str) -> V:
-        value: V = self._values[name]
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._values.items()))
-
-    def __repr__(self) -> str:
-        return repr(self._values)
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
 
 
 def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-AS_OBJECT = PlainSerializer(dict)
-"""A mapping as an object of JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +162,6 @@ class Request:
     ] = None
     settings: Annotated[
         Mapping[str, Any],
-        AS_OBJECT,
         Option(
             type=list,
             names=("--set",),
@@ -222,9 +201,9 @@ class Request:
     server: Annotated[
         bool, Option(type=bool, help="Imported scores of the GLUE test server, in GLUE tables.")
     ] = False
-    data_revisions: Annotated[Mapping[str, str | None], AS_OBJECT] = field(default_factory=dict)
-    unavailable: Annotated[Mapping[str, str], AS_OBJECT] = field(default_factory=dict)
-    pools: Annotated[Mapping[str, Literal["validation"]], AS_OBJECT] = field(default_factory=dict)
+    data_revisions: Mapping[str, str | None] = field(default_factory=dict)
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    pools: Mapping[str, Literal["validation"]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("settings", "data_revisions", "unavailable", "pools"):
@@ -272,23 +251,32 @@ OPTIONS = _options()
 """Field of a request, or short name of `--set` -> how a user gives it."""
 
 
-def run_fields() -> dict[str, list[FieldInfo]]:
-    """Path of every field of a run that can be set by hand -> the field in each kind of task or
-    method that has it.
+def declared_fields() -> dict[str, list[FieldInfo]]:
+    """Path of every field of a run's parts ("recipe.epochs") -> the field in each kind of backbone,
+    task, method or recipe that has it.
     """
-    return _run_fields(tuple(methods().values()))
+    return _declared_fields(tuple(methods().values()))
 
 
 @cache
-def _run_fields(known: tuple[Any, ...]) -> dict[str, list[FieldInfo]]:
-    kinds: list[tuple[str, Any]] = [("recipe", Recipe)]
-    kinds += [("method", kind) for kind in known]
-    kinds += [("task", kind) for kind in KINDS]
+def _declared_fields(known: tuple[Any, ...]) -> dict[str, list[FieldInfo]]:
+    parts = {"backbone": [Backbone], "task": KINDS, "method": known, "recipe": [Recipe]}
     found: dict[str, list[FieldInfo]] = {}
-    for part, kind in kinds:
-        for name, info in kind.model_fields.items():
-            found.setdefault(f"{part}.{name}", []).append(info)
-    return {path: infos for path, infos in sorted(found.items()) if path not in WHAT_IT_IS}
+    for part, kinds in parts.items():
+        for kind in kinds:
+            for name, info in kind.model_fields.items():
+                found.setdefault(f"{part}.{name}", []).append(info)
+    return found
+
+
+def run_fields() -> dict[str, list[FieldInfo]]:
+    """Those of them that can be set by hand, sorted."""
+    fields = sorted(declared_fields().items())
+    return {
+        path: infos
+        for path, infos in fields
+        if path not in WHAT_IT_IS and not path.startswith("backbone.")
+    }
 
 
 def settings_of(texts: Sequence[str] = (), **short: Any) -> dict[str, Any]:
