@@ -98,7 +98,7 @@ def placed(table: Table, added: Sequence[Row]) -> Table:
     for row in added:
         ends = [place for place, own in enumerate(rows, 1) if own.section == row.section]
         rows.insert(max(ends, default=len(rows)) if row.section else len(rows), row)
-    return replace(table, rows=tuple(rows), whole=table.whole or table.rows)
+    return replace(table, rows=tuple(rows))
 
 
 def keep(row: External, store: Store, *, replace: bool = False) -> bool:

@@ -57,7 +57,7 @@ def with_method(table: Table, request: Request, kind: str) -> Table:
         found = table.chains(lenders[row.section], column, request)
         return [_changed_chain(chain, request, kind) for chain in found]
 
-    return replace(table, rows=tuple(rows), chains=chains, whole=table.whole or table.rows)
+    return replace(table, rows=tuple(rows), chains=chains)
 
 
 def _lenders(table: Table, request: Request) -> dict[str, Row]:

@@ -60,12 +60,12 @@ def not_stated(what: str) -> str:
 class Mean(Column):
     """The mean of a row's scores; without a printed column of its own, that of printed scores.
 
-    `between`: two rows whose printed means the paper compares; their gap bounds the margin.
+    `between`: two rows of the CSV whose means the paper compares; their gap bounds the margin.
     `without`: names of scores that are left out.
     """
 
     digits: int = 1
-    between: tuple[str, str] | None = None
+    between: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
 
@@ -200,8 +200,6 @@ class Table:
     notes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     low_data: bool = False
-    whole: tuple[Row, ...] = ()
-    """Of a table some parts of which are shown, all rows: margins are the same in all of them."""
     splits: dict[Scale, str] = field(default_factory=dict)
 
     @property
@@ -305,9 +303,8 @@ class Table:
             return self.margin if column.margin is None else column.margin
         if not isinstance(column, Mean):
             return None
-        rows = self.whole or self.rows
-        known = [row for row in rows if row.name in (column.between or ())]
-        cells = [self.published_cell(row, column) for row in known]
+        compared = [Row(name, "", name) for name in column.between]
+        cells = [self.published_cell(row, column) for row in compared]
         printed = [cell.value for cell in cells if cell is not None and cell.value is not None]
         return half_of(max(printed) - min(printed)) if printed else self.margin
 
@@ -369,7 +366,7 @@ def _matrix(table: Table, request: Request, method: type[Method] | None) -> Matr
     if gaps and not any(row.trained and not row.reference for row in rows):
         raise (MissingData if gaps[0].wanted else ReproError)(gaps[0].reason)
     if gaps:
-        shown = replace(shown, rows=tuple(rows), whole=table.whole or table.rows)
+        shown = replace(shown, rows=tuple(rows))
     return Matrix(source, request, cells, models, shown)
 
 
@@ -392,7 +389,7 @@ def _sections(table: Table, request: Request) -> Table:
         raise ReproError(
             f"{table.id} has no runs for the rows asked for: leave out --section or --row."
         )
-    return replace(table, rows=rows, whole=table.whole or table.rows)
+    return replace(table, rows=rows)
 
 
 def _of_row(

@@ -196,7 +196,12 @@ TWO = Table(
     ),
     columns=(
         *(score(task) for task in HOULSBY),
-        Mean("Average", "Average", "test accuracy %", between=("Fine-tune", "Adapters")),
+        Mean(
+            "Average",
+            "Average",
+            "test accuracy %",
+            between=("Fine-tune BERT_BASE", "Adapters BERT_BASE"),
+        ),
         Fact("Total params", "Total number of params", "x BERT_BASE size", share, total, digits=2),
         Fact(
             "Trained / task", "Trained params/task", "percent of BERT_BASE", share, mean, digits=2
