@@ -203,8 +203,8 @@ class Activations(Drawn):
         found: dict[Where, list[Chain]] = {
             ("", task): [(self.run(method, task, request, rows),)] for task in self.needed(request)
         }
-        here = {where: runs for where, runs in found.items() if where[1] not in request.unavailable}
-        rest = {where: runs for where, runs in found.items() if where not in here}
+        rest = {where: runs for where, runs in found.items() if where[1] in request.unavailable}
+        here = {where: runs for where, runs in found.items() if where not in rest}
         return Matrix(self, request, here, rest)
 
     def placed(self, own: Sequence[int]) -> dict[int, int]:
@@ -264,9 +264,9 @@ class Embeddings(Drawn):
         """The run whose embeddings are drawn; a model only where a task has no data, because such a
         run cannot be trained here. Raises MissingData where no task has data.
         """
-        found = {("", ""): [self.chain(self.method(request), request)]}
-        (run,) = Matrix(self, request, found).of("")
-        if self.lacking(run, request):
+        chain = self.chain(self.method(request), request)
+        found = {("", ""): [chain]}
+        if self.lacking(chain[-1], request):
             return Matrix(self, request, {}, found)
         return Matrix(self, request, found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, TypeVar, get_args
 from repro.errors import ReproError, UnknownName
 from repro.papers.claims import Claim
 from repro.papers.curves import Curves
-from repro.papers.figures import Activations, Architecture, Embeddings, Figure
+from repro.papers.figures import Activations, Architecture, Embeddings, Figure, choice
 from repro.papers.matrix import Artefact
 from repro.papers.names import ADDED, PAPERS, Misdeclared, leave_out
 from repro.papers.published import load_published
@@ -97,16 +98,6 @@ def _problems(table: Table) -> Iterator[str]:
             yield f"{unknown} ({table.id}, {column.name})"
 
 
-def _by_id(*kinds: type[Any]) -> dict[str, Any]:
-    """Id -> table or figure, paper by paper. Raises ReproError for an id that stands for two."""
-    found: dict[str, Any] = {}
-    for one in (one for own in _found.values() for one in own if isinstance(one, kinds)):
-        if one.id in found:
-            raise ReproError(f"Two tables or figures are called {one.id}: rename one of them.")
-        found[one.id] = one
-    return found
-
-
 _found: dict[str, list[Any]] = {}
 for _paper in [*PAPERS]:
     try:
@@ -115,17 +106,17 @@ for _paper in [*PAPERS]:
         if _paper not in ADDED:
             raise
         leave_out(_paper, _problem)
-_tables = _by_id(Table)
+_every = [one for own in _found.values() for one in own]
+CLAIMS: tuple[Claim, ...] = tuple(one for one in _every if isinstance(one, Claim))
+for _id, _times in Counter(one.id for one in _every if not isinstance(one, Claim)).items():
+    if _times > 1:
+        raise ReproError(f"Two tables or figures are called {_id}: rename one of them.")
 TABLES: dict[str, Table] = {
-    name: _tables[name]
-    for name in sorted(_tables, key=lambda name: (list(PAPERS).index(_tables[name].paper), name))
+    one.id: one
+    for own in _found.values()
+    for one in sorted((one for one in own if isinstance(one, Table)), key=lambda one: one.id)
 }
-FIGURES: dict[str, AnyFigure] = _by_id(Figure, Curves, Architecture, Activations, Embeddings)
-CLAIMS: tuple[Claim, ...] = tuple(
-    one for own in _found.values() for one in own if isinstance(one, Claim)
-)
-for _twice in TABLES.keys() & FIGURES.keys():
-    raise ReproError(f"A table and a figure are called {_twice}: rename one of them.")
+FIGURES: dict[str, AnyFigure] = {one.id: one for one in _every if isinstance(one, AnyFigure)}
 ARTEFACTS: dict[str, Artefact] = {**TABLES, **FIGURES}
 """Every table and figure, by id: whatever a request can name."""
 
@@ -151,7 +142,4 @@ def find_artefact(given: str) -> Artefact:
 
 
 def _find(kind: str, given: str, known: Mapping[str, Kind]) -> Kind:
-    for name, found in known.items():
-        if name.lower() == given.lower():
-            return found
-    raise UnknownName(kind, given, known)
+    return known[choice(kind, given, tuple(known))]

@@ -262,5 +262,5 @@ def test_a_copied_column_is_found_under_another_name() -> None:
 
 @pytest.mark.parametrize("texts", [("60.1", "70.2", "81.0", "56.0"), ("1.0", "2.0", "3.0")])
 def test_chance_is_no_copy(texts: tuple[str, ...]) -> None:
-    assert copies(pandas.concat([FIRST, series("peters", "PRS19-T-reprint", *texts)])) == []
-    assert copies(pandas.concat([FIRST, FIRST.assign(row="another model")])) == []  # of one table
+    assert not [*copies(pandas.concat([FIRST, series("peters", "PRS19-T-reprint", *texts)]))]
+    assert not [*copies(pandas.concat([FIRST, FIRST.assign(row="another model")]))]  # of one table

@@ -68,7 +68,7 @@ def test_a_table_and_a_figure_of_one_id_are_refused(papers: Path) -> None:
     (papers / "made_up" / "__init__.py").write_text(text, encoding="utf-8")
     found = repro(papers, "list")
     assert found.returncode == 2
-    assert "table and a figure are called tradeoff-glue" in found.stderr
+    assert "Two tables or figures are called tradeoff-glue" in found.stderr
     assert "Traceback" not in found.stderr
 
 

@@ -15,7 +15,9 @@ from repro.papers.claims import (
     more,
     within,
 )  # fmt: skip
+from repro.papers.curves import Point
 from repro.papers.glue import PRINTED as GLUE_TASKS
+from repro.papers.houlsby.figures import QUOTES
 from repro.papers.houlsby.tables import ONE, TWO
 
 PAPER = "Houlsby et al. 2019, as on arXiv (1902.00751)"
@@ -24,16 +26,6 @@ LAYERS = 12
 FULL, TOP, NORMS = "Full fine-tuning", "Top layers, top layer", "Layer norms only"
 BERT, SIZES, ONE_SIZE = "BERT-large", "Adapters (8-256)", "Adapters (64)"
 TUNED, VARIABLE, ADAPTED = "Fine-tune", "Variable FT", "Adapters"
-QUOTED = {
-    ("mnli", TOP): "MNLIm validation accuracy, top layer only (approx. 9M params)",
-    ("mnli", "Adapters, size 64"): "MNLIm validation accuracy, adapters size 64 (approx. 2M "
-    "params)",
-    ("mnli", FULL): "MNLIm validation accuracy, full fine-tuning",
-    ("squad1", "Adapters, size 64"): "SQuAD v1.1 F1, adapters size 64 (2% params)",
-    ("squad1", "Adapters, size 2"): "SQuAD v1.1 F1, adapters size 2 (0.1% params)",
-    ("squad1", FULL): "SQuAD v1.1 F1, full fine-tuning",
-}
-"""Task and point of a figure -> the row that quotes it from the text."""
 PLACES = {
     "mnli": ("MNLI", "tradeoff-glue", "sec 3.4 / Fig 4", "accuracy %"),
     "squad1": ("SQuAD 1.1", "tradeoff-squad", "sec 3.5 / Fig 5", "F1 %"),
@@ -66,7 +58,8 @@ def trained(row: str) -> Quantity:
 def quoted(task: str, point: str) -> Quantity:
     """A point that the text quotes."""
     name, figure, section, metric = PLACES[task]
-    place = Printed("H19-text", QUOTED[task, point], section, metric)
+    quotes = {Point(quote.series, quote.point).name: quote.row for quote in QUOTES[task]}
+    place = Printed("H19-text", quotes[point], section, metric)
     return Quantity(f"{point} on {name}", (place,), (Ours(figure, point, task),))
 
 

@@ -5,8 +5,9 @@ Figures 1, 3 and 4 (GLUE), 3 (further tasks), 5 (SQuAD 1.1) and 6, right side (i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from repro.errors import ReproError
 from repro.papers.curves import MEDIAN, Curves, Mark, Point, Said, Scored, one_a_seed
@@ -62,18 +63,36 @@ DEVIATIONS: dict[Scale, tuple[float, ...]] = {
 TEXT, PICTURE = "H19-text", "H19-F1-digitised"
 DRAWN = {"Adapters (ours)": SIZED, "Fine-tune top layers": TOP}
 """The series of the picture, as its CSV names them."""
-MNLI = {
-    "MNLIm validation accuracy, top layer only (approx. 9M params)": (TOP, "top layer only"),
-    "MNLIm validation accuracy, adapters size 64 (approx. 2M params)": (SIZED, "adapters size 64"),
-    "MNLIm validation accuracy, full fine-tuning": (FULL, "full fine-tuning"),
-}
-"""Rows of the text -> the series that the point is of, and what the point is called."""
-SQUAD = {
-    "SQuAD v1.1 F1, adapters size 64 (2% params)": (SIZED, "adapters size 64"),
-    "SQuAD v1.1 F1, full fine-tuning": (FULL, "full fine-tuning"),
-    "SQuAD v1.1 F1, adapters size 2 (0.1% params)": (SIZED, "adapters size 2"),
-}
-"""The same; these are placed by the share of BERT-base's parameters that is trained, in percent."""
+
+
+class Quote(NamedTuple):
+    """A point that the text quotes: the row of its CSV, the series, and what the point is called
+    here and beside its mark.
+    """
+
+    row: str
+    series: str
+    point: str
+    label: str
+
+
+QUOTES: dict[str, tuple[Quote, ...]] = {
+    "mnli": (
+        Quote("MNLIm validation accuracy, top layer only (approx. 9M params)",
+              TOP, "top layer", "top layer only"),
+        Quote("MNLIm validation accuracy, adapters size 64 (approx. 2M params)",
+              SIZED, "size 64", "adapters size 64"),
+        Quote("MNLIm validation accuracy, full fine-tuning", FULL, "", "full fine-tuning"),
+    ),
+    "squad1": (
+        Quote("SQuAD v1.1 F1, adapters size 64 (2% params)", SIZED, "size 64", "adapters size 64"),
+        Quote("SQuAD v1.1 F1, full fine-tuning", FULL, "", "full fine-tuning"),
+        Quote("SQuAD v1.1 F1, adapters size 2 (0.1% params)", SIZED, "size 2", "adapters size 2"),
+    ),
+}  # fmt: skip
+"""Task -> its points; those of SQuAD are placed by the share of BERT-base's parameters that is
+trained, in percent.
+"""
 DROPS = {"cola": "layer-norm only, drop on CoLA", "mnli": "layer-norm only, drop on MNLI"}
 BEHIND = "adapters behind full fine-tuning (17 tasks)"
 
@@ -196,19 +215,20 @@ def adapters_behind() -> tuple[Said, ...]:
     return (Said(text, cell.value or 0.0, cell.source, note=note),)
 
 
-def text_marks(
-    points: Mapping[str, tuple[str, str]], panel: str, *, shares: bool = False
-) -> tuple[Mark, ...]:
+def text_marks(task: str, *, shares: bool = False) -> tuple[Mark, ...]:
     """Points of the text; `shares`: they are placed by a share of BERT-base's parameters."""
     base, marks = KNOWN[BERT_BASE], []
-    for row, (series, label) in points.items():
-        cell = quoted(row)
-        x = None if series == FULL else _place(cell)
+    for quote in QUOTES[task]:
+        cell = quoted(quote.row)
+        x = None if quote.series == FULL else _place(cell)
         if shares and x is not None:
             x = x / 100 * base.parameters
         marks.append(
-            Mark(panel, series, "quoted", x, cell.value, cell.sd, label, cell.source, base.name)
-        )
+            Mark(
+                task, quote.series, "quoted", x, cell.value, cell.sd, quote.label, cell.source,
+                base.name,
+            )
+        )  # fmt: skip
     return tuple(marks)
 
 
@@ -221,7 +241,7 @@ def _place(cell: Published) -> float:
 
 def glue_marks() -> tuple[Mark, ...]:
     """Digitised medians, and what the text quotes of MNLI."""
-    return digitised_medians() + text_marks(MNLI, "mnli")
+    return digitised_medians() + text_marks("mnli")
 
 
 GLUE_CURVES = Curves(
@@ -283,7 +303,7 @@ SQUAD_CURVES = Curves(
     points=trade_off(SQUAD_SIZES, None),
     chains=one_a_seed(squad_runs),
     scored=squad_scored,
-    marks=partial(text_marks, SQUAD, "squad1", shares=True),
+    marks=partial(text_marks, "squad1", shares=True),
     notes=(
         "F1 is that of the best span; SQuAD 1.1 has no question without an answer.",
         "The text gives the published points' parameters as shares of BERT-base.",
