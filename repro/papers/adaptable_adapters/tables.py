@@ -8,27 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from repro.papers.adaptable_adapters.setting import (
-    AA,
-    BASELINE,
-    BASELINE_13,
-    BLOCKS,
-    CHOSEN,
-    DEPTH,
-    DROP_13,
-    DROP_AA,
-    FULL,
-    KEPT,
-    LOW,
-    RATIONAL_ONLY,
-    SIM,
-    SPEC,
-    SWITCH_ONLY,
-    UNI,
-    chain_of,
-    seeds_of,
-)
-from repro.papers.adaptable_adapters.setting import SEEDS as RUN_SEEDS
+from repro.papers.adaptable_adapters import setting as aa
 from repro.papers.figures import Activations, Curve, Digitised
 from repro.papers.glue import COLLAPSE
 from repro.papers.matrix import Chain
@@ -62,7 +42,7 @@ COMBINED = "combined"
 LAYERS, GAIN = "number of adapter layers", "difference of the two averages"
 MEAN = "mean over the 9 datasets"
 SEEDS: dict[Scale, int] = {"paper": 5, "reduced": 2, "smoke": 1}
-MODELS = (BASELINE, DROP_AA, DROP_13, AA, SPEC, UNI, SIM)
+MODELS = (aa.BASELINE, aa.DROP_AA, aa.DROP_13, aa.AA, aa.SPEC, aa.UNI, aa.SIM)
 """Of Table 2, in its order."""
 
 
@@ -91,22 +71,22 @@ def block_rows(models: Sequence[str], blocks: Sequence[str], *, published: bool)
     for block in blocks:
         for model in models:
             name = f"{block} / {model}"
-            printed = name if published and block == LOW[100] else None
+            printed = name if published and block == aa.LOW[100] else None
             found.append(Row(name, model, printed, section=block))
         if published:
             found.append(_gain(block))
         for model in models:
             name, known = f"{block} / {model}, layers", f"{block} / |{model}|"
-            printed = known if published and block == LOW[100] else None
+            printed = known if published and block == aa.LOW[100] else None
             found.append(Row(name, model, printed, section=block, measure="layers", metric=LAYERS))
     return tuple(found)
 
 
 def _gain(block: str) -> Row:
     """What the one architecture gains; of this the paper's averages are known in three blocks."""
-    names = f"{block} / {UNI}", f"{block} / {BASELINE}"
-    name = f"{names[0]} minus {BASELINE}"
-    printed = None if block == FULL else name
+    names = f"{block} / {aa.UNI}", f"{block} / {aa.BASELINE}"
+    name = f"{names[0]} minus {aa.BASELINE}"
+    printed = None if block == aa.FULL else name
     return Row(name, "", printed, section=block, delta=names, metric=GAIN)
 
 
@@ -114,8 +94,8 @@ def _chains(row: Row, column: Column, request: Request, large: str) -> list[Chai
     """The runs behind a cell, one chain a seed, where `large` is the paper's encoder."""
     assert isinstance(column, Score)
     return [
-        chain_of(row.variant, column.task, request, row.section, seed, large)
-        for seed in seeds_of(request, row.section)
+        aa.chain_of(row.variant, column.task, request, row.section, seed, large)
+        for seed in aa.seeds_of(request, row.section)
     ]
 
 
@@ -131,9 +111,10 @@ COMMON = (
     READING,
     "The paper's ± divides squares by the number of runs; compared as estimates for further runs "
     "they are wider by the root of 5/4, and ours divide by one less.",
-    f"{UNI} uses the layers that AA selects for QQP at 100 rows with the first seed, {SPEC} and "
-    f"{DROP_AA} those for their own task and rows; --published-layers takes the printed ones.",
-    f"Away from 24 layers the last {KEPT} become the last round({KEPT} L / 24).",
+    f"{aa.UNI} uses the layers that AA selects for QQP at 100 rows with the first seed, {aa.SPEC} "
+    f"and {aa.DROP_AA} those for their own task and rows; --published-layers takes the printed "
+    "ones.",
+    f"Away from 24 layers the last {aa.KEPT} become the last round({aa.KEPT} L / 24).",
     "AdapterDrop leaves out up to all layers but one in training; the released code up to 10 of "
     "24, which --as-released keeps.",
     "Both branches of a switch keep the residual, as the released code runs; the paper prints the "
@@ -149,12 +130,12 @@ TWO = Table(
     paper=PAPER,
     title="GLUE with all and with few training rows (Adaptable Adapters, Table 2)",
     published="AA22-T2",
-    rows=block_rows(MODELS, tuple(BLOCKS), published=True),
+    rows=block_rows(MODELS, tuple(aa.BLOCKS), published=True),
     columns=columns(),
     protocol="glue",
     default_seeds=SEEDS,
     chains=partial(_chains, large=BERT_LARGE),
-    also=(CHOSEN,),
+    also=(aa.CHOSEN,),
     low_data=True,
     collapse=COLLAPSE,
     spread="population sd",
@@ -162,7 +143,7 @@ TWO = Table(
         *COMMON,
         FULL_ONCE,
         "Of the paper's numbers only the block of 100 rows is known to us, of the others the gain "
-        f"of {UNI} alone.",
+        f"of {aa.UNI} alone.",
     ),
 )
 
@@ -181,7 +162,7 @@ THREE = replace(
             f"last n={number} adapter layers" if number != LAST[-1] else None,
             section=block,
         )
-        for block in LOW.values()
+        for block in aa.LOW.values()
         for number in LAST
     ),
     columns=columns(
@@ -193,7 +174,7 @@ THREE = replace(
     notes=(
         "The paper does not state on how many rows: its two known averages stand beside all three "
         "settings, without a verdict.",
-        f"n=13 is {SIM} of AA-2: the same runs.",
+        f"n=13 is {aa.SIM} of AA-2: the same runs.",
         "Away from 24 layers n becomes round(n L / 24), so that rows may be of the same runs.",
         *COMMON[:3],
     ),
@@ -205,14 +186,14 @@ FOUR = replace(
     title="What switch and rational activation add (Adaptable Adapters, Table 4)",
     published="",
     rows=block_rows(
-        (BASELINE, AA, SWITCH_ONLY, RATIONAL_ONLY, BASELINE_13, SIM),
-        tuple(LOW.values()),
+        (aa.BASELINE, aa.AA, aa.SWITCH_ONLY, aa.RATIONAL_ONLY, aa.BASELINE_13, aa.SIM),
+        tuple(aa.LOW.values()),
         published=False,
     ),
     also=(),
     notes=(
         "The table's numbers are not known to us, nor on how many rows it is.",
-        f"{BASELINE_13} has ReLU in the last layers of {SIM}.",
+        f"{aa.BASELINE_13} has ReLU in the last layers of {aa.SIM}.",
         *COMMON[:3],
     ),
 )
@@ -222,7 +203,7 @@ FIVE = replace(
     id="AA-5",
     title="The same with BERT-base (Adaptable Adapters, appendix A)",
     published="",
-    rows=block_rows(MODELS, tuple(BLOCKS), published=False),
+    rows=block_rows(MODELS, tuple(aa.BLOCKS), published=False),
     chains=partial(_chains, large=BERT_BASE),
     notes=("The appendix's numbers are not known to us.", *COMMON, FULL_ONCE),
 )
@@ -240,7 +221,7 @@ SHOWN = {column.task: column.metric for column in columns() if isinstance(column
 
 def all_rows(row: Row, column: Column, request: Request) -> list[Chain]:
     """A run of AA-2 on all rows of the task, which names its data; nothing is trained."""
-    return [chain_of(BASELINE, row.variant, request, FULL, RUN_SEEDS[0])]
+    return [aa.chain_of(aa.BASELINE, row.variant, request, aa.FULL, aa.SEEDS[0])]
 
 
 def _task(spec: RunSpec) -> GlueName:
@@ -330,7 +311,7 @@ def drawn_run(method: str, task: str, request: Request, block: str) -> RunSpec:
     """The run of a model that learns rationals, with the paper's first seed; the same as a
     table's.
     """
-    return chain_of(method, task, request, block, RUN_SEEDS[0])[-1]
+    return aa.chain_of(method, task, request, block, aa.SEEDS[0])[-1]
 
 
 def drawn_curves() -> dict[Curve, Digitised]:
@@ -351,16 +332,16 @@ ACTIVATIONS = Activations(
     id="learned-activations",
     paper=PAPER,
     title="Activations that adapters learn, by layer and by task (Adaptable Adapters, Figure 3)",
-    methods=(AA, SIM, RATIONAL_ONLY),
+    methods=(aa.AA, aa.SIM, aa.RATIONAL_ONLY),
     tasks=tuple(TASKS.values()),
     task=LEFT,
     layers=DRAWN_LAYERS,
     layer=DRAWN_LAYER,
     shown=RIGHT,
-    depth=DEPTH,
+    depth=aa.DEPTH,
     encoder="BERT-large",
-    sections=tuple(BLOCKS),
-    block={"paper": LOW[500], "reduced": LOW[100], "smoke": LOW[500]},
+    sections=tuple(aa.BLOCKS),
+    block={"paper": aa.LOW[500], "reduced": aa.LOW[100], "smoke": aa.LOW[500]},
     run=drawn_run,
     published=drawn_curves,
     low_data=True,
@@ -370,7 +351,7 @@ ACTIVATIONS = Activations(
         "The run is that of the first seed in AA-2 (of Rational-only in AA-4).",
         "A switch that leaves an adapter out leaves its activation as it was learned: such a "
         "layer is drawn and marked.",
-        f"Where not all of {DEPTH} layers have an activation, a published layer l is stood for by "
-        f"the one at round(l n / {DEPTH}) of n, or the next that is free.",
+        f"Where not all of {aa.DEPTH} layers have an activation, a published layer l is stood for "
+        f"by the one at round(l n / {aa.DEPTH}) of n, or the next that is free.",
     ),
 )

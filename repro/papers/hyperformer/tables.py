@@ -12,6 +12,7 @@ from repro.methods.t5 import T5FineTuning
 from repro.papers.curves import Curves, Point, Scored
 from repro.papers.figures import Embeddings
 from repro.papers.glue import METRICS
+from repro.papers.hyperformer import setting as hf
 from repro.papers.hyperformer.runs import (
     BASE_T5,
     ONE_TASK,
@@ -21,21 +22,6 @@ from repro.papers.hyperformer.runs import (
     low_resource_runs,
     mixture,
     table_runs,
-)
-from repro.papers.hyperformer.setting import (
-    ABLATIONS,
-    DAGGER,
-    FEW_SIZES,
-    HYPER,
-    LOW_SIZES,
-    MULTI,
-    NO_PROJECTOR,
-    PLUS,
-    SEED,
-    SINGLE,
-    SIZES,
-    TUNED,
-    WHOLE,
 )
 from repro.papers.matrix import Chain
 from repro.papers.published import for_rows
@@ -58,7 +44,7 @@ PRINTED: tuple[WrittenName, ...] = (
 FEW_TASKS: dict[str, WrittenName] = {
     "SciTail": "scitail", "CB": "cb", "IMDB": "imdb", "Yelp polarity": "yelp-polarity",
 }  # fmt: skip
-FEW_MODELS = {"T5_BASE": MULTI, "Adapters dagger_BASE": DAGGER, "HYPERFORMER++_BASE": PLUS}
+FEW_MODELS = {"T5_BASE": hf.MULTI, "Adapters dagger_BASE": hf.DAGGER, "HYPERFORMER++_BASE": hf.PLUS}
 """Column of Table 2 -> model of Table 1 whose multi-task run is where it starts."""
 SETTINGS = {
     "SciTail": (4, 16, 32, 100, 500, 1000, 2000),
@@ -73,7 +59,7 @@ MEAN_OF = "mean of the 11 printed numbers"
 def row_of(model: str, size: str) -> str:
     """A row as Table 1 names it."""
     base, dagger = model.removesuffix(" dagger"), " dagger" * model.endswith("dagger")
-    multi = " (multi-task)" if model == MULTI else ""
+    multi = " (multi-task)" if model == hf.MULTI else ""
     return f"{base}_{size}{dagger}{multi}"
 
 
@@ -116,7 +102,7 @@ def glue_chains(row: Row, column: Column, request: Request) -> list[Chain]:
     whole = replace(request, scale="paper", backbone=None)
     if request.scale != "paper":  # what is set by hand is for the small model
         whole = replace(whole, settings={})
-    return [(table_runs(model, size, PRINTED[0], whole).run(SEED),)]
+    return [(table_runs(model, size, PRINTED[0], whole).run(hf.SEED),)]
 
 
 def ablation_chains(row: Row, column: Column, request: Request) -> list[Chain]:
@@ -193,8 +179,8 @@ ONE = Table(
     published="HF21-T1",
     rows=tuple(
         _row(model, size)
-        for models in ((TUNED, SINGLE), (MULTI, DAGGER, HYPER, PLUS))
-        for size in SIZES
+        for models in ((hf.TUNED, hf.SINGLE), (hf.MULTI, hf.DAGGER, hf.HYPER, hf.PLUS))
+        for size in hf.SIZES
         for model in models
     ),
     columns=(
@@ -207,7 +193,7 @@ ONE = Table(
             counted="modules", everywhere=True,
         ),
         *glue_scores(printed=True),
-        Mean("Avg", "Avg", MEAN_OF, 2, (row_of(PLUS, "SMALL"), row_of(TUNED, "SMALL"))),
+        Mean("Avg", "Avg", MEAN_OF, 2, (row_of(hf.PLUS, "SMALL"), row_of(hf.TUNED, "SMALL"))),
     ),
     protocol=PROTOCOL,
     chains=glue_chains,
@@ -228,7 +214,7 @@ ONE = Table(
 
 def _fewer() -> str:
     """64 for 100, ..."""
-    return ", ".join(f"{few} for {size:,}" for size, few in FEW_SIZES.items() if few != size)
+    return ", ".join(f"{few} for {size:,}" for size, few in hf.FEW_SIZES.items() if few != size)
 
 
 def _few_shot_column(task: str, samples: int) -> Score:
@@ -276,16 +262,16 @@ FOUR = Table(
     paper=PAPER,
     title="HyperFormer of the small size without some of its parts (HyperFormer, Table 4)",
     published="HF21-T4",
-    rows=tuple(Row(name, name, name) for name in (WHOLE, *ABLATIONS)),
+    rows=tuple(Row(name, name, name) for name in (hf.WHOLE, *hf.ABLATIONS)),
     columns=(
         *glue_scores(printed=False),
-        Mean("GLUE", "GLUE", "average GLUE", 2, (WHOLE, NO_PROJECTOR)),
+        Mean("GLUE", "GLUE", "average GLUE", 2, (hf.WHOLE, hf.NO_PROJECTOR)),
     ),
     protocol=PROTOCOL,
     chains=ablation_chains,
     collapse=COLLAPSE,
     notes=(
-        f"{WHOLE} is the row of Hyperformer-1: the same run. Of the others the paper prints the "
+        f"{hf.WHOLE} is the row of Hyperformer-1: the same run. Of the others the paper prints the "
         "mean alone, the plain mean of the eleven numbers before it.",
         "The paper does not say what stands in place of a part. Assumed: without adapter blocks "
         "A(x) = LN(x) + x with the generated norm; without the conditional norm one of each slot's "
@@ -298,7 +284,7 @@ FOUR = Table(
     ),
 )
 
-LEARNERS = {"hyperformer++": PLUS, "hyperformer": HYPER}
+LEARNERS = {"hyperformer++": hf.PLUS, "hyperformer": hf.HYPER}
 """What a user types -> the row of Table 1, of the base size."""
 
 
@@ -334,9 +320,9 @@ TASK_EMBEDDINGS = Embeddings(
 )
 
 MULTI_BASE, DAGGER_BASE, PLUS_BASE = (
-    row_of(model, "BASE").partition(" / ")[2] for model in (MULTI, DAGGER, PLUS)
+    row_of(model, "BASE").partition(" / ")[2] for model in (hf.MULTI, hf.DAGGER, hf.PLUS)
 )
-SERIES = {MULTI_BASE: MULTI, DAGGER_BASE: DAGGER, PLUS_BASE: PLUS}
+SERIES = {MULTI_BASE: hf.MULTI, DAGGER_BASE: hf.DAGGER, PLUS_BASE: hf.PLUS}
 """Series -> model of Table 1."""
 WORDS = {
     "matthews": "Matthews correlation",
@@ -352,7 +338,7 @@ def curve_points(request: Request) -> tuple[Point, ...]:
     return tuple(
         Point(series, f"{samples:,} samples", samples)
         for series in SERIES
-        for samples in LOW_SIZES[request.scale]
+        for samples in hf.LOW_SIZES[request.scale]
     )
 
 
