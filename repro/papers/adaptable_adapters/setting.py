@@ -129,7 +129,6 @@ OF_RATIONALS: tuple[str, ...] = ("method.form", "method.start", "recipe.rational
 OF_SWITCHES: tuple[str, ...] = (
     "method.switch", "method.temperature", "method.restored", "recipe.switch_rate",
 )  # fmt: skip
-"""Fields that mean nothing to a model without rational activations, or without switches."""
 OWN_SETTING: dict[str, Setting] = {
     BASELINE: PLAIN,
     AA: PLAIN | RATIONAL | SWITCH,
@@ -175,11 +174,13 @@ def _template(
         own |= _drops(backbone[0], request)
     if request.as_released and own["method.switch"][0] != "none":
         own |= AS_RELEASED
-    setting = own | _recipe(own) | _rows(task, request, block)
+    absent = _absent(own)
+    recipe = {path: value for path, value in RECIPE.items() if path not in absent}
+    by_hand = {path: value for path, value in request.settings.items() if path not in absent}
+    asked, setting = replace(request, settings=by_hand), own | recipe | _rows(task, request, block)
     parents = {ARCHITECTURE: first[0]} if first else None
     why = layers[LAYERS][1] if first else None
-    runs = on_sentences(_for_model(request, own), task, backbone, setting, parents, why)
-    return runs, first
+    return on_sentences(asked, task, backbone, setting, parents, why), first
 
 
 def _dropped(
@@ -200,14 +201,10 @@ def _dropped(
     return trained.changed(method=method, parents=parents, sources=sources), first
 
 
-def _for_model(request: Request, own: Setting) -> Request:
-    """The request without what is set by hand for activations or switches, of a model without."""
+def _absent(own: Setting) -> tuple[str, ...]:
+    """Fields that mean nothing to a model without rational activations, or without switches."""
     absent = OF_RATIONALS if own["method.activation"][0] != "rational" else ()
-    absent += OF_SWITCHES if own["method.switch"][0] == "none" else ()
-    if not set(absent) & set(request.settings):
-        return request
-    kept = {path: value for path, value in request.settings.items() if path not in absent}
-    return replace(request, settings=kept)
+    return absent + (OF_SWITCHES if own["method.switch"][0] == "none" else ())
 
 
 def _width(backbone: Backbone) -> Setting:
@@ -265,13 +262,6 @@ def _published_layers(backbone: Backbone) -> tuple[int, ...]:
     cells = load_published("adaptable_adapters", "AA22-text").values()
     cell = next(cell for cell in cells if cell.row.startswith("selected layers used for uni"))
     return tuple(int(layer) for layer in cell.numbers)
-
-
-def _recipe(own: Setting) -> Setting:
-    """A model without switches, or without rationals, has no rate for them."""
-    absent = [] if own["method.switch"][0] != "none" else ["recipe.switch_rate"]
-    absent += [] if own["method.activation"][0] == "rational" else ["recipe.rational_rate"]
-    return {path: value for path, value in RECIPE.items() if path not in absent}
 
 
 def _rows(task: str, request: Request, block: str) -> Setting:

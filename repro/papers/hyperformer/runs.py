@@ -40,7 +40,7 @@ START, TRAIN_ROWS = "method.starts_from", "task.train_rows"
 def table_runs(model: str, size: str, task: WrittenName, request: Request) -> Template:
     """The runs of a row of Table 1 that score a task: of that task alone, or of all."""
     tasks = (task,) if model in ONE_TASK else mixture(request)
-    alone = published.ALONE[request.scale] if model in ONE_TASK else {}
+    alone = published.ALONE.get(request.scale, {}) if model in ONE_TASK else {}
     return _template(request, size, tasks, _method(model, request) | alone)
 
 
@@ -83,7 +83,7 @@ def few_shot_runs(
     setting = (
         _method(model, request)
         | published.FEW
-        | published.FEW_SMALL[request.scale]
+        | published.FEW_SMALL.get(request.scale, {})
         | _start(task, tasks)
     )
     setting["recipe.batch_size"] = (
@@ -98,7 +98,7 @@ def few_shot_runs(
 def low_resource_runs(model: str, samples: int, request: Request) -> Template:
     """The multi-task runs of a model of base size on so many rows of each task."""
     few = min(samples, request.settings.get(TRAIN_ROWS) or samples)
-    setting = _method(model, request) | published.LOW[request.scale]
+    setting = _method(model, request) | published.LOW.get(request.scale, {})
     rows = _few_rows(few, request, "", "Figure 2, caption")
     return _template(request, BASE_T5, mixture(request), setting, rows)
 
@@ -171,8 +171,8 @@ def _method(model: str, request: Request) -> Setting:
 
 def _fitted(model: str, scale: Scale) -> Setting:
     """A model's method as published, but for what a small scale changes."""
-    generated = published.GENERATED[scale] if model in (HYPER, PLUS) else {}
-    return METHODS[model] | published.METHOD[scale] | generated
+    generated = published.GENERATED.get(scale, {}) if model in (HYPER, PLUS) else {}
+    return METHODS[model] | published.METHOD.get(scale, {}) | generated
 
 
 def _start(task: WrittenName, tasks: tuple[WrittenName, ...]) -> Setting:
@@ -216,7 +216,9 @@ def _template(
         "task.tasks": (tasks, whole_set),
         "task.revisions": (revisions, assumed("the data found")),
     }
-    whole = published.TASK | published.RECIPE | published.SMALL[request.scale] | setting | found
+    whole = (
+        published.TASK | published.RECIPE | published.SMALL.get(request.scale, {}) | setting | found
+    )
     whole |= (published.AS_RELEASED if request.as_released else {}) | _width(request, backbone[0])
     whole |= asked_for(request) | (rows or {})
     first = pretraining(request, backbone[0])

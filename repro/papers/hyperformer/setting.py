@@ -165,7 +165,6 @@ TINY = "smoke scale: few steps, a tiny T5"
 
 
 SMALL: dict[Scale, Setting] = {
-    "paper": {},
     "reduced": {
         **looks(4, 100, REDUCED),
         **lines("task", assumed(REDUCED), train_rows=2_000, evaluation_rows=200),
@@ -186,21 +185,15 @@ SMALL: dict[Scale, Setting] = {
 """Of every run on tasks, beside what the paper's scale says."""
 
 METHOD: dict[Scale, Setting] = {
-    "paper": {},
-    "reduced": {},
     "smoke": {
         "method.reduction": (4, assumed("smoke scale: a bottleneck of 16")),
         "method.dropout": (0.0, assumed("smoke scale: with it so narrow a model learns nothing")),
     },
 }
 """Of every method."""
-ALONE: dict[Scale, Setting] = {"paper": {}, "reduced": {}, "smoke": looks(4, 50, SMOKE)}
+ALONE: dict[Scale, Setting] = {"smoke": looks(4, 50, SMOKE)}
 """Of a run on one task alone."""
-GENERATED: dict[Scale, Setting] = {
-    "paper": {},
-    "reduced": {},
-    "smoke": {"recipe.learning_rate": (1e-3, assumed(TINY))},
-}
+GENERATED: dict[Scale, Setting] = {"smoke": {"recipe.learning_rate": (1e-3, assumed(TINY))}}
 """Of a run whose adapters are generated: a step moves each of their tensors by many weights."""
 LOW: dict[Scale, Setting] = {
     "paper": {
@@ -208,7 +201,6 @@ LOW: dict[Scale, Setting] = {
         "recipe.steps": (15_000, assumed("low-resource: not stated in the copies at hand")),
         "recipe.warmup": (WARMUP / 15_000, assumed("low-resource: 500 steps, as before")),
     },
-    "reduced": {},
     "smoke": looks(4, 100, SMOKE),
 }
 """Of a run of Figure 2."""
@@ -230,7 +222,6 @@ PRETRAINING: Setting = {
 FEW_SIZES = {4: 4, 16: 16, 32: 32, 100: 64, 250: 96, 500: 96, 1_000: 128, 2_000: 160}
 """Samples of Table 2 -> those that stand for them at smoke scale."""
 FEW_SMALL: dict[Scale, Setting] = {
-    "paper": {},
     "reduced": {**looks(4, 25, REDUCED), "recipe.learning_rate": (1e-3, assumed(REDUCED))},
     "smoke": {**looks(3, 20, SMOKE), "recipe.learning_rate": (1e-3, assumed(SMOKE))},
 }

@@ -67,7 +67,6 @@ LORA: Setting = {
     "recipe.precision": ("fp32", assumed("no other is known; the Trainer's default")),
 }  # fmt: skip
 SMALL: dict[Scale, Setting] = {
-    "paper": {},
     "reduced": {
         **lines("recipe", assumed("reduced scale: a laptop"), batch_size=32, epochs=5),
         "recipe.learning_rate": (1e-3, assumed("reduced scale: few steps, small encoder")),
@@ -91,7 +90,7 @@ def runs_of(task: str, request: Request, start: RunSpec | None = None) -> Templa
         ),
     }
     backbone = encoder(request, ROBERTA_BASE, code("roberta-base"))
-    setting = LORA | of_task | SMALL[request.scale]
+    setting = LORA | of_task | SMALL.get(request.scale, {})
     if start is None:
         return on_sentences(request, task, backbone, setting)
     why = code("scripts: lora_path, of one run on MNLI; its head is not taken")
