@@ -90,6 +90,14 @@ def load_published(paper: str, table: str) -> Cells:
     return parse_published(path.read_text(encoding="utf-8"), table, name)
 
 
+def in_text(paper: str, table: str, row: str) -> Published:
+    """A number of running text, whose row in a CSV file has a single cell."""
+    for cell in load_published(paper, table).values():
+        if cell.row == row:
+            return cell
+    raise ReproError(f"{table}.csv has no row '{row}'.")
+
+
 def table_names(paper: str) -> list[str]:
     """The names of a paper's CSV files, sorted."""
     folder = files(f"repro.papers.{paper}") / "published"

@@ -13,7 +13,7 @@ from repro.errors import ReproError
 from repro.methods.adaptable_adapters import LastLayers
 from repro.papers.glue import encoder, on_sentences
 from repro.papers.matrix import Chain
-from repro.papers.published import load_published
+from repro.papers.published import in_text
 from repro.papers.request import Request
 from repro.papers.setting import Own, Setting, Template, assumed, code, lines, paper
 from repro.spec import Backbone, Source
@@ -259,8 +259,8 @@ def _published_layers(backbone: Backbone) -> tuple[int, ...]:
             f"The published layers of {UNI} are of an encoder of {DEPTH} layers, and "
             f"{backbone.name} has {backbone.layers}: leave out --published-layers."
         )
-    cells = load_published("adaptable_adapters", "AA22-text").values()
-    cell = next(cell for cell in cells if cell.row.startswith("selected layers used for uni"))
+    row = "selected layers used for uni (QQP, Low-data-100, seed 42)"
+    cell = in_text("adaptable_adapters", "AA22-text", row)
     return tuple(int(layer) for layer in cell.numbers)
 
 

@@ -23,7 +23,7 @@ from repro.papers.houlsby.curve_runs import (
     text_runs,
 )
 from repro.papers.houlsby.tables import OWN_CUT
-from repro.papers.published import Published, load_published
+from repro.papers.published import Published, in_text, load_published
 from repro.papers.request import Request
 from repro.papers.setting import paper, width_of
 from repro.spec import Scale
@@ -60,7 +60,7 @@ DEVIATIONS: dict[Scale, tuple[float, ...]] = {
 }
 """Section 3.6: from 1e-7 to 1."""
 
-TEXT, PICTURE = "H19-text", "H19-F1-digitised"
+TEXT, PICTURE = ("houlsby", "H19-text"), ("houlsby", "H19-F1-digitised")
 DRAWN = {"Adapters (ours)": SIZED, "Fine-tune top layers": TOP}
 """The series of the picture, as its CSV names them."""
 
@@ -165,18 +165,10 @@ def squad_scored(task: str, request: Request) -> Scored:
     return Scored("F1", "official-dev", split, "legacy/best-span", "span_f1", "HasAns")
 
 
-def quoted(row: str) -> Published:
-    """A number of the paper's text, by the name of its row."""
-    found = next((c for c in load_published("houlsby", TEXT).values() if c.row == row), None)
-    if found is None or found.value is None:
-        raise ReproError(f"{TEXT}.csv: no row '{row}' with a number.")
-    return found
-
-
 def digitised_medians() -> tuple[Mark, ...]:
     """The two median curves of Figure 1 over the tasks of GLUE, measured on a picture."""
     encoder = KNOWN[BERT_LARGE].name  # the last points train more than all of BERT-base
-    cells = load_published("houlsby", PICTURE).values()
+    cells = load_published(*PICTURE).values()
     found = {row: [cell for cell in cells if cell.row == row] for row in DRAWN}
     return tuple(
         Mark(
@@ -190,7 +182,7 @@ def digitised_medians() -> tuple[Mark, ...]:
 
 def threshold_marks() -> tuple[Mark, ...]:
     """The deviation below which the text calls adapters robust, for each task that is drawn."""
-    cell = quoted("robust below std")
+    cell = in_text(*TEXT, "robust below std")
     label = f"quoted: robust below {cell.text}"
     return tuple(
         Mark(task, SIZED, "quoted", cell.value, None, None, label, cell.source)
@@ -200,7 +192,7 @@ def threshold_marks() -> tuple[Mark, ...]:
 
 def norm_drops() -> tuple[Said, ...]:
     """What the text says that layer norms alone lose."""
-    cells = {task: quoted(row) for task, row in DROPS.items()}
+    cells = {task: in_text(*TEXT, row) for task, row in DROPS.items()}
     return tuple(
         Said("What layer norms alone lose", cell.value or 0.0, cell.source, NORMS, task)
         for task, cell in cells.items()
@@ -209,7 +201,7 @@ def norm_drops() -> tuple[Said, ...]:
 
 def adapters_behind() -> tuple[Said, ...]:
     """What the text says of adapters on the 17 further tasks."""
-    cell, share = quoted(BEHIND), quoted("new parameters per task, adapters")
+    cell, share = in_text(*TEXT, BEHIND), in_text(*TEXT, "new parameters per task, adapters")
     text = f"How far adapters that train {share.text} % a task are behind full fine-tuning"
     note = "theirs is a mean over 17 tasks, each with its best size, and no point of a curve"
     return (Said(text, cell.value or 0.0, cell.source, note=note),)
@@ -219,7 +211,7 @@ def text_marks(task: str, *, shares: bool = False) -> tuple[Mark, ...]:
     """Points of the text; `shares`: they are placed by a share of BERT-base's parameters."""
     base, marks = KNOWN[BERT_BASE], []
     for quote in QUOTES[task]:
-        cell = quoted(quote.row)
+        cell = in_text(*TEXT, quote.row)
         x = None if quote.series == FULL else _place(cell)
         if shares and x is not None:
             x = x / 100 * base.parameters

@@ -216,11 +216,9 @@ def _template(
         "task.tasks": (tasks, whole_set),
         "task.revisions": (revisions, assumed("the data found")),
     }
-    whole = (
-        published.TASK | published.RECIPE | published.SMALL.get(request.scale, {}) | setting | found
-    )
-    whole |= (published.AS_RELEASED if request.as_released else {}) | _width(request, backbone[0])
-    whole |= asked_for(request) | (rows or {})
+    whole = published.TASK | published.RECIPE | published.SMALL.get(request.scale, {})
+    whole |= setting | found | (published.AS_RELEASED if request.as_released else {})
+    whole |= _width(request, backbone[0]) | asked_for(request) | (rows or {})
     first = pretraining(request, backbone[0])
     needed = dict(parents or {}) | ({PRETRAINED: first} if first is not None else {})
     why = assumed("few-shot: the multi-task run goes on" if parents else "smoke scale: pre-trained")

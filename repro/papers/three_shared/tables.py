@@ -13,7 +13,7 @@ from repro.papers.figures import Figure
 from repro.papers.glue import COLLAPSE, glue_columns
 from repro.papers.houlsby.tables import CUT, score
 from repro.papers.matrix import Chain
-from repro.papers.published import Published, load_published
+from repro.papers.published import Published, in_text, load_published
 from repro.papers.request import Request
 from repro.papers.setting import assumed, paper
 from repro.papers.tables import Column, Fact, Mean, Row, Table, one_a_seed
@@ -247,14 +247,12 @@ def published_drops(task: GlueName) -> dict[Span, Published]:
 
 def published_intact() -> Published:
     """Matthews correlation of the report's intact model, as a share of 1."""
-    cells = load_published("three_shared", "SR20-F8").values()
-    return next(cell for cell in cells if not cell.column)
+    return in_text("three_shared", "SR20-F8", "no ablation")
 
 
 def houlsby_says(statement: str) -> Published:
     """A number of Houlsby et al., section 3.6, in percent."""
-    cells = load_published("houlsby", "H19-text").values()
-    return next(cell for cell in cells if cell.row == statement)
+    return in_text("houlsby", "H19-text", statement)
 
 
 ABLATION = Figure(
