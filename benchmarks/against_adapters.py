@@ -32,7 +32,7 @@ from repro.engine.made_up import computes_bf16
 from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Inputs
 from repro.papers.request import Request
-from repro.papers.three_shared.setting import run_of
+from repro.papers.three_shared.setting import runs_of
 from repro.report.layout import markdown_table
 from repro.training.cohort import Cohort
 from repro.training.environment import prepare_process, prepare_torch
@@ -109,7 +109,7 @@ def steps(python: str, method: str, cycles: int, threads: int) -> list[list[str]
     cpu, ours = torch.device("cpu"), {}
     has_bf16 = computes_bf16("cpu")
     for precision in ("fp32", *(["bf16"] if has_bf16 else [])):
-        spec = run_of(method, "cola", request, 0)
+        spec = runs_of(method, "cola", request).run(0)
         recipe = spec.recipe.model_copy(update={"precision": precision})
         encoder = load_encoder(spec.backbone, {}, cpu)
         ours[precision] = Cohort(

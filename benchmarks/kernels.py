@@ -18,7 +18,7 @@ from repro.methods.lora import LoRA
 from repro.methods.modules.learner import Inputs
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE
-from repro.papers.three_shared.setting import run_of
+from repro.papers.three_shared.setting import runs_of
 from repro.spec import RunSpec
 from repro.training.batches import collate, placed
 from repro.training.cohort import Cohort
@@ -44,7 +44,7 @@ class Row:
 def specs() -> dict[str, RunSpec]:
     """Name -> a run of each method."""
     request = Request("3-shared-2", "smoke", 1)
-    found = {name: run_of(name, "mrpc", request, 0) for name in METHODS}
+    found = {name: runs_of(name, "mrpc", request).run(0) for name in METHODS}
     found["lora"] = found["pfeiffer"].model_copy(update={"method": LoRA()})
     rows = ONE.matrix(Request(ONE.id, "smoke", 1)).runs.values()
     wired = (run for run in rows if getattr(run.method, "wiring", "") == "resnext")

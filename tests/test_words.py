@@ -12,14 +12,14 @@ from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.t5 import T5FineTuning
-from repro.papers.three_shared.setting import run_of
+from repro.papers.three_shared.setting import runs_of
 from repro.spec import RunSpec
 from repro.words import counted, duration, run_name, size
 
 
 def named(variant: str, **asked: Any) -> str:
     request = made(id="3-shared-2", scale="smoke", seeds=1, **asked)
-    return run_name(run_of(variant, "cola", request, 1))
+    return run_name(runs_of(variant, "cola", request).run(1))
 
 
 @pytest.mark.parametrize(

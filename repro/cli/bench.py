@@ -35,8 +35,8 @@ from repro.errors import RUN_FAILED, ReproError
 from repro.methods.lora import LoRA
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
-from repro.papers.resadapters.tables import ONE, run_one
-from repro.papers.three_shared.setting import run_of
+from repro.papers.resadapters import tables as resadapters
+from repro.papers.three_shared.setting import runs_of
 from repro.report.layout import markdown_table, text_table
 from repro.report.render import GAP, json_text
 from repro.spec import Backbone, Task
@@ -123,10 +123,11 @@ def jobs_on(device: str, precision: str, shapes: Sequence[Backbone]) -> dict[str
     found = {}
     for shape in shapes:
         request = Request("3-shared-2", "paper", 1, backbone=shape)
-        specs = {name: run_of(name, "mrpc", request, 0) for name in METHODS}
+        specs = {name: runs_of(name, "mrpc", request).run(0) for name in METHODS}
         specs["lora"] = specs["pfeiffer"].model_copy(update={"method": LoRA()})
-        cells = run_one("attention-resnext", Request(ONE.id, "paper", 1, backbone=shape), 0)
-        specs["resadapters"] = cells
+        asked = Request(resadapters.ONE.id, "paper", 1, backbone=shape)
+        cells = resadapters.runs_of("attention-resnext", "squad2", asked)
+        specs["resadapters"] = cells.run(0)
         for name, spec in specs.items():
             rows = min(ROWS[device][shape.layers], spec.recipe.batch_size)
             changed = {"precision": precision, "batch_size": rows}
@@ -139,7 +140,7 @@ def jobs_on(device: str, precision: str, shapes: Sequence[Backbone]) -> dict[str
 def _short(job: Job) -> Job:
     """The same job on single rows like CoLA's, the shortest of GLUE."""
     request = Request("3-shared-2", "paper", 1)
-    task: Task = run_of("pfeiffer", "cola", request, 0).task
+    task: Task = runs_of("pfeiffer", "cola", request).run(0).task
     if job.lead.method.reads_states:
         task = job.lead.task
     recipe = job.lead.recipe.model_copy(update={"batch_size": 1})

@@ -227,11 +227,11 @@ def measure_speed(device: Any) -> Speed:
     from repro.methods.modules.layout import Layout
     from repro.methods.modules.learner import Inputs
     from repro.papers.request import Request
-    from repro.papers.resadapters.tables import ONE, run_one
+    from repro.papers.resadapters.tables import ONE, runs_of
     from repro.training.cohort import Cohort
     from repro.training.environment import device_name
 
-    spec = run_one("attention-resnet", Request(ONE.id, "smoke", 1), 0)
+    spec = runs_of("attention-resnet", "squad2", Request(ONE.id, "smoke", 1)).run(0)
     encoder = load_encoder(spec.backbone, {}, device)
     batch, length = 8, 128
     ids = torch.randint(1000, 20_000, (batch, length), device=device)

@@ -10,7 +10,7 @@ from request_samples import made
 from repro.errors import ReproError
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.papers.published import load_published
-from repro.papers.three_shared.setting import AS_RELEASED, METHODS, run_of
+from repro.papers.three_shared.setting import AS_RELEASED, METHODS, runs_of
 from repro.papers.three_shared.tables import FURTHER
 from repro.spec import GlueTask, RunSpec, Scale
 from repro.spec.backbones import BERT_BASE, KNOWN, MINILM
@@ -29,7 +29,7 @@ MODELS = ("shared-in-layer", "not-shared", "3-shared")
 
 
 def run(variant: str, scale: Scale = "paper", task: str = "cola", **asked: Any) -> RunSpec:
-    return run_of(variant, task, made(id="3-shared-2", scale=scale, seeds=1, **asked), 0)
+    return runs_of(variant, task, made(id="3-shared-2", scale=scale, seeds=1, **asked)).run(0)
 
 
 def adapters(spec: RunSpec) -> BottleneckAdapters:

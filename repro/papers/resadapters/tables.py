@@ -15,7 +15,7 @@ from repro.papers.glue import encoder
 from repro.papers.request import Request
 from repro.papers.setting import Setting, Template, asked_for, assumed, code, lines, paper, template
 from repro.papers.tables import Row, Score, Table, one_a_seed
-from repro.spec import Backbone, RunSpec, Scale, Source
+from repro.spec import Backbone, Scale, Source
 from repro.spec.backbones import BERT_BASE, BERT_BASE_SQUAD2, KNOWN
 
 PAPER: Setting = {
@@ -137,11 +137,6 @@ COLUMNS = tuple(
     for name in ("EM", "F1")
 )
 ALWAYS_NULL = Row("Always null", "always-null", section="Reference", reference=True)
-
-
-def run_one(variant: str, request: Request, seed: int) -> RunSpec:
-    """The run of a row of ResAdapters-1."""
-    return runs_of(variant, "squad2", request).run(seed)
 
 
 @lru_cache(maxsize=64)
@@ -288,7 +283,7 @@ ARCHITECTURE = Architecture(
         Sketch("attention-cell", "Inside a cell with attention (Figure 3)", "attention",
                "Attention, Attention ResNet, Attention ResNeXt", inside=True),
     ),
-    model=partial(run_one, seed=0),
+    model=lambda variant, request: runs_of(variant, "squad2", request).run(0),
     notes=(
         "Lines follow the code that is trained: its wirings are called with names in place of "
         "tensors. Counts are those of its modules, one stack of two: one stack gives the start "

@@ -13,7 +13,6 @@ from repro.papers import glue
 from repro.papers.houlsby import setting as houlsby
 from repro.papers.request import Request
 from repro.papers.setting import Setting, Template, assumed, borrowed, code, lines, paper
-from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE
 from repro.spec.glue import GLUE
 from repro.spec.texts import TEXTS
@@ -151,19 +150,14 @@ FINE_TUNED = ("full-fine-tuning", "top-layers")
 LARGE_TASKS = {name for name, facts in GLUE.items() if facts.rows["train"] > LARGE_ROWS}
 
 
-def run_of(variant: str, task: str, request: Request, seed: int) -> RunSpec:
-    """The run of a model of the report on a GLUE task ("cola") or a further one ("airline").
+@lru_cache(maxsize=256)
+def runs_of(variant: str, task: str, request: Request) -> Template:
+    """The runs of a model of the report on a GLUE task ("cola") or a further one ("airline").
 
     Variants: "full-fine-tuning", "shared-in-layer" (the report's "Houlsby"), "not-shared",
     "3-shared", and beside them "2-shared", "4-shared", "6-shared", "12-shared", "houlsby" (the real
     one), "pfeiffer", "top-layers", "layer-norms".
     """
-    return runs_of(variant, task, request).run(seed)
-
-
-@lru_cache(maxsize=256)
-def runs_of(variant: str, task: str, request: Request) -> Template:
-    """The same for all seeds."""
     backbone = glue.encoder(request, BERT_BASE, code("bert-base-uncased"))
     setting = METHODS[variant] | _recipe(variant, task, request)
     if variant == "pfeiffer":

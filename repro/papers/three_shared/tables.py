@@ -17,7 +17,7 @@ from repro.papers.published import Published, in_text, load_published
 from repro.papers.request import Request
 from repro.papers.setting import assumed, paper
 from repro.papers.tables import Column, Fact, Mean, Row, Table, one_a_seed
-from repro.papers.three_shared.setting import SHARED_OVER, run_of, runs_of
+from repro.papers.three_shared.setting import SHARED_OVER, runs_of
 from repro.spec import RunSpec, Scale, run_key
 from repro.spec.spans import Span, all_spans
 from repro.spec.tasks import GlueName, TextName
@@ -62,7 +62,7 @@ def without_classifier(spec: RunSpec, counted: Mapping[str, int]) -> float:
 def models(row: Row, column: Column, request: Request) -> list[Chain]:
     """The model of a row of 3-shared-1: of BERT-base's shape at every scale."""
     whole = replace(request, scale="paper", backbone=None)
-    return [(run_of(row.variant, "cola", whole, 0),)]
+    return [(runs_of(row.variant, "cola", whole).run(0),)]
 
 
 chains = one_a_seed(runs_of)
@@ -215,7 +215,7 @@ def trained_and_ablated(
     method: str, task: GlueName, request: Request, seed: int
 ) -> tuple[RunSpec, RunSpec]:
     """The run that is trained, and the one that switches its adapters off."""
-    trained = run_of(method, task, request, seed)
+    trained = runs_of(method, task, request).run(seed)
     which = (
         assumed("which model the report ablated is not stated")
         if request.method is None
