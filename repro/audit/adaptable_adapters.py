@@ -10,8 +10,6 @@ from repro.audit.numbers import (
     Finding,
     Numbers,
     at,
-    averaged,
-    averages,
     cells_of,
     deviation_of_items,
     of_items,
@@ -46,10 +44,9 @@ COUNTED = {
 
 
 def check(numbers: Numbers) -> list[Finding]:
-    """Averages and gains, impossible accuracies, constant answers, text against table."""
+    """The gain, impossible accuracies, constant answers, text against table."""
     cells = of_table(numbers, "AA22-T2")
     return [
-        *averages("Avg of Table 2", "adaptable-average", averaged(cells, "Avg", TASKS)),
         *_gain(cells),
         *_items(cells),
         *_deviations(cells),

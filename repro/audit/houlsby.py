@@ -10,8 +10,6 @@ from repro.audit.numbers import (
     Numbers,
     Severity,
     at,
-    averaged,
-    averages,
     of_table,
     reading,
     slug,
@@ -19,19 +17,14 @@ from repro.audit.numbers import (
 from repro.methods.inside import adapter_parameters
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
 
-GLUE = ("CoLA", "SST", "MRPC", "STS-B", "QQP", "MNLIm", "MNLImm", "QNLI", "RTE")
 MNLI = "MNLIm validation accuracy, "
 TASKS_GLUE, TASKS_FURTHER = 9, 17
 
 
 def check(numbers: Numbers) -> list[Finding]:
-    """Averages, totals of parameters, and what the text says of both."""
+    """Totals of parameters, and what the text says of both."""
     glue, more, text = (of_table(numbers, f"H19-{name}") for name in ("T1", "T2", "text"))
-    scores = more[more["metric"].str.startswith("test accuracy")]
-    of_tasks = averaged(scores, "Average", model="column")
     return [
-        *averages("Total of Table 1", "houlsby-total", averaged(glue, "Total", GLUE)),
-        *averages("Average of Table 2", "houlsby-average", of_tasks),
         *_totals(glue, more),
         *_layers_share(glue),
         *_abouts(text),

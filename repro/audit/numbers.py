@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
@@ -179,23 +179,19 @@ class Averaged:
         return f"({total}) / {len(self.parts)} = {self.mean:.2f}"
 
 
-def averaged(
-    cells: Numbers, average: str, parts: Collection[str] | None = None, model: str = "row"
-) -> list[Averaged]:
-    """Every model of a table whose average is printed, with the numbers that it averages.
+def averaged(cells: Numbers, average: str, model: str = "row") -> list[Averaged]:
+    """Every model of a table whose average is printed, with the numbers that it averages: all
+    others of the model.
 
     Args:
         cells: The table.
         average: Name of the column with the averages.
-        parts: Names of the columns that they are of; None: all others.
         model: "row", or "column" for a table whose columns are models.
     """
     found, across = [], "column" if model == "row" else "row"
     for name, own in cells.groupby(model, sort=False):
         printed, rest = own[own[across] == average], own[own[across] != average]
-        if parts is not None:
-            rest = rest[rest[across].isin(parts)]
-        if len(printed) and len(rest) >= len(parts or ("one",)):
+        if len(printed) and len(rest):
             found.append(Averaged(str(name), cells_of(printed)[0], tuple(cells_of(rest))))
     return found
 

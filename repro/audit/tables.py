@@ -1,8 +1,8 @@
 """Checks of any paper's tables: printed means and numbers of parameters against what a table
 declares of its columns and models, differences, and the same numbers in two tables.
 
-Means and counts are checked so for the papers without a module of checks; a further paper gets
-these checks with its table.
+Counts are checked so for the papers without a module of checks; a further paper gets these checks
+with its table.
 """
 
 from __future__ import annotations
@@ -34,30 +34,44 @@ PARAMETERS = "parameters"
 """The metric of a printed number of parameters."""
 
 
-def check(numbers: Numbers, without: Collection[str]) -> list[Finding]:
-    """Means and counts of every table, but for those of the papers `without`."""
-    return [
-        replace(found, paper=table.paper)
-        for table in TABLES.values()
-        if table.paper not in without and table.published
-        for found in (*_means(table, numbers), *_counts(table, numbers))
-    ]
+AVERAGES = {
+    "H19-T1": ("Total of Table 1", "houlsby-total"),
+    "H19-T2": ("Average of Table 2", "houlsby-average"),
+    "SR20-T2": ("Total of Table 2", "three-shared-total"),
+    "SR20-T3": ("Average of Table 3", "three-shared-average"),
+    "HF21-T1": ("Avg of Table 1", "hyperformer-average"),
+    "AA22-T2": ("Avg of Table 2", "adaptable-average"),
+}
+"""CSV file -> what its averages are called, and how the ids of what is found of them begin."""
+
+
+def check(numbers: Numbers, without: Collection[str]) -> Iterator[Finding]:
+    """Means of every table, and counts but for those of the papers `without`."""
+    for table in TABLES.values():
+        if table.published:
+            counts = () if table.paper in without else _counts(table, numbers)
+            for found in (*_means(table, numbers), *counts):
+                yield replace(found, paper=table.paper)
 
 
 def _means(table: Table, numbers: Numbers) -> Iterator[Finding]:
     """Printed means against the printed scores that they are of."""
     cells = of_table(numbers, table.published)
+    model, across = ("column", "row") if table.transposed else ("row", "column")
     for mean in table.columns:
-        if not isinstance(mean, Mean) or not mean.published_column or table.transposed:
+        called_mean = isinstance(mean, Mean) or mean.published_metric.startswith("mean ")
+        if not mean.published_column or not called_mean:
             continue
+        left_out = mean.without if isinstance(mean, Mean) else ()
         others = [
             column.published_column
             for column in table.columns
-            if isinstance(column, Fact | Mean) or column.name in mean.without
+            if isinstance(column, Fact | Mean) or column.name in left_out
         ]
-        kept = cells[(cells["column"] == mean.published_column) | ~cells["column"].isin(others)]
-        name, prefix = f"{mean.name} of {table.id}", slug(f"{table.id} {mean.name}")
-        yield from averages(name, prefix, averaged(kept, mean.published_column))
+        kept = cells[(cells[across] == mean.published_column) | ~cells[across].isin(others)]
+        default = f"{mean.name} of {table.id}", slug(f"{table.id} {mean.name}")
+        name, prefix = AVERAGES.get(table.published, default)
+        yield from averages(name, prefix, averaged(kept, mean.published_column, model=model))
 
 
 def _counts(table: Table, numbers: Numbers) -> Iterator[Finding]:
