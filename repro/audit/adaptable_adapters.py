@@ -44,10 +44,9 @@ COUNTED = {
 
 
 def check(numbers: Numbers) -> list[Finding]:
-    """The gain, impossible accuracies, constant answers, text against table."""
+    """Impossible accuracies, constant answers, text against table."""
     cells = of_table(numbers, "AA22-T2")
     return [
-        *_gain(cells),
         *_items(cells),
         *_deviations(cells),
         *_layers(cells),
@@ -57,20 +56,6 @@ def check(numbers: Numbers) -> list[Finding]:
         *_last_layers(cells, of_table(numbers, "AA22-T3")),
         *_counts(of_table(numbers, "AA22-text")),
     ]
-
-
-def _gain(cells: Numbers) -> Iterator[Finding]:
-    """The gain that the text states, from the two averages."""
-    said = at(cells, f"{BLOCK}AA-focused^uni minus Baseline", "Avg")
-    focused, baseline = at(cells, FOCUSED[1], "Avg"), at(cells, BASELINE, "Avg")
-    if said is None or focused is None or baseline is None:
-        return
-    exact = focused.value - baseline.value
-    if reading(said, exact) != "off":
-        return
-    text = f"The gain of AA-focused^uni is stated as {said.printed}; the averages give {exact:.2f}."
-    yield Finding("adaptable-gain", "error", text, f"{focused.printed} - {baseline.printed}",
-            said.source)  # fmt: skip
 
 
 def _accuracies(cells: Numbers) -> list[tuple[Cell, int]]:

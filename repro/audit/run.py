@@ -16,7 +16,6 @@ CHECKS: dict[str, Callable[[Numbers], Iterable[Finding]]] = {
     "resadapters": resadapters.check,
     "houlsby": houlsby.check,
     "three_shared": three_shared.check,
-    "peters": tables.peters,
     "hyperformer": hyperformer.check,
     "adaptable_adapters": adaptable_adapters.check,
 }

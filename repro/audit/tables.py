@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import product
 
 from repro.audit.numbers import (
     SLACK,
     Cell,
     Finding,
     Numbers,
-    at,
     averaged,
     averages,
     cells_of,
@@ -46,11 +46,11 @@ AVERAGES = {
 
 
 def check(numbers: Numbers, without: Collection[str]) -> Iterator[Finding]:
-    """Means of every table, and counts but for those of the papers `without`."""
+    """Means and differences of every table, and counts but for those of the papers `without`."""
     for table in TABLES.values():
         if table.published:
             counts = () if table.paper in without else _counts(table, numbers)
-            for found in (*_means(table, numbers), *counts):
+            for found in (*_means(table, numbers), *_differences(table, numbers), *counts):
                 yield replace(found, paper=table.paper)
 
 
@@ -72,6 +72,27 @@ def _means(table: Table, numbers: Numbers) -> Iterator[Finding]:
         default = f"{mean.name} of {table.id}", slug(f"{table.id} {mean.name}")
         name, prefix = AVERAGES.get(table.published, default)
         yield from averages(name, prefix, averaged(kept, mean.published_column, model=model))
+
+
+def _differences(table: Table, numbers: Numbers) -> Iterator[Finding]:
+    """Printed differences against the numbers of the two rows that they are of."""
+    cells = {cell[:3]: cell for cell in cells_of(of_table(numbers, table.published))}
+    rows = {row.name: row for row in table.rows}
+    for row, column in product((row for row in table.rows if row.delta), table.columns):
+        own = (row, *(rows[name] for name in row.delta or ()))
+        places = [table.place(one, column) for one in own]
+        if not all(place in cells for place in places):
+            continue
+        cell, first, second = (cells[place] for place in places if place)
+        exact, digits = first.value - second.value, cell.decimals
+        # Each of the three is rounded: the difference of two printed numbers may be a step off.
+        if abs(exact - cell.value) > unit(cell) + SLACK:
+            name = row.name.removesuffix(", delta")
+            text = f"{name}, {cell.column}: the difference is printed as {cell.printed}, and the "
+            text += f"two scores give {exact:+.{digits}f}."
+            said = f"{first.printed} - {second.printed} = {exact:.{digits}f}"
+            id = slug(f"{table.paper} delta {name} {cell.column}")
+            yield Finding(id, "error", text, said, cell.source)
 
 
 def _counts(table: Table, numbers: Numbers) -> Iterator[Finding]:
@@ -121,25 +142,6 @@ def _prints(cell: Cell, count: int) -> bool:
     zeros = UNITS.get(cell.printed[-1:], 0) - cell.decimals
     steps = count / 10.0**zeros
     return round(cell.value / 10.0**zeros) in (round(steps), int(steps))
-
-
-def peters(numbers: Numbers) -> Iterator[Finding]:
-    """Printed differences against the two scores that they are of."""
-    own = of_table(numbers, "PRS19-T-reprint")
-    for cell in cells_of(own[own["row"].str.endswith("delta = fine-tuning - feature extraction")]):
-        model = cell.row.partition(" / ")[0]
-        tuned = at(own, f"{model} / fine-tuning", cell.column)
-        frozen = at(own, f"{model} / feature extraction", cell.column)
-        if tuned is None or frozen is None:
-            continue
-        exact = tuned.value - frozen.value
-        # Each of the three is rounded: the difference of two printed scores may be a step off.
-        if abs(exact - cell.value) > unit(cell) + SLACK:
-            text = f"{model}, {cell.column}: the difference is printed as {cell.printed}, and the "
-            text += f"two scores give {exact:+.1f}."
-            said = f"{tuned.printed} - {frozen.printed} = {exact:.1f}"
-            name = slug(f"peters delta {model} {cell.column}")
-            yield Finding(name, "error", text, said, cell.source)
 
 
 FEWEST = 3

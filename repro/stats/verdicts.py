@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -264,13 +265,9 @@ def _seeds(
         error = _error(column_sd, n, target)
         return tests * _beyond(difference, margin, error, freedom) < LEVEL
 
-    low, high = 1, MOST_SEEDS
-    if not settles(high):
-        return None
-    while high - low > 1:  # more seeds never unsettle: error and quantile fall with n
-        middle = (low + high) // 2
-        low, high = (low, middle) if settles(middle) else (middle, high)
-    return high
+    numbers = range(2, MOST_SEEDS + 1)  # more seeds never unsettle: error and quantile fall with n
+    place = bisect_left(numbers, True, key=settles)
+    return numbers[place] if place < len(numbers) else None
 
 
 def _quantile(p: float, freedom: int) -> float:
