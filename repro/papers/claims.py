@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 from typing import Literal
 
 from repro.errors import ReproError
-from repro.papers.names import PAPERS
-from repro.papers.published import WIDEST, Published, load_published, table_names
+from repro.papers.published import WIDEST, Published, load_published
 from repro.papers.tables import Printed as PrintedOnly
 from repro.papers.tables import Table
 
@@ -33,8 +31,9 @@ SIMILAR = WIDEST
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Where one number stands in the CSV files, whose tables have names of their own ("RA-T1")."""
+    """Where one number stands: the folder of its paper, and a CSV file there ("RA-T1")."""
 
+    paper: str
     table: str
     row: str
     column: str
@@ -115,7 +114,7 @@ def cell(table: Table, row: str, column: str, name: str = "") -> Quantity:
     own = next(one for one in table.rows if one.name == row)
     where = next(one for one in table.columns if one.name == column)
     place = table.place(own, where)
-    printed = () if place is None else (Printed(table.published, *place),)
+    printed = () if place is None else (Printed(table.paper, table.published, *place),)
     shown_only = own.only_printed or isinstance(where, PrintedOnly)
     return Quantity(name, printed, () if shown_only else (Ours(table.id, row, column),))
 
@@ -146,7 +145,7 @@ def every(statements: Iterable[tuple[Statement, ...]]) -> tuple[Statement, ...]:
 
 def printed_cell(place: Printed) -> Published:
     """The printed number. Raises ReproError where no CSV has it, which is a mistake in a claim."""
-    table = load_published(_paper_of(place.table), place.table)
+    table = load_published(place.paper, place.table)
     cell = table.get((place.row, place.column, place.metric))
     if cell is None or cell.value is None:
         raise ReproError(
@@ -154,12 +153,3 @@ def printed_cell(place: Printed) -> Published:
             f"metric '{place.metric}': mend the claim that names it."
         )
     return cell
-
-
-@cache
-def _paper_of(table: str) -> str:
-    """The folder of the paper that printed a table."""
-    for paper in PAPERS:
-        if table in table_names(paper):
-            return paper
-    raise ReproError(f"No paper has {table}.csv: mend the claim that names it.")

@@ -323,7 +323,7 @@ def test_a_claim_of_ones_own(store: Store) -> None:
     sizes = [
         Quantity(
             row,
-            (Printed("SR20-T1", row, column, "parameters"),),
+            (Printed("three_shared", "SR20-T1", row, column, "parameters"),),
             (Ours("3-shared-1", row, "Parameters without last classifier"),),
         )
         for row in ("Ours (3-shared)", "Houlsby")

@@ -142,7 +142,10 @@ def test_fractions_in_the_code_are_stated_by_the_sentences(paper: str) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    [Printed("RA-T1", "nobody", "ALL", "F1 (SQuAD2.0 dev)"), Printed("RA-T9", "", "", "")],
+    [
+        Printed("resadapters", "RA-T1", "nobody", "ALL", "F1 (SQuAD2.0 dev)"),
+        Printed("resadapters", "RA-T9", "", "", ""),
+    ],
 )
 def test_a_place_without_a_number_is_named(place: Printed) -> None:
     with pytest.raises(ReproError, match=place.table):

@@ -17,7 +17,7 @@ from repro.papers.claims import (
 )  # fmt: skip
 from repro.papers.curves import Point
 from repro.papers.glue import PRINTED as GLUE_TASKS
-from repro.papers.houlsby.figures import QUOTES
+from repro.papers.houlsby.figures import QUOTES, TEXT
 from repro.papers.houlsby.tables import ONE, TWO
 
 PAPER = "Houlsby et al. 2019, as on arXiv (1902.00751)"
@@ -59,7 +59,7 @@ def quoted(task: str, point: str) -> Quantity:
     """A point that the text quotes."""
     name, figure, section, metric = PLACES[task]
     quotes = {Point(quote.series, quote.point).name: quote.row for quote in QUOTES[task]}
-    place = Printed("H19-text", quotes[point], section, metric)
+    place = Printed(*TEXT, quotes[point], section, metric)
     return Quantity(f"{point} on {name}", (place,), (Ours(figure, point, task),))
 
 
@@ -67,7 +67,7 @@ def sized(size: int) -> Quantity:
     """Adapters of one size, over eight tasks."""
     row = f"mean validation accuracy over 8 tasks, adapter size {size}"
     ours = tuple(Ours("tradeoff-glue", f"Adapters, size {size}", task) for task in GLUE_TASKS)
-    return Quantity(f"size {size}", (Printed("H19-text", row, "sec 3.6", "accuracy %"),), ours)
+    return Quantity(f"size {size}", (Printed(*TEXT, row, "sec 3.6", "accuracy %"),), ours)
 
 
 def point(name: str, task: str) -> Quantity:
@@ -88,7 +88,8 @@ def started(deviation: str, task: str) -> Quantity:
 
 def drop(first: int, last: int) -> Quantity:
     """What is lost without the adapters of these layers; only the 3-shared report prints it."""
-    place = Printed("SR20-F8", f"first ablated layer {first}", f"last ablated layer {last}", GRID)
+    span = f"first ablated layer {first}", f"last ablated layer {last}"
+    place = Printed("three_shared", "SR20-F8", *span, GRID)
     ours = Ours("ablation-heatmap", str(first), str(last))
     which = f"layer {first}" if first == last else f"layers {first} to {last}"
     return Quantity(f"drop without the adapters of {which}", (place,), (ours,))
