@@ -20,20 +20,14 @@ from repro.audit.numbers import (
     slug,
     unit,
 )
+from repro.papers.adaptable_adapters.tables import TASKS
 from repro.spec.glue import GLUE
-from repro.spec.tasks import GlueName
 
-TASKS = ("MNLI", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "WNLI")
 BLOCK, RUNS = "Low-data-100 / ", 5
 FOCUSED = tuple(f"{BLOCK}AA-focused^{kind}" for kind in ("spec", "uni", "sim"))
 BASELINE = f"{BLOCK}Baseline"
 LAYERS, STEP, CHOSEN = "number of adapter layers", 0.01, "QQP"
 """Metric of counted layers; digits of deviations; the task that AA-focused^uni is chosen on."""
-ACCURACIES: dict[str, tuple[GlueName, str]] = {
-    "MNLI": ("mnli", "validation_matched"), "QNLI": ("qnli", "validation"),
-    "SST-2": ("sst2", "validation"), "RTE": ("rte", "validation"), "WNLI": ("wnli", "validation"),
-}  # fmt: skip
-"""Columns of accuracy, and the official rows that they are of."""
 COUNTED = {
     "BERT-base pfeiffer adapter layer": (768, 48, 1),
     "BERT-base all adapter layers": (768, 48, 12),
@@ -59,10 +53,10 @@ def check(numbers: Numbers) -> list[Finding]:
 
 
 def _accuracies(cells: Numbers) -> list[tuple[Cell, int]]:
-    """Scores that are accuracies, and the number of items that they are of."""
-    scores = cells[cells["metric"].str.startswith("accuracy") & cells["column"].isin(ACCURACIES)]
-    return [(cell, GLUE[task].rows[split]) for cell in cells_of(scores)
-            for task, split in [ACCURACIES[cell.column]]]  # fmt: skip
+    """Scores that are accuracies, and the number of official rows that they are of."""
+    scores = cells[cells["metric"].str.startswith("accuracy") & cells["column"].isin(TASKS)]
+    facts = ((cell, GLUE[TASKS[cell.column]]) for cell in cells_of(scores))
+    return [(cell, known.rows[known.evaluation[0]]) for cell, known in facts]
 
 
 def _items(cells: Numbers) -> Iterator[Finding]:

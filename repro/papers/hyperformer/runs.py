@@ -18,7 +18,7 @@ from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import MIXTURE, TEXT_TO_TEXT
 from repro.spec.types import MULTI_TASK, PRETRAINED
 
-SMALL_T5, BASE_T5 = "SMALL", "BASE"
+SMALL_T5, BASE_T5 = published.SIZES
 T5 = {SMALL_T5: T5_SMALL, BASE_T5: T5_BASE}
 METHODS: dict[str, Setting] = {
     TUNED: published.FINE_TUNING | published.PREFIX,
