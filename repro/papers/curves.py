@@ -161,9 +161,4 @@ def one_a_seed(runs: Callable[[Point, str, Request], Template]) -> Chains:
     """The `chains` of a figure with one run a seed, of `runs(point, task, request)`, which need no
     other.
     """
-
-    def chains(point: Point, task: str, request: Request) -> list[Chain]:
-        own = runs(point, task, request)
-        return [(own.run(seed),) for seed in range(request.seeds)]
-
-    return chains
+    return lambda point, task, request: runs(point, task, request).chains(request)

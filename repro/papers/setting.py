@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache, lru_cache, partial
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import ReproError
+from repro.papers.matrix import Chain
 from repro.papers.request import BOTTLENECK, Request
 from repro.spec import Backbone, Recipe, RunSpec, Source, Task, run_key
 from repro.spec.identity import remembered
@@ -32,21 +33,16 @@ class Own(Enum):
 
 
 @cache
-def paper(where: str) -> Source:
-    """A value that the paper states."""
-    return Source(origin="paper", citation=where)
+def _source(origin: Literal["paper", "code", "assumed"], citation: str) -> Source:
+    return Source(origin=origin, citation=citation)
 
 
-@cache
-def code(where: str) -> Source:
-    """A value of the authors' released code that the paper leaves open."""
-    return Source(origin="code", citation=where)
-
-
-@cache
-def assumed(why: str) -> Source:
-    """A value of ours."""
-    return Source(origin="assumed", citation=why)
+paper = partial(_source, "paper")
+"""The source of a value that the paper states: where."""
+code = partial(_source, "code")
+"""Of one of the authors' released code that the paper leaves open: where."""
+assumed = partial(_source, "assumed")
+"""Of one of ours: why."""
 
 
 def lines(part: str, source: Source, /, **values: Any) -> Setting:
@@ -104,6 +100,10 @@ class Template:
             own["parents"] = {role: run_key(parent) for role, parent in parents.items()}
             return self.spec.model_copy(update=own)
         return self._made.setdefault(seed, self.spec.model_copy(update=own))
+
+    def chains(self, request: Request) -> list[Chain]:
+        """One run for each seed that is asked for, from 0 on, which needs no other."""
+        return [(self.run(seed),) for seed in range(request.seeds)]
 
     def changed(self, **fields: Any) -> Template:
         """The template with other fields, checked. Raises ReproError where these do not fit."""

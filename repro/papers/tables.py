@@ -329,8 +329,7 @@ def one_a_seed(
 
     def chains(row: Row, column: Column, request: Request) -> list[Chain]:
         assert isinstance(column, Score)
-        own = runs(row.variant, column.task, request)
-        return [(own.run(seed),) for seed in range(request.seeds)]
+        return runs(row.variant, column.task, request).chains(request)
 
     return chains
 

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from repro.stats.verdicts import quantile
+
 Kind = Literal["more", "within"]
 Interval = tuple[float, float]
 Outcome = Literal["confirmed", "reversed", "open"]
@@ -144,11 +146,9 @@ def _gap(
     freedom = min(len(side) for side in sides) - 1
     if freedom == 0:
         return Gap(value, runs, probability)
-    from scipy.special import stdtrit
-
     squares = [max(statistics.variance(side), floor**2) / len(side) for side in sides]
     error = math.sqrt(math.fsum(squares))
-    half, wide = (float(stdtrit(freedom, 1 - LEVEL / m)) * error for m in (1, statements))
+    half, wide = (quantile(1 - LEVEL / m, freedom) * error for m in (1, statements))
     return Gap(
         value,
         runs,

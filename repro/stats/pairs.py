@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from repro.stats.verdicts import LEVEL
+from repro.stats.verdicts import LEVEL, below, quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,6 @@ def over_tasks(differences: Sequence[float]) -> Effect | None:
 
 
 def _by_t(value: float, error: float, freedom: float) -> Difference:
-    from scipy.special import stdtr, stdtrit
-
-    half = float(stdtrit(freedom, 1 - LEVEL / 2)) * error
-    p = min(1.0, 2 * float(stdtr(freedom, -abs(value) / error)))
+    half = quantile(1 - LEVEL / 2, freedom) * error
+    p = min(1.0, 2 * below(-abs(value) / error, freedom))
     return Difference(value, value - half, value + half, freedom, p)

@@ -176,7 +176,7 @@ def weigh(
     sd = max(ours.sd, target.unit)  # equal runs scatter by one printed digit
     column_sd, freedom = max(column_sd, sd), _freedom(ours.n, target)
     error = _error(sd, ours.n, target)
-    half_90, half_95 = (_quantile(1 - level, freedom) * error for level in (LEVEL, LEVEL / 2))
+    half_90, half_95 = (quantile(1 - level, freedom) * error for level in (LEVEL, LEVEL / 2))
     return Evidence(
         difference,
         margin,
@@ -247,7 +247,7 @@ def _basis(target: Target) -> str:
 
 def _beyond(difference: float, margin: float, error: float, freedom: int) -> float:
     """The two-sided p-value of a true difference of at most the margin, either way."""
-    return min(1.0, 2 * _below((margin - abs(difference)) / error, freedom))
+    return min(1.0, 2 * below((margin - abs(difference)) / error, freedom))
 
 
 def _seeds(
@@ -260,7 +260,7 @@ def _seeds(
     def settles(n: int) -> bool:
         freedom = _freedom(n, target)
         if abs(difference) < margin:
-            half = _quantile(1 - LEVEL, freedom) * _error(sd, n, target)
+            half = quantile(1 - LEVEL, freedom) * _error(sd, n, target)
             return half < margin - abs(difference)
         error = _error(column_sd, n, target)
         return tests * _beyond(difference, margin, error, freedom) < LEVEL
@@ -270,13 +270,15 @@ def _seeds(
     return numbers[place] if place < len(numbers) else None
 
 
-def _quantile(p: float, freedom: int) -> float:
+def quantile(p: float, freedom: float) -> float:
+    """Of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, p))
 
 
-def _below(statistic: float, freedom: int) -> float:
+def below(statistic: float, freedom: float) -> float:
+    """The probability of a smaller t."""
     from scipy.special import stdtr
 
     return float(stdtr(freedom, statistic))

@@ -54,7 +54,7 @@ def chains(
     sweep = sweep_of(sweeps, row.variant, request)
     points = product(sweep.widths, sweep.learning_rates, sweep.epochs)
     found = [runs(row.variant, column.task, request, *point) for point in points]
-    return [(own.run(seed),) for own in found for seed in range(request.seeds)]
+    return [chain for own in found for chain in own.chains(request)]
 
 
 @lru_cache(maxsize=1024)
