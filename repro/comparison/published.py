@@ -93,7 +93,6 @@ def _shown(artefact: str | None) -> dict[Key, str]:
 
 def _of_table(table: Table) -> list[Key]:
     """The numbers of a CSV file that a table shows; a recomputed mean is in none."""
-    cells = [table.published_cell(row, column) for row in table.rows for column in table.columns]
-    known = set(load_published(table.paper, table.published)) if table.published else set()
-    keys = [(cell.row, cell.column, cell.metric) for cell in cells if cell is not None]
-    return [(table.paper, table.published, *key) for key in keys if key in known]
+    known = load_published(table.paper, table.published) if table.published else {}
+    places = (table.place(row, column) for row in table.rows for column in table.columns)
+    return [(table.paper, table.published, *place) for place in places if place in known]
