@@ -269,23 +269,19 @@ def _rows(task: str, request: Request, block: str) -> Setting:
     rows, scale = BLOCKS[block], request.scale
     found = DRAWN | (FULL_DATA if rows is None else {}) | SMALL.get(scale, {})
     drawn = "run.py: the first rows of datasets' shuffle after set_seed(seed)"
-    found |= {"task.subset_seed": (Own.SEED, code(drawn))}
-    if scale == "smoke":
-        found |= {"task.subset_seed": (Own.SEED, assumed(f"generated rows, drawn as {drawn}"))}
-    if rows is not None:
-        few = SMOKE_ROWS[rows] if scale == "smoke" else rows
-        said = assumed(f"smoke scale: stands for {rows}")
-        why = said if scale == "smoke" else paper("section 4.4")
-        found |= {"task.train_rows": (few, why)}
-    elif scale == "reduced":
+    why = assumed(f"generated rows, drawn as {drawn}") if scale == "smoke" else code(drawn)
+    if rows is None and scale == "reduced":
         found |= REDUCED_FULL
+    elif rows is not None and scale == "smoke":
+        stands_for = assumed(f"smoke scale: stands for {rows}")
+        found["task.train_rows"] = SMOKE_ROWS[rows], stands_for
+    elif rows is not None:
+        found["task.train_rows"] = rows, paper("section 4.4")
     pool = request.pools.get(task)
     if pool is not None:
-        found |= {
-            "task.drawn_from": (pool, assumed("no training rows are here")),
-            "task.subset_seed": (Own.SEED, assumed("of half of the validation rows")),
-        }
-    return found
+        found["task.drawn_from"] = pool, assumed("no training rows are here")
+        why = assumed("of half of the validation rows")
+    return found | {"task.subset_seed": (Own.SEED, why)}
 
 
 def seeds_of(request: Request, block: str) -> list[int]:
