@@ -134,11 +134,7 @@ def _name(name: str, table: Table) -> str:
 
 def _section(section: str, table: Table) -> str:
     """The part of a table that repeats its rows in each of them, or ""."""
-    parts = [
-        part
-        for part in table.sections
-        if any(row.section == part and row.name.startswith(f"{part} / ") for row in table.rows)
-    ]
+    parts = [part for part in table.sections if part in {row.part for row in table.rows}]
     if parts and section not in parts:
         raise ReproError(
             f"{table.id} has its rows in several parts: say which part these numbers are of, with "

@@ -67,15 +67,10 @@ def _lenders(table: Table, request: Request) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for row in table.rows:
         asked = request.sections is None or row.section in request.sections
-        new = _part(row) not in {_part(other) for other in found.values()}
+        new = row.part not in {other.part for other in found.values()}
         if asked and new and _lends(table, row, request):
             found[row.section] = row
     return found
-
-
-def _part(row: Row) -> str:
-    """The section of a row whose name begins with it; else ""."""
-    return row.section if row.name.startswith(f"{row.section} / ") else ""
 
 
 def _lends(table: Table, row: Row, request: Request) -> bool:
@@ -115,7 +110,7 @@ def _check_fits(table: Table, lender: Row, request: Request, kind: str) -> None:
 
 
 def _row(lender: Row, request: Request, kind: str) -> Row:
-    part = f"{_part(lender)} / " if _part(lender) else ""
+    part = f"{lender.part} / " if lender.part else ""
     return replace(
         lender,
         name=f"{part}{named(kind, request.settings)}",

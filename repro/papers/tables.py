@@ -145,6 +145,11 @@ class Row:
     """Set for a request by `Table.matrix`; such a row has no runs."""
 
     @property
+    def part(self) -> str:
+        """The section of a row whose name begins with it, as tables repeat their rows; else ""."""
+        return self.section if self.name.startswith(f"{self.section} / ") else ""
+
+    @property
     def trained(self) -> bool:
         """It has runs of its own."""
         makes = not self.only_printed and self.delta is None and self.measure != "external"
