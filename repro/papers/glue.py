@@ -10,7 +10,8 @@ from repro.papers.setting import Setting, Template, asked_for, assumed, code, li
 from repro.papers.tables import SERVER, Score
 from repro.spec import Backbone, RunSpec, Source
 from repro.spec.backbones import KNOWN, MINILM
-from repro.spec.facts import SENTENCES, Metric
+from repro.spec.facts import KNOWN as FACTS
+from repro.spec.facts import Metric
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 
@@ -101,7 +102,7 @@ def on_sentences(
     """The runs of a paper's setting (method and recipe) on a task of this request: of sentences, or
     CoNLL-2003, whose rows are chosen as those of the other local sets. See `template`.
     """
-    title = "GLUE" if task in GLUE else "CoNLL-2003" if task == CONLL else SENTENCES[task].title
+    title = "GLUE" if task in GLUE else FACTS[task].title
     found: Setting = {
         "task.name": (task, paper(title)),
         "task.revision": (request.data_revisions.get(task), assumed("the data found")),

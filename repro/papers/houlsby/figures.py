@@ -28,7 +28,7 @@ from repro.papers.request import Request
 from repro.papers.setting import paper, width_of
 from repro.spec import Scale
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
-from repro.spec.glue import GLUE
+from repro.spec.facts import KNOWN as FACTS
 from repro.spec.texts import HOULSBY
 
 SEEDS: dict[Scale, int] = {"paper": 3, "reduced": 1, "smoke": 1}
@@ -147,7 +147,7 @@ def power(value: float) -> str:
 
 def glue_scored(task: str, request: Request) -> Scored:
     """Validation accuracy of every task, CoLA too; STS-B has none. Section 3.4 says validation."""
-    facts = next(facts for name, facts in GLUE.items() if name == task)
+    facts = FACTS[task]
     split = facts.evaluation[0]
     if "accuracy" in facts.metrics:
         return Scored("accuracy", split, split, "glue", "accuracy")

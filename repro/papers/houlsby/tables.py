@@ -38,7 +38,8 @@ from repro.papers.setting import Setting, Template, assumed, lines, paper
 from repro.papers.tables import Column, Fact, Mean, Printed, Row, Score, Table, Value
 from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE, BERT_LARGE
-from repro.spec.texts import HOULSBY, TEXTS
+from repro.spec.facts import KNOWN
+from repro.spec.texts import HOULSBY
 
 
 def chains(
@@ -171,8 +172,7 @@ def further_runs(
 
 def score(task: str, metric: str = ACCURACY, name: str = "") -> Score:
     """The column of a task: accuracy on its test rows."""
-    facts = next(facts for known, facts in TEXTS.items() if known == task)
-    title, margin = facts.title, for_rows(facts.rows["test"])
+    title, margin = KNOWN[task].title, for_rows(KNOWN[task].rows["test"])
     return Score(
         name or title, title, metric, "accuracy", OWN_CUT, "test", task=task, margin=margin
     )

@@ -15,8 +15,7 @@ from repro.papers.setting import Setting, Template, assumed, lines, paper
 from repro.papers.tables import Row, Score, Table, one_a_seed
 from repro.spec import Scale
 from repro.spec.backbones import BERT_BASE
-from repro.spec.facts import SENTENCES
-from repro.spec.tagging import SENTENCES_PUBLISHED
+from repro.spec.facts import KNOWN
 
 FEATURES: Setting = {
     "method.kind": ("frozen-features", paper("the row: feature extraction")),
@@ -94,7 +93,7 @@ def runs_of(variant: str, task: str, request: Request) -> Template:
 
 def column(name: str, published: str, task: str, metric: str, split: str, protocol: str) -> Score:
     """One column; the reprint states no metric."""
-    margin = for_rows(SENTENCES_PUBLISHED[split] if task == CONLL else SENTENCES[task].rows[split])
+    margin = for_rows(KNOWN[task].rows[split])
     of = TEST if split == TEST else WITHHELD
     return Score(
         name, published, PRINTED, metric, of, split,
