@@ -199,8 +199,3 @@ def for_rows(scored: int) -> float:
 def with_rounding(margin: float, decimals: int) -> float:
     """With half a unit of the last of so many printed digits."""
     return margin + 10.0**-decimals / 2
-
-
-def half_of(gap: float) -> float:
-    """Half of a gap from which the paper concludes something, at most `WIDEST`."""
-    return min(WIDEST, gap / 2)

@@ -7,7 +7,7 @@ is printed for a request is made from them, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
@@ -260,6 +260,7 @@ def declared_fields() -> dict[str, list[FieldInfo]]:
 
 @cache
 def _declared_fields(known: tuple[Any, ...]) -> dict[str, list[FieldInfo]]:
+    parts: dict[str, Iterable[Any]]
     parts = {"backbone": [Backbone], "task": KINDS, "method": known, "recipe": [Recipe]}
     found: dict[str, list[FieldInfo]] = {}
     for part, kinds in parts.items():

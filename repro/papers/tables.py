@@ -11,7 +11,7 @@ from typing import Literal
 from repro.errors import MissingData, ReproError
 from repro.papers.matrix import ONE_SEED, Chain, Matrix, Where, tasks_of
 from repro.papers.own_method import with_method
-from repro.papers.published import WIDEST, Published, half_of, load_published
+from repro.papers.published import WIDEST, Published, load_published
 from repro.papers.request import Request
 from repro.papers.setting import Template
 from repro.spec import RunSpec, Scale
@@ -311,7 +311,7 @@ class Table:
         compared = [Row(name, "", name) for name in column.between]
         cells = [self.published_cell(row, column) for row in compared]
         printed = [cell.value for cell in cells if cell is not None and cell.value is not None]
-        return half_of(max(printed) - min(printed)) if printed else self.margin
+        return min(WIDEST, (max(printed) - min(printed)) / 2) if printed else self.margin
 
     def printed_mean(self, row: Row, mean: Mean) -> Published | None:
         """What `mean` is of a row's printed scores; None while one of them is not printed."""

@@ -212,9 +212,7 @@ ONE = Table(
 )  # fmt: skip
 
 
-def _fewer() -> str:
-    """64 for 100, ..."""
-    return ", ".join(f"{few} for {size:,}" for size, few in hf.FEW_SIZES.items() if few != size)
+FEWER = ", ".join(f"{few} for {size:,}" for size, few in hf.FEW_SIZES.items() if few != size)
 
 
 def _few_shot_column(task: str, samples: int) -> Score:
@@ -252,7 +250,7 @@ TWO = Table(
         "part. Here no row is left out, but for --as-released.",
         "Yelp polarity is split as the released code splits large sets: 1,000 training rows select "
         "the weights, the official test rows are scored. The copies at hand state no split.",
-        f"At smoke scale fewer generated rows stand for the larger sizes: {_fewer()}.",
+        f"At smoke scale fewer generated rows stand for the larger sizes: {FEWER}.",
         *SMALLER,
     ),
 )
