@@ -42,15 +42,15 @@ class Drawn:
 class Figure(Drawn):
     """A published heat map as data. Of `tasks` the first is drawn unless asked.
 
-    `chain(method, task, request, seed)` are the runs of one seed: parents first, the last one is
-    drawn. `published_rows`: task -> the rows that the published numbers are of, as results name
+    `chains(method, task, request)` are the runs, a chain for each seed: parents first, the last one
+    is drawn. `published_rows`: task -> the rows that the published numbers are of, as results name
     them.
     """
 
     kind: ClassVar[str] = "heat map"
 
     published_rows: dict[GlueName, str]
-    chain: Callable[[str, GlueName, Request, int], Chain]
+    chains: Callable[[str, GlueName, Request], Sequence[Chain]]
 
     @property
     def tasks(self) -> tuple[GlueName, ...]:
@@ -73,8 +73,7 @@ class Figure(Drawn):
     def matrix(self, request: Request) -> Matrix[Figure]:
         """The run that switches adapters off, of each seed, after the one that is trained."""
         method, task = self.method(request), self.task(request)
-        chains = [self.chain(method, task, request, seed) for seed in range(request.seeds)]
-        return Matrix(self, request, {("", task): chains})
+        return Matrix(self, request, {("", task): self.chains(method, task, request)})
 
 
 def choice(kind: str, given: str | None, known: tuple[Name, ...]) -> Name:

@@ -18,7 +18,7 @@ from repro.papers.request import Request
 from repro.papers.setting import assumed, paper
 from repro.papers.tables import Column, Fact, Mean, Row, Table, one_a_seed
 from repro.papers.three_shared.setting import SHARED_OVER, runs_of
-from repro.spec import RunSpec, Scale, run_key
+from repro.spec import RunSpec, Scale
 from repro.spec.spans import Span, all_spans
 from repro.spec.tasks import GlueName, TextName
 
@@ -211,27 +211,17 @@ SPANS: dict[tuple[str, str], Span] = {
 """Row and column of the report's grid, as its CSV names them -> the span of layers."""
 
 
-def trained_and_ablated(
-    method: str, task: GlueName, request: Request, seed: int
-) -> tuple[RunSpec, RunSpec]:
-    """The run that is trained, and the one that switches its adapters off."""
-    trained = runs_of(method, task, request).run(seed)
-    which = (
-        assumed("which model the report ablated is not stated")
-        if request.method is None
-        else assumed("asked for with --method")
-    )
-    kept = {path: s for path, s in trained.sources.items() if not path.startswith("method.")}
-    ablated = trained.model_copy(
-        update={
-            "method": AblatedSpans(),
-            "parents": {"trained": run_key(trained)},
-            "sources": kept
-            | {"method": paper("Houlsby et al., section 3.6; the report repeats it"),
-               "parents": which},
-        }
-    )  # fmt: skip
-    return trained, ablated
+def trained_and_ablated(method: str, task: GlueName, request: Request) -> list[Chain]:
+    """The run of each seed that is trained, and the one that switches its adapters off."""
+    trained = runs_of(method, task, request)
+    which = "which model the report ablated is not stated"
+    if request.method is not None:
+        which = "asked for with --method"
+    kept = {path: s for path, s in trained.spec.sources.items() if not path.startswith("method.")}
+    section = paper("Houlsby et al., section 3.6; the report repeats it")
+    sources = kept | {"method": section, "parents": assumed(which)}
+    ablated = trained.changed(method=AblatedSpans(), parents={"trained": ""}, sources=sources)
+    return [(one, ablated.run(one.seed, {"trained": one})) for (one,) in trained.chains(request)]
 
 
 def published_drops(task: GlueName) -> dict[Span, Published]:
@@ -262,7 +252,7 @@ ABLATION = Figure(
     "Houlsby et al., Figure 6)",
     methods=ADAPTERS,
     published_rows={"cola": "validation", "mnli": "validation_matched"},
-    chain=trained_and_ablated,
+    chains=trained_and_ablated,
     notes=(
         "Nothing is trained after adapters are switched off: trained layer norms and the "
         "classifier stay as they are.",
