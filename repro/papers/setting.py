@@ -6,7 +6,7 @@ the code has a defect that changes results, the headline reading repairs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, lru_cache, partial
@@ -105,9 +105,17 @@ class Template:
         """One run for each seed that is asked for, from 0 on, which needs no other."""
         return [(self.run(seed),) for seed in range(request.seeds)]
 
-    def changed(self, **fields: Any) -> Template:
-        """The template with other fields, checked. Raises ReproError where these do not fit."""
-        spec = self.spec.model_copy(update=fields)
+    def scored_by(self, method: Any, source: Source, roles: Sequence[str], why: Source) -> Template:
+        """Runs of a method that trains nothing and scores what these runs trained: each needs
+        parents of its own with these roles, `why`. Raises ReproError where it does not fit.
+        """
+        kept = {path: s for path, s in self.spec.sources.items() if not path.startswith("method.")}
+        changed = {
+            "method": method,
+            "parents": dict.fromkeys(roles, ""),
+            "sources": kept | {"method": source, "parents": why},
+        }
+        spec = self.spec.model_copy(update=changed)
         spec.check()
         return Template(spec, self.drawn)
 

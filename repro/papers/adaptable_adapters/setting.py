@@ -187,18 +187,14 @@ def _dropped(
     variant: str, task: str, request: Request, block: str, large: str
 ) -> tuple[Template, Chain]:
     trained, _ = _template(DROP, task, request, block, large)
-    first: Chain = ()
-    parents = {TRAINED: ""}
     if variant == DROP_AA:
-        method, why = LastLayers(kept="selected"), paper(f"section 5: as many as {SPEC} has")
-        parents[ARCHITECTURE] = ""
+        why = paper(f"section 5: as many as {SPEC} has")
         first = chain_of(AA, task, request, block, SEEDS[0], large)
-    else:
-        backbone = trained.spec.backbone
-        method, why = LastLayers(kept=last_of(KEPT, backbone)), _scaled(KEPT, backbone)
-    kept = {p: s for p, s in trained.spec.sources.items() if not p.startswith("method.")}
-    sources = kept | {"method": why, "parents": why}
-    return trained.changed(method=method, parents=parents, sources=sources), first
+        roles = (TRAINED, ARCHITECTURE)
+        return trained.scored_by(LastLayers(kept="selected"), why, roles, why), first
+    backbone = trained.spec.backbone
+    method, why = LastLayers(kept=last_of(KEPT, backbone)), _scaled(KEPT, backbone)
+    return trained.scored_by(method, why, (TRAINED,), why), ()
 
 
 def _absent(own: Setting) -> tuple[str, ...]:

@@ -217,10 +217,8 @@ def trained_and_ablated(method: str, task: GlueName, request: Request) -> list[C
     which = "which model the report ablated is not stated"
     if request.method is not None:
         which = "asked for with --method"
-    kept = {path: s for path, s in trained.spec.sources.items() if not path.startswith("method.")}
     section = paper("Houlsby et al., section 3.6; the report repeats it")
-    sources = kept | {"method": section, "parents": assumed(which)}
-    ablated = trained.changed(method=AblatedSpans(), parents={"trained": ""}, sources=sources)
+    ablated = trained.scored_by(AblatedSpans(), section, ["trained"], assumed(which))
     return [(one, ablated.run(one.seed, {"trained": one})) for (one,) in trained.chains(request)]
 
 
