@@ -38,11 +38,11 @@ def _source(origin: Literal["paper", "code", "assumed"], citation: str) -> Sourc
 
 
 paper = partial(_source, "paper")
-"""The source of a value that the paper states: where."""
+"""The source of a value that the paper states, by where it does."""
 code = partial(_source, "code")
-"""Of one of the authors' released code that the paper leaves open: where."""
+"""The same of a value of the authors' released code that the paper leaves open."""
 assumed = partial(_source, "assumed")
-"""Of one of ours: why."""
+"""The same of a value of ours, by why it is that."""
 
 
 def lines(part: str, source: Source, /, **values: Any) -> Setting:
