@@ -8,6 +8,7 @@ one a line, perhaps with a column `seed`. One line has means, perhaps with colum
 from __future__ import annotations
 
 import csv
+import difflib
 import hashlib
 import io
 import math
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from repro.errors import ReproError, UnknownName
+from repro.errors import ReproError
 from repro.papers.own_method import YOURS
 from repro.papers.tables import Column, Fact, Mean, Score, Table
 from repro.spec import Scale
@@ -226,7 +227,7 @@ def _headings(head: Sequence[str], table: Table) -> list[str]:
             )
         name = known.get(" ".join(heading.split()).casefold())
         if name is None:
-            raise UnknownName(f"column of {table.id}", heading, [*names, SEED, SIZE, *more])
+            raise ReproError(_unknown(heading, table))
         if name in found:
             raise ReproError(f"Two columns are called {name}: leave one of them out.")
         found.append(name)
@@ -234,6 +235,17 @@ def _headings(head: Sequence[str], table: Table) -> list[str]:
         if name in more and name not in names and more[name] not in found:
             raise ReproError(f"There is a column '{name}' and none '{more[name]}': add its means.")
     return found
+
+
+def _unknown(heading: str, table: Table) -> str:
+    names = [column.name for column in table.columns]
+    lowered = {name.casefold(): name for name in (*names, SIZE)}
+    close = difflib.get_close_matches(heading.casefold(), list(lowered), n=3, cutoff=0.4)
+    hint = f"Did you mean {' or '.join(lowered[name] for name in close)}? " if close else ""
+    return (
+        f"{table.id} has no column '{heading}'. {hint}Its columns are {', '.join(names)}; beside "
+        f"them a file may have {SEED}, {SIZE}, and of each column NAME sd and NAME n."
+    )
 
 
 def _check_seeds(texts: Texts) -> None:

@@ -72,7 +72,7 @@ REFUSED = {
     " \n\n": "is empty",
     "CoLA,RTE\n": "no line of numbers",
     "CoLA,RTE\n60,\n61,x\n": "Line 3: RTE is 'x'",
-    "CoLA,RTEE\n60,70\n": "no column of 3-shared-2 called 'RTEE'. Did you mean RTE",
+    "CoLA,RTEE\n60,70\n": "no column 'RTEE'. Did you mean RTE?",
     "CoLA,CoLA\n60,70\n": "Two columns are called CoLA",
     "CoLA,cola\n60,70\n": "Two columns are called CoLA",
     ",CoLA\n0,60\n": "Column 1 has no heading",
