@@ -1,10 +1,10 @@
 """A driver to kill: `drive_jobs.py STORE MODEL WHICH [EXECUTOR [WORKERS]]` trains a few runs and
 prints every event. EXECUTOR is `local`, `slurm` or `ray`.
 
-WHICH is `frozen` (the runs of both tables that share one encoder, one job), `tuning` (the full
-fine-tuning of ResAdapters-2), `family` (a run and one that is made from it) or `many` (six such
-families, twelve jobs). Every step writes a checkpoint; a job is tried again
-at once, however often its worker is killed.
+WHICH is `frozen` (the runs of both tables that share one encoder, one job), `long` (the same, ten
+times as many epochs), `tuning` (the full fine-tuning of ResAdapters-2), `family` (a run and one
+that is made from it) or `many` (six such families, twelve jobs). Every step writes a checkpoint; a
+job is tried again at once, however often its worker is killed.
 """
 
 from __future__ import annotations
@@ -38,17 +38,22 @@ DATA = "seed=0,train=40,validation=12"
 
 
 def wanted(model: str, which: str) -> list[RunSpec]:
-    """The runs, each once: three epochs of three steps; a family two of two."""
+    """The runs, each once: three epochs of three steps, thirty where long; a family two of two."""
     backbone = describe(model)
     if which in ("family", "many"):
         seeds = range(1 if which == "family" else 6)
         return [spec for seed in seeds for spec in family(backbone, seed)]
     tables = [
-        request(table, backbone=backbone, data_revisions={"squad2": DATA}, epochs=3)
+        request(
+            table,
+            backbone=backbone,
+            data_revisions={"squad2": DATA},
+            epochs=30 if which == "long" else 3,
+        )
         for table in ("ResAdapters-1", "ResAdapters-2")
     ]
     specs = {run_key(spec): spec for table in tables for spec in runs_of(table)}
-    tuned = {"frozen": False, "tuning": True}[which]
+    tuned = which == "tuning"
     return [pinned(s) for s in specs.values() if isinstance(s.method, FullFineTuning) is tuned]
 
 
