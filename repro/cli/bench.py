@@ -28,6 +28,7 @@ from repro.engine.cost import (
     stored_speed,
     typical_tokens,
 )
+from repro.engine.devices import trains_on
 from repro.engine.jobs import Execution, Job, make_job
 from repro.engine.plan import make_plan
 from repro.engine.rehearsal import Asked, Found, matrix_peaks
@@ -91,7 +92,7 @@ def command(
 
     Example: python -m repro bench
     """
-    results, kind = o.open_store(store), o.trains_on(device)
+    results, kind = o.open_store(store), trains_on(device)
     chosen = [SHAPES[name] for name in names_in(shapes, "--shapes", "shape", SHAPES)]
     if write and BEGIN not in (PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""):
         raise ReproError(f"{PAGE} is not here or has no line {BEGIN}: run from a checkout.")

@@ -18,6 +18,7 @@ from repro.cli import options as o
 from repro.cli.execute import disk_needed
 from repro.cli.needs import Need, check_no_option, wanted_by
 from repro.cli.requests import Asked
+from repro.engine import devices
 from repro.engine.cost import ASSUMED, Speed, encoder_flops, method_cost, store_speed
 from repro.engine.plan import make_plan
 from repro.errors import INCOMPLETE, ReproError
@@ -121,7 +122,7 @@ def _needed(need: Need, command: str) -> dict[str, Any]:
 
 def _disk(results: Store, requests: Sequence[Request]) -> str:
     """Whether what the missing runs may write has room where the store is."""
-    plan = make_plan(requests, results, o.any_speed(), retry_failed=False)
+    plan = make_plan(requests, results, retry_failed=False)
     root = results.root.absolute()
     folder = next(one for one in (root, *root.parents) if one.exists())
     free, needed = shutil.disk_usage(folder).free, disk_needed(plan)
@@ -151,16 +152,16 @@ def _mark(line: dict[str, Any]) -> str:
 
 def _gpu() -> str:
     """Whether training would use an NVIDIA GPU; raises ReproError where torch cannot."""
-    if not o.has_card():
+    if not devices.has_card():
         return "none: runs are trained on the CPU"
-    if not o.torch_has_cuda():
+    if not devices.torch_has_cuda():
         raise ReproError(
             f"this machine has an NVIDIA card, and torch {importlib.metadata.version('torch')} is "
             "built without CUDA, so runs are trained on the CPU; install a CUDA build of torch"
         )
-    if not o.has_gpu():
-        devices = os.environ.get("CUDA_VISIBLE_DEVICES")
-        return f"hidden by CUDA_VISIBLE_DEVICES={devices}: runs are trained on the CPU"
+    if not devices.has_gpu():
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        return f"hidden by CUDA_VISIBLE_DEVICES={visible}: runs are trained on the CPU"
     return "an NVIDIA card, and torch is built with CUDA"
 
 

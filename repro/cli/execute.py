@@ -15,8 +15,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from repro.backbones.describe import LOCAL, check_mirrors
 from repro.cli.options import LOCAL as ON_THIS_MACHINE
-from repro.cli.options import How, trains_on
+from repro.cli.options import How
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
+from repro.engine.devices import trains_on
 from repro.engine.dispatch import Dispatcher, Outcome, write_jobs
 from repro.engine.jobs import Execution, Job, keeps_weights, needed_weights
 from repro.engine.plan import Plan, make_plan, with_times

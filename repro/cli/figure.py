@@ -66,7 +66,7 @@ def exit_code(view: FigureView, store: Store) -> int:
     """0 complete, but for scores that are undefined; 1 a run failed, 3 runs are missing."""
     if view.complete:
         return 0
-    plan = make_plan([view.request], store, o.any_speed())
+    plan = make_plan([view.request], store)
     if any(run.state == "failed" for run in plan.runs):
         return RUN_FAILED
     return INCOMPLETE if plan.missing or view.request.unavailable else 0

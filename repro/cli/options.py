@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import inspect
-import os
 import re
-import shutil
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
@@ -19,6 +16,7 @@ import typer
 
 from repro.cli import completion, requests
 from repro.cli.requests import find_folders
+from repro.engine.devices import devices, trains_on
 from repro.errors import ReproError, UnknownName
 from repro.folders import expanded, named_by
 from repro.papers.request import OPTIONS, SHORT_NAMES, Option, option_of
@@ -26,7 +24,6 @@ from repro.spec import Backbone
 from repro.spec.method import remember
 
 if TYPE_CHECKING:
-    from repro.engine.cost import Speed
     from repro.engine.dispatch import Executor
     from repro.engine.jobs import Execution, Job
     from repro.engine.local import LocalExecutor
@@ -357,7 +354,6 @@ def executor_for(
 ) -> LocalExecutor:
     """What trains the jobs of a plan: so many workers, or as many as are best, on a device."""
     from repro.engine.cost import estimate
-    from repro.engine.devices import devices
     from repro.engine.local import LocalExecutor, best_workers
 
     def needs(job: Job) -> float:
@@ -367,45 +363,3 @@ def executor_for(
         return LocalExecutor(workers, devices(), needs)
     most = max(1, len(plan.jobs))  # more would only take threads from these
     return LocalExecutor(min(workers or best_workers(plan.jobs, plan.speed, threads), most))
-
-
-def has_gpu() -> bool:
-    """Whether torch would find an NVIDIA GPU here; imports no library."""
-    return has_card() and is_visible(os.environ.get("CUDA_VISIBLE_DEVICES")) and torch_has_cuda()
-
-
-def has_card() -> bool:
-    """Whether an NVIDIA driver is at work here."""
-    return Path("/dev/nvidiactl").exists() and shutil.which("nvidia-smi") is not None
-
-
-def is_visible(devices: str | None) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES leaves a device: CUDA stops at the first that is none."""
-    if devices is None:
-        return True
-    first = devices.split(",")[0].strip()
-    return first.isdecimal() or first.startswith(("GPU-", "MIG-"))
-
-
-def torch_has_cuda() -> bool:
-    """Whether the installed torch is a CUDA build, as its version.py says."""
-    try:
-        found = importlib.metadata.distribution("torch")
-        text = Path(str(found.locate_file("torch/version.py"))).read_text(encoding="utf-8")
-    except (importlib.metadata.PackageNotFoundError, OSError):
-        return False
-    return re.search(r"^cuda\b[^=]*=\s*['\"]", text, re.MULTILINE) is not None
-
-
-def trains_on(device: str) -> str:
-    """cpu or cuda: what `--device` means here."""
-    if device == "auto":
-        return "cuda" if has_gpu() else "cpu"
-    return device
-
-
-def any_speed() -> Speed:
-    """A speed for plans whose cost nobody reads."""
-    from repro.engine.cost import ASSUMED
-
-    return ASSUMED["cpu"]

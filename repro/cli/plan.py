@@ -17,6 +17,7 @@ from repro.cli import options as o
 from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines, names_in
 from repro.cli.scales import choose
 from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimates
+from repro.engine.devices import trains_on
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
 from repro.errors import MissingData, ReproError
@@ -101,11 +102,11 @@ def command(
         raise ReproError("--tf32 is for --card: name a card, or leave it out.")
     artefacts = [find_artefact(id) for id in ids or list(ARTEFACTS)]
     requests, bare = _requests(artefacts, asked, results, device)
-    kind = o.trains_on(device)
+    kind = trains_on(device)
     if device == "auto" and requests[0].scale == "paper":
         kind = "cuda"
     # As `table` trains it: what diverged before is tried again only with --retry.
-    plan = make_plan(requests, results, o.any_speed(), retry_failed=False)
+    plan = make_plan(requests, results, retry_failed=False)
     if cards:
         fetched = bytes_to_fetch(plan, anew=True)
         on = {one: with_times(plan, results, "cuda", card=one, tf32=tf32) for one in cards}

@@ -28,6 +28,7 @@ from repro.engine.cost import (
     typical_tokens,
     work,
 )
+from repro.engine.devices import trains_on
 from repro.engine.jobs import Execution, Job
 from repro.engine.plan import Plan, make_plan
 from repro.engine.rehearsal import Asked as How
@@ -83,7 +84,7 @@ def command(
     """
     results, scale = o.open_store(store), asked.get("scale", "paper")
     requests = [as_if_here(find_artefact(id), scale, asked) for id in ids]
-    kind = o.trains_on(device)
+    kind = trains_on(device)
     busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
     how = How(Execution(device=device, threads=threads), steps or STEPS[kind], batch_size, not busy)
     speed = stored_speed(results.root, kind)

@@ -68,7 +68,7 @@ def command(
 
 def tell(requests: Sequence[Request], store: Store) -> int:
     """Says how the runs stand; the exit code."""
-    plan = make_plan(requests, store, o.any_speed())
+    plan = make_plan(requests, store)
     done = len(plan.runs) - len(plan.missing)
     print(f"{share(done, len(plan.runs), 'run')} stored in {store.root}.")
     for line in gap_lines(requests):

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from repro.cli.options import trains_on
 from repro.cli.requests import (
     SCALES,
     Asked,
@@ -19,6 +18,7 @@ from repro.cli.requests import (
     without_unused,
 )
 from repro.engine.cost import stored_speed
+from repro.engine.devices import trains_on
 from repro.engine.plan import Plan, make_plan
 from repro.errors import MissingData, ReproError
 from repro.papers.matrix import Artefact

@@ -15,6 +15,7 @@ from repro.cli import options as o
 from repro.cli.requests import Asked
 from repro.cli.scales import choose
 from repro.engine.cost import Speed, stored_speed
+from repro.engine.devices import trains_on
 from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import Plan, make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED, ReproError
@@ -82,7 +83,7 @@ def command(
     results, table = o.open_store(made.store), find_table(id)
     points = points_asked(settings, search, trials)
     sweep = find_sweep(table, asked, points, results, budget=budget, device=how.device)
-    speed = stored_speed(results.root, o.trains_on(how.device))
+    speed = stored_speed(results.root, trains_on(how.device))
     whole = sweep if search != HALVING else all_rungs(sweep, full_length(table, sweep), results)
     plan = make_plan(whole.requests, results, speed, retry_failed=made.retry)
     announce(whole, plan)
@@ -210,7 +211,7 @@ def train_sweep(
     """Trains what is missing as one plan; remembers the sweep first."""
     sweep_jobs(store)
     save_sweep(store, sweep)
-    if make_plan(sweep.requests, store, o.any_speed(), retry_failed=retry).jobs:
+    if make_plan(sweep.requests, store, retry_failed=retry).jobs:
         from repro.cli.execute import train_missing
 
         train_missing(sweep.requests, store, execution, how, retry=retry)

@@ -113,7 +113,7 @@ def write(view: TableView, results: Store, made: o.Made) -> None:
 def planned(requests: Sequence[Request], store: Store, *, retry: bool) -> Plan:
     """What is to be trained. Remembers the requests, for `status` and `report`."""
     sweep_jobs(store)
-    plan = make_plan(requests, store, o.any_speed(), retry_failed=retry)
+    plan = make_plan(requests, store, retry_failed=retry)
     for request in requests:
         save_request(store, request)
     return plan
@@ -138,5 +138,5 @@ def exit_code(view: TableView, store: Store) -> int:
     """0 complete, but for scores that are undefined; 1 a run failed, 3 runs are missing."""
     if view.settled:
         return 0
-    plan = make_plan([view.request], store, o.any_speed())
+    plan = make_plan([view.request], store)
     return RUN_FAILED if any(run.state == "failed" for run in plan.runs) else INCOMPLETE

@@ -191,7 +191,7 @@ def standing(key: str, spec: RunSpec, requests: Sequence[Request], store: Store)
             if one.id not in tables and needs(one, key, spec):
                 tables.append(one.id)
         return PlannedRun(key, spec, "done", tuple(tables))
-    for run in make_plan(requests, store, o.any_speed()).runs:
+    for run in make_plan(requests, store).runs:
         if run.key == key:
             return run
     return planned(key, spec, store.state(key), (), store, {key: spec})

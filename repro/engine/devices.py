@@ -1,14 +1,18 @@
-"""The GPUs of this machine: which there are, their free memory, and which command has them."""
+"""The GPUs of this machine: which ones torch can use, their free memory, which command has them."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import importlib.metadata
 import os
+import re
+import shutil
 import socket
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from repro.errors import ReproError
 
@@ -21,6 +25,41 @@ class Device:
     index: str
     free_bytes: float | None = None
     """None where nvidia-smi does not tell."""
+
+
+def trains_on(device: str) -> str:
+    """cpu or cuda: what `--device` means here."""
+    if device == "auto":
+        return "cuda" if has_gpu() else "cpu"
+    return device
+
+
+def has_gpu() -> bool:
+    """Whether torch would find an NVIDIA GPU here; imports no library."""
+    return has_card() and is_visible(os.environ.get("CUDA_VISIBLE_DEVICES")) and torch_has_cuda()
+
+
+def has_card() -> bool:
+    """Whether an NVIDIA driver is at work here."""
+    return Path("/dev/nvidiactl").exists() and shutil.which("nvidia-smi") is not None
+
+
+def is_visible(devices: str | None) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES leaves a device: CUDA stops at the first that is none."""
+    if devices is None:
+        return True
+    first = devices.split(",")[0].strip()
+    return first.isdecimal() or first.startswith(("GPU-", "MIG-"))
+
+
+def torch_has_cuda() -> bool:
+    """Whether the installed torch is a CUDA build, as its version.py says."""
+    try:
+        found = importlib.metadata.distribution("torch")
+        text = Path(str(found.locate_file("torch/version.py"))).read_text(encoding="utf-8")
+    except (importlib.metadata.PackageNotFoundError, OSError):
+        return False
+    return re.search(r"^cuda\b[^=]*=\s*['\"]", text, re.MULTILINE) is not None
 
 
 def devices() -> list[Device]:

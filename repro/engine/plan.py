@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, Literal
 
 from repro.engine.cost import (
+    ASSUMED,
     Estimate,
     Range,
     Speed,
@@ -77,9 +78,14 @@ class Plan:
 
 
 def make_plan(
-    requests: Iterable[Request], store: Store, speed: Speed, *, retry_failed: bool = True
+    requests: Iterable[Request],
+    store: Store,
+    speed: Speed = ASSUMED["cpu"],
+    *,
+    retry_failed: bool = True,
 ) -> Plan:
-    """The plan for `requests`; a run that several tables need stands in it once.
+    """The plan for `requests`; a run that several tables need stands in it once. `speed` is for who
+    asks what it costs.
 
     It holds the runs that are wanted, what these lack to be trained, and of the other parents those
     that are stored. A run whose loss diverged would diverge again: it and what is made from it get

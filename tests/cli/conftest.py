@@ -74,7 +74,7 @@ def cli(
     monkeypatch.chdir(tmp_path)
     for name in ("REPRO_STORE", "REPRO_DATA", "REPRO_MODELS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("repro.cli.options.has_gpu", lambda: False)
+    monkeypatch.setattr("repro.engine.devices.has_gpu", lambda: False)
 
     def call(*words: object) -> Answer:
         monkeypatch.setattr(sys, "argv", ["repro", *map(str, words)])

@@ -177,12 +177,12 @@ def test_a_speed_measured_on_a_busy_machine_is_told_and_not_kept(
 
 @pytest.mark.usefixtures("no_measuring")
 def test_a_card_that_torch_cannot_use_is_said(cli: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repro.cli.options.has_card", lambda: True)
-    monkeypatch.setattr("repro.cli.options.torch_has_cuda", lambda: False)
+    monkeypatch.setattr("repro.engine.devices.has_card", lambda: True)
+    monkeypatch.setattr("repro.engine.devices.torch_has_cuda", lambda: False)
     found = checks(cli)["GPU"]
     assert not found["ok"]
     assert "is built without CUDA" in found["found"]
     assert "install a CUDA build of torch" in found["found"]
-    monkeypatch.setattr("repro.cli.options.torch_has_cuda", lambda: True)
+    monkeypatch.setattr("repro.engine.devices.torch_has_cuda", lambda: True)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert checks(cli)["GPU"]["found"].startswith("hidden by CUDA_VISIBLE_DEVICES=")

@@ -11,8 +11,7 @@ from run_samples import run_spec
 
 from repro.cli import execute
 from repro.cli.execute import JobProgress, disk_needed, tell_failures
-from repro.cli.options import any_speed
-from repro.engine.cost import Estimate
+from repro.engine.cost import ASSUMED, Estimate
 from repro.engine.dispatch import Outcome
 from repro.engine.jobs import Execution, Job, make_job
 from repro.engine.plan import Plan
@@ -24,7 +23,7 @@ MB = 1_000_000
 
 
 def plan_of(*jobs: Job) -> Plan:
-    return Plan((), jobs, any_speed())
+    return Plan((), jobs, ASSUMED["cpu"])
 
 
 def test_the_disk_that_is_needed_is_what_is_kept_and_what_is_at_work(

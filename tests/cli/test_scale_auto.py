@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_results import runs_of, store_all, store_result
 
-from repro.cli import options
 from repro.cli.requests import make_request
 from repro.engine.cost import Speed, store_speed
 from repro.engine.plan import make_plan
@@ -99,7 +97,7 @@ def test_only_missing_runs_cost(cli: Call, store: Store) -> None:
 def test_a_gpu_has_the_same_budget(
     cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch, speed: Speed, scale: str
 ) -> None:
-    monkeypatch.setattr("repro.cli.options.has_gpu", lambda: True)
+    monkeypatch.setattr("repro.engine.devices.has_gpu", lambda: True)
     store_speed(store.root, "cuda", speed)
     assert chosen(cli("plan", "ResAdapters-1", "--budget", "0.1")).startswith(f"Scale: {scale}")
 
@@ -107,56 +105,13 @@ def test_a_gpu_has_the_same_budget(
 def test_the_budget_is_for_the_device_that_trains(
     cli: Call, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("repro.cli.options.has_gpu", lambda: True)
+    monkeypatch.setattr("repro.engine.devices.has_gpu", lambda: True)
     store_speed(store.root, "cuda", QUICK)
     store_speed(store.root, "cpu", SLOW)
     assert chosen(cli("plan", "ResAdapters-1", "--device", "cpu")).startswith("Scale: smoke")
     assert chosen(cli("plan", "ResAdapters-1", "--device", "auto")).startswith("Scale: paper")
-    monkeypatch.setattr("repro.cli.options.has_gpu", lambda: False)
+    monkeypatch.setattr("repro.engine.devices.has_gpu", lambda: False)
     assert chosen(cli("plan", "ResAdapters-1", "--device", "cuda")).startswith("Scale: paper")
-
-
-def test_a_gpu_counts_only_where_torch_can_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repro.cli.options.has_card", lambda: True)
-    monkeypatch.setattr("repro.cli.options.torch_has_cuda", lambda: True)
-    for devices, seen in (
-        (None, True), ("0", True), ("1,0", True), ("GPU-8932f937", True), ("", False),
-        ("-1", False), ("-1,0", False), ("none", False),
-    ):  # fmt: skip
-        if devices is None:
-            monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-        else:
-            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", devices)
-        assert options.has_gpu() is seen, devices
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr("repro.cli.options.torch_has_cuda", lambda: False)
-    assert not options.has_gpu()
-
-
-@pytest.mark.parametrize(
-    ("line", "built"),
-    [
-        ("cuda: Optional[str] = None", False),
-        ("cuda: Optional[str] = '12.8'", True),
-        ("cuda = '11.7'", True),
-        ("cuda = None", False),
-    ],
-)
-def test_torchs_version_file_says_whether_it_has_cuda(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, built: bool
-) -> None:
-    """The lines are those that torch's own builds write."""
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "version.py").write_text(f"__version__ = '2.0'\n{line}\nhip = None\n")
-    (tmp_path / "torch-2.0.dist-info").mkdir()
-    (tmp_path / "torch-2.0.dist-info" / "METADATA").write_text("Name: torch\nVersion: 2.0\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert options.torch_has_cuda() is built
-
-
-def test_the_installed_torch_is_judged_as_it_judges_itself() -> None:
-    torch = pytest.importorskip("torch")
-    assert options.torch_has_cuda() is (torch.version.cuda is not None)
 
 
 def test_without_the_papers_data_its_scale_is_not_chosen(
@@ -167,7 +122,7 @@ def test_without_the_papers_data_its_scale_is_not_chosen(
     folder.mkdir(parents=True)
     (folder / "validation.jsonl").write_text("{}\n")
     monkeypatch.setenv("REPRO_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("repro.cli.options.has_gpu", lambda: True)
+    monkeypatch.setattr("repro.engine.devices.has_gpu", lambda: True)
     store_speed(store.root, "cuda", QUICK)
     answer = cli("plan", "ResAdapters-1")
     assert chosen(answer).startswith("Scale: reduced")

@@ -12,7 +12,6 @@ import pytest
 from committed import committed
 from fake_spans import FIGURE, store_chain
 
-from repro.cli.options import any_speed
 from repro.cli.requests import make_request
 from repro.engine.plan import make_plan
 from repro.papers.registry import FIGURES, TABLES
@@ -78,6 +77,6 @@ def test_the_committed_tables_lack_runs_only_where_they_lack_cells(tmp_path: Pat
             complete = view_table(TABLES[request.id], request, store).complete
         else:
             complete = view_figure(FIGURES[request.id], request, store).complete
-        plan = make_plan([request], store, any_speed())
+        plan = make_plan([request], store)
         assert (not plan.missing) >= complete, request
         assert bool(plan.jobs) == bool(plan.missing), request

@@ -12,7 +12,6 @@ import fake_glue
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
-from repro.cli.options import any_speed
 from repro.engine.plan import make_plan
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
@@ -84,7 +83,7 @@ def test_a_stored_run_is_told_without_a_plan_and_with_the_tables_that_a_plan_nam
     for asked in (asked_for(store), asked_for(store, seeds=2), asked_for(store, epochs=3)):
         store_all(store, asked)
     key = run_key(runs_of(request())[0])
-    plan = make_plan(saved_requests(store), store, any_speed())
+    plan = make_plan(saved_requests(store), store)
     (planned,) = [run for run in plan.runs if run.key == key]
     monkeypatch.setattr("repro.cli.why.make_plan", lambda *_: pytest.fail("it makes a plan"))
     monkeypatch.setattr(Store, "specs", lambda _: pytest.fail("it reads all specs"))

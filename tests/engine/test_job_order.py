@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import run_spec
 
-from repro.cli.options import any_speed
 from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import (
     Execution,
@@ -166,7 +165,7 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Family:
 
 def plan(store: Store, *, retry: bool = False) -> Plan:
     asked = Request(id="family", scale="smoke", seeds=1)
-    return make_plan([asked], store, any_speed(), retry_failed=retry)
+    return make_plan([asked], store, retry_failed=retry)
 
 
 def fail(store: Store, spec: RunSpec, kind: FailureKind) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from store_samples import files_of, result_of
 
-from repro.cli import options as o
 from repro.cli.requests import make_request
 from repro.engine.jobs import is_stored, make_job
 from repro.engine.plan import make_plan
@@ -19,7 +18,7 @@ REQUEST = make_request(find_artefact("ablation-heatmap"), "smoke")
 
 def states(store: Store) -> list[str]:
     """Of the trained run and of its child."""
-    return [run.state for run in make_plan([REQUEST], store, o.any_speed()).runs]
+    return [run.state for run in make_plan([REQUEST], store).runs]
 
 
 def both_stored(store: Store) -> tuple[RunSpec, RunSpec]:

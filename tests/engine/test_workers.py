@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 from run_samples import run_spec
 
-from repro.cli.options import any_speed
 from repro.engine import local
-from repro.engine.cost import Estimate, Speed
+from repro.engine.cost import ASSUMED, Estimate, Speed
 from repro.engine.devices import devices, lease
 from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution, Job, make_job
@@ -142,9 +141,9 @@ def test_threads_that_are_asked_for_leave_room_for_fewer_workers(
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     each = of(60.0, 1.0)
     monkeypatch.setattr(local, "estimates", lambda jobs, speed: {job.id: each for job in jobs})
-    assert best_workers(jobs(9), any_speed(), threads=2) == 1
-    assert best_workers(jobs(9), any_speed()) == 2
-    assert best_workers([], any_speed()) == 1
+    assert best_workers(jobs(9), ASSUMED["cpu"], threads=2) == 1
+    assert best_workers(jobs(9), ASSUMED["cpu"]) == 2
+    assert best_workers([], ASSUMED["cpu"]) == 1
 
 
 # -- GPUs ----------------------------------------------------------------------------------------

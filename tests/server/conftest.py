@@ -54,7 +54,7 @@ def cli(
     for name in ("REPRO_STORE", "REPRO_DATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("REPRO_MODELS", str(tiny.folder / "models"))
-    monkeypatch.setattr("repro.cli.options.has_gpu", lambda: False)
+    monkeypatch.setattr("repro.engine.devices.has_gpu", lambda: False)
     monkeypatch.setattr("repro.tasks.hub.fetch", offline)
 
     def call(*words: object) -> Answer:
