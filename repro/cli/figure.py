@@ -11,17 +11,15 @@ import typer
 
 from repro.cli import completion
 from repro.cli import options as o
+from repro.cli.run import exit_code, train
 from repro.cli.scales import choose_shown
-from repro.cli.table import train
 from repro.engine.plan import make_plan
-from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import find_figure
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.view import FigureView, write_figure
 from repro.report.files import FIGURES_FOLDER, check_writable
 from repro.report.render import json_text
 from repro.report.reproduce import write_page
-from repro.store.store import Store
 
 
 @o.grouped
@@ -42,12 +40,12 @@ def command(
     request, trained = choose_shown(figure, asked, results, device=how.device)
     check_writable(made.out / FIGURES_FOLDER)
     if trained and not made.no_run:
-        execution = how.execution(asked, request.backbone)
-        train(request, results, execution, how, retry=made.retry)
+        train([request], results, how.execution(asked, request.backbone), how, retry=made.retry)
     view = view_figure(figure, request, results)
     paths = [*write_figure(view, made.out), write_page(view, results, made.out)]
     sys.stdout.write(json_text(view.document) if made.json else as_text(view, paths))
-    raise typer.Exit(exit_code(view, results))
+    gaps = bool(request.unavailable)
+    raise typer.Exit(0 if view.complete else exit_code(make_plan([request], results), gaps=gaps))
 
 
 def as_text(view: FigureView, paths: Sequence[Path]) -> str:
@@ -60,13 +58,3 @@ def as_text(view: FigureView, paths: Sequence[Path]) -> str:
         *(f"Wrote {path}" for path in paths),
     ]
     return "\n".join(lines) + "\n"
-
-
-def exit_code(view: FigureView, store: Store) -> int:
-    """0 complete, but for scores that are undefined; 1 a run failed, 3 runs are missing."""
-    if view.complete:
-        return 0
-    plan = make_plan([view.request], store)
-    if any(run.state == "failed" for run in plan.runs):
-        return RUN_FAILED
-    return INCOMPLETE if plan.missing or view.request.unavailable else 0

@@ -12,12 +12,13 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import gap_lines
 from repro.cli.scales import choose
-from repro.cli.table import planned
-from repro.engine.plan import make_plan
+from repro.engine.jobs import Execution, sweep_jobs
+from repro.engine.plan import Plan, make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import TABLES, find_artefact
 from repro.papers.request import Request
 from repro.report.counted import count_missing
+from repro.report.files import save_request
 from repro.store.store import Store
 from repro.words import share
 
@@ -49,26 +50,50 @@ def command(
     results = o.open_store(store)
     requests = choose([find_artefact(id) for id in ids], asked, results, device=how.device)
     execution = how.execution(asked, requests[0].backbone)
-    plan = planned(requests, results, retry=retry)
     if write_jobs:
         from repro.cli.execute import hand_over
 
+        plan = planned(requests, results, retry=retry)
         print("".join(f"{job}\n" for job in hand_over(plan, results, execution)), end="")
         return
-    if plan.jobs:
-        from repro.cli.execute import train_missing
-
-        train_missing(requests, results, execution, how, retry=retry)
+    train(requests, results, execution, how, retry=retry)
     for request in requests:
         if request.id in TABLES:
             for problem in count_missing(TABLES[request.id], request, results):
                 print(f"Not counted: {problem}")
-    raise typer.Exit(tell(requests, results))
+    plan = make_plan(requests, results)
+    tell(plan, requests, results)
+    raise typer.Exit(exit_code(plan))
 
 
-def tell(requests: Sequence[Request], store: Store) -> int:
-    """Says how the runs stand; the exit code."""
-    plan = make_plan(requests, store)
+def planned(requests: Sequence[Request], store: Store, *, retry: bool) -> Plan:
+    """What is to be trained. Remembers the requests, for `status` and `report`."""
+    sweep_jobs(store)
+    plan = make_plan(requests, store, retry_failed=retry)
+    for request in requests:
+        save_request(store, request)
+    return plan
+
+
+def train(
+    requests: Sequence[Request], store: Store, execution: Execution, how: o.How, *, retry: bool
+) -> None:
+    """Trains what is missing, if anything is."""
+    if planned(requests, store, retry=retry).jobs:
+        from repro.cli.execute import train_missing
+
+        train_missing(requests, store, execution, how, retry=retry)
+
+
+def exit_code(plan: Plan, *, gaps: bool = False) -> int:
+    """1 a run failed, 3 runs are missing, or cells are gaps for another reason; else 0."""
+    if any(run.state == "failed" for run in plan.runs):
+        return RUN_FAILED
+    return INCOMPLETE if gaps or plan.missing else 0
+
+
+def tell(plan: Plan, requests: Sequence[Request], store: Store) -> None:
+    """Says how the runs stand."""
     done = len(plan.runs) - len(plan.missing)
     print(f"{share(done, len(plan.runs), 'run')} stored in {store.root}.")
     for line in gap_lines(requests):
@@ -81,5 +106,3 @@ def tell(requests: Sequence[Request], store: Store) -> int:
             f"{states['failed']} failed: `python -m repro status` says why, --retry tries diverged "
             "ones."
         )
-        return RUN_FAILED
-    return INCOMPLETE if plan.missing else 0

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from repro.cli import completion
 from repro.cli import options as o
+from repro.cli.run import exit_code, train
 from repro.cli.scales import choose_shown
-from repro.engine.jobs import Execution, sweep_jobs
-from repro.engine.plan import Plan, make_plan
-from repro.errors import INCOMPLETE, RUN_FAILED
+from repro.engine.plan import make_plan
 from repro.papers.registry import find_table
-from repro.papers.request import Request
 from repro.report.counted import count_missing
 from repro.report.files import (
     check_writable,
-    save_request,
     stands_fuller,
     table_name,
     write_table,
@@ -81,8 +78,7 @@ def command(
     if not made.no_run:
         check_writable(made.out / "tables")
         if trained:
-            execution = how.execution(asked, request.backbone)
-            train(request, results, execution, how, retry=made.retry)
+            train([request], results, how.execution(asked, request.backbone), how, retry=made.retry)
         for problem in count_missing(table, request, results):
             print(f"Not counted: {problem}", file=sys.stderr)
     view = view_table(table, request, results)
@@ -94,7 +90,7 @@ def command(
     else:
         sys.stdout.write(FORMATS[kind or "md"](view, chosen))
     write(view, results, made)
-    raise typer.Exit(exit_code(view, results))
+    raise typer.Exit(0 if view.settled else exit_code(make_plan([request], results), gaps=True))
 
 
 def write(view: TableView, results: Store, made: o.Made) -> None:
@@ -108,35 +104,3 @@ def write(view: TableView, results: Store, made: o.Made) -> None:
     else:
         write_table(view, made.out, anew=False)
         write_page(view, results, made.out)
-
-
-def planned(requests: Sequence[Request], store: Store, *, retry: bool) -> Plan:
-    """What is to be trained. Remembers the requests, for `status` and `report`."""
-    sweep_jobs(store)
-    plan = make_plan(requests, store, retry_failed=retry)
-    for request in requests:
-        save_request(store, request)
-    return plan
-
-
-def train(
-    request: Request,
-    store: Store,
-    execution: Execution,
-    how: o.How,
-    *,
-    retry: bool,
-) -> None:
-    """Trains what is missing, if anything is."""
-    if planned([request], store, retry=retry).jobs:
-        from repro.cli.execute import train_missing
-
-        train_missing([request], store, execution, how, retry=retry)
-
-
-def exit_code(view: TableView, store: Store) -> int:
-    """0 complete, but for scores that are undefined; 1 a run failed, 3 runs are missing."""
-    if view.settled:
-        return 0
-    plan = make_plan([view.request], store)
-    return RUN_FAILED if any(run.state == "failed" for run in plan.runs) else INCOMPLETE
