@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import SCALES, names_in, split_sections
 from repro.comparison.external import DEFAULT_SCALES, MARK, read_row
@@ -93,9 +92,7 @@ class Given:
 
 @o.grouped
 def command(
-    id: Annotated[
-        str, typer.Argument(help="Table, for example 3-shared-2.", autocompletion=completion.ids)
-    ],
+    id: Annotated[str, o.ids("Table, for example 3-shared-2.")],
     given: Given,
     removed: Annotated[bool, typer.Option("--remove", help="Remove the row of this name.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List what was added.")] = False,

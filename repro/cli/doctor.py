@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.execute import disk_needed
 from repro.cli.needs import Need, check_no_option, wanted_by
@@ -52,9 +51,7 @@ def command(
     asked: o.AskedOfNeeds,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Tables and figures (default: this machine alone).", autocompletion=completion.ids
-        ),
+        o.ids("Tables and figures (default: this machine alone)."),
     ] = None,
     json: o.JsonOption = False,
     store: o.StoreOption = None,

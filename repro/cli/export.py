@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import find_folders
 from repro.cli.scales import choose
@@ -34,9 +33,7 @@ FOLDER = "submissions"
 @o.grouped
 def command(
     to: Annotated[str, typer.Argument(metavar="glue", help="The server: glue.")],
-    id: Annotated[
-        str, typer.Argument(help="Table, for example 3-shared-2.", autocompletion=completion.ids)
-    ],
+    id: Annotated[str, o.ids("Table, for example 3-shared-2.")],
     row: Annotated[str, typer.Option(help="Row of the table whose runs predict.")],
     asked: o.AskedOfWhole,
     seed: Annotated[

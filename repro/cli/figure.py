@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.run import exit_code, train
 from repro.cli.scales import choose_shown
@@ -26,7 +25,7 @@ from repro.report.reproduce import write_page
 def command(
     id: Annotated[
         str,
-        typer.Argument(help="Figure, for example ablation-heatmap.", autocompletion=completion.ids),
+        o.ids("Figure, for example ablation-heatmap."),
     ],
     asked: o.AskedOfWhole,
     how: o.How,

@@ -50,6 +50,11 @@ def choice(kind: str, known: Collection[str], help: str, metavar: str | None = N
     return typer.Option(parser=parsed, metavar=metavar, help=help, autocompletion=complete)
 
 
+def ids(help: str) -> Any:
+    """The argument, one or several, that names tables or figures."""
+    return typer.Argument(help=help, autocompletion=completion.ids)
+
+
 StoreOption = Annotated[
     Path | None,
     typer.Option(
@@ -140,39 +145,44 @@ def seconds(given: str, unit: str) -> float | None:
     return None
 
 
-ASKED = tuple(_parameter(name, option) for name, option in OPTIONS.items())
-BUDGET_OPTION = Parameter(
-    "budget",
-    Parameter.KEYWORD_ONLY,
-    default=BUDGET,
-    annotation=Annotated[
-        float, typer.Option(parser=hours, help="Time that --scale auto may spend: 2h, 30min.")
-    ],
+ASKED = (
+    *(_parameter(name, option) for name, option in OPTIONS.items()),
+    Parameter(
+        "budget",
+        Parameter.KEYWORD_ONLY,
+        default=BUDGET,
+        annotation=Annotated[
+            float, typer.Option(parser=hours, help="Time that --scale auto may spend: 2h, 30min.")
+        ],
+    ),
 )
-Asked = Annotated[requests.Asked, (*ASKED, BUDGET_OPTION)]
-"""For a verb: all that a user can ask of tables and figures."""
-_WHOLE = tuple(known for known in ASKED if known.name not in ("rows", "columns"))
-AskedOfWhole = Annotated[requests.Asked, (*_WHOLE, BUDGET_OPTION)]
-"""The same where rows and columns are not chosen."""
-AskedOfRuns = Annotated[
-    requests.Asked,
-    tuple(known for known in _WHOLE if known.name not in ("scale", "seeds", "server")),
-]
-"""The same of one run at a scale that the verb has an option of its own for."""
 _SCALE = Annotated[
     str, typer.Option(help="paper, reduced or smoke.", autocompletion=completion.scales)
 ]
+
+
+def _but(*left_out: str) -> tuple[Parameter, ...]:
+    """What a user can ask of tables and figures, without some of it."""
+    return tuple(known for known in ASKED if known.name not in left_out)
+
+
+Asked = Annotated[requests.Asked, ASKED]
+"""For a verb: all that a user can ask of tables and figures."""
+AskedOfWhole = Annotated[requests.Asked, _but("rows", "columns")]
+"""The same where rows and columns are not chosen."""
+AskedOfRuns = Annotated[
+    requests.Asked, _but("rows", "columns", "scale", "seeds", "server", "budget")
+]
+"""The same of one run at a scale that the verb has an option of its own for."""
 AskedOfNeeds = Annotated[
     requests.Asked,
     tuple(
         known.replace(default="paper", annotation=_SCALE) if known.name == "scale" else known
-        for known in ASKED
+        for known in _but("budget")
     ),
 ]
 """The same where nothing is trained: what runs at a scale, not chosen by a budget, need."""
-AskedOfSweep = Annotated[
-    requests.Asked, tuple(known for known in ASKED if known.name not in ("settings", "server"))
-]
+AskedOfSweep = Annotated[requests.Asked, _but("settings", "server", "budget")]
 """The same without `--set`, which gives a sweep several values."""
 AskedBackbone = Annotated[
     requests.Asked, tuple(known for known in ASKED if known.name == "backbone")

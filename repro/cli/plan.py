@@ -69,7 +69,7 @@ def command(
     asked: o.Asked,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="Tables and figures (default: all).", autocompletion=completion.ids),
+        o.ids("Tables and figures (default: all)."),
     ] = None,
     runs: Annotated[
         bool, typer.Option("--runs", help="List every run, job and sweep, too.")

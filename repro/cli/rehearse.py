@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.doctor import BUSY, load
 from repro.cli.execute import Stopped, disk_needed
@@ -49,9 +48,7 @@ STEPS = {"cpu": 4, "cuda": 128}
 @o.grouped
 def command(
     asked: o.AskedOfNeeds,
-    ids: Annotated[
-        list[str], typer.Argument(help="Tables and figures.", autocompletion=completion.ids)
-    ],
+    ids: Annotated[list[str], o.ids("Tables and figures.")],
     json: o.JsonOption = False,
     store: o.StoreOption = None,
     device: o.DeviceOption = "auto",

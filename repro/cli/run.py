@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import gap_lines
 from repro.cli.scales import choose
@@ -27,9 +26,7 @@ from repro.words import share
 def command(
     ids: Annotated[
         list[str],
-        typer.Argument(
-            help="Tables and figures, for example 3-shared-2.", autocompletion=completion.ids
-        ),
+        o.ids("Tables and figures, for example 3-shared-2."),
     ],
     asked: o.Asked,
     how: o.How,

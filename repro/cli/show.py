@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from repro.cli import completion, show_figure
 from repro.cli import options as o
+from repro.cli import show_figure
 from repro.cli.requests import bare_request, check_scale, with_data
 from repro.errors import MissingData
 from repro.papers.matrix import Artefact
@@ -28,9 +28,7 @@ from repro.words import counted, run_name
 def command(
     id: Annotated[
         str,
-        typer.Argument(
-            help="Table or figure, for example ResAdapters-1.", autocompletion=completion.ids
-        ),
+        o.ids("Table or figure, for example ResAdapters-1."),
     ],
     scale: Annotated[str, typer.Option(help="paper, reduced or smoke.")] = "paper",
     *,

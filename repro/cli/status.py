@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.engine.jobs import unfinished_jobs
 from repro.engine.plan import PlannedRun
@@ -34,7 +33,7 @@ COLOURS = {"running": "cyan", "failed": "red", "blocked": "yellow"}
 def command(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="Tables and figures; all by default.", autocompletion=completion.ids),
+        o.ids("Tables and figures; all by default."),
     ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Draw the tree again every two seconds, until Ctrl-C.")

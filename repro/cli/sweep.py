@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import Asked
 from repro.cli.scales import choose
@@ -46,9 +45,7 @@ YOURS_ENDS = (YOURS, f"({YOURS})")
 
 @o.grouped
 def command(
-    id: Annotated[
-        str, typer.Argument(help="Table, for example 3-shared-2.", autocompletion=completion.ids)
-    ],
+    id: Annotated[str, o.ids("Table, for example 3-shared-2.")],
     asked: o.AskedOfSweep,
     how: o.How,
     made: o.Made,

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.run import exit_code, train
 from repro.cli.scales import choose_shown
@@ -39,9 +38,7 @@ FORMATS: dict[str, Callable[[TableView, Layout | None], str]] = {
 
 @o.grouped
 def command(
-    id: Annotated[
-        str, typer.Argument(help="Table, for example ResAdapters-1.", autocompletion=completion.ids)
-    ],
+    id: Annotated[str, o.ids("Table, for example ResAdapters-1.")],
     asked: o.Asked,
     how: o.How,
     made: o.Made,
