@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from repro.cli import options as o
-from repro.cli import show_figure
 from repro.cli.requests import bare_request, check_scale, with_data
 from repro.errors import MissingData
+from repro.papers.curves import Curves, Mark
+from repro.papers.figures import Activations, Architecture, Curve, Digitised, Embeddings
 from repro.papers.matrix import Artefact
+from repro.papers.published import Published
 from repro.papers.registry import FIGURES, AnyFigure, find_artefact
 from repro.papers.request import Request
 from repro.papers.tables import Table
+from repro.papers.three_shared.tables import published_drops
 from repro.report import protocol
 from repro.report.captions import setting
 from repro.report.layout import text_table
 from repro.report.render import GAP, count, json_text
 from repro.spec import RunSpec, run_key
+from repro.spec.glue import GLUE
 from repro.words import counted, run_name
+
+Shown = dict[str, Any]
 
 
 @o.grouped
 def command(
-    id: Annotated[
-        str,
-        o.ids("Table or figure, for example ResAdapters-1."),
-    ],
+    id: Annotated[str, o.ids("Table or figure, for example ResAdapters-1.")],
     scale: Annotated[str, typer.Option(help="paper, reduced or smoke.")] = "paper",
     *,
     asked: o.AskedOfRuns,
@@ -44,142 +50,172 @@ def command(
     if chosen is None:
         chosen = "paper"
         print("Scale: paper (what is published; auto is for what is trained).", file=sys.stderr)
-    request = _with_data(bare_request(artefact, chosen, asked), artefact)
-    if isinstance(artefact, Table):
-        runs = first_runs(artefact, request)
-        document = as_json(artefact, request, runs)
-        text = as_text(artefact, request, document, runs)
-    else:
-        document = figure_json(FIGURES[artefact.id], request)
-        text = figure_text(document)
-    sys.stdout.write(json_text(document) if json else text)
+    request = bare_request(artefact, chosen, asked)
+    with suppress(MissingData):  # the protocol can be read without
+        request = with_data(request, artefact)
+    document = as_json(artefact, request)
+    sys.stdout.write(json_text(document) if json else as_text(artefact, request, document))
 
 
-def _with_data(request: Request, artefact: Artefact) -> Request:
-    """With the data found here, or as it is: the protocol can be read without."""
-    try:
-        return with_data(request, artefact)
-    except MissingData:
-        return request
-
-
-def first_runs(table: Table, request: Request) -> list[RunSpec]:
-    """One run a row, each once."""
-    runs = protocol.first_runs(table, request).values()
-    return list({run_key(spec): spec for spec in runs}.values())
-
-
-def as_json(table: Table, request: Request, runs: list[RunSpec]) -> dict[str, Any]:
+def as_json(artefact: Artefact, request: Request) -> Shown:
     """The object of `show --json`; docs/json.md describes it."""
-    splits = dict.fromkeys(table.split(column, request.scale) for column in table.scores)
+    if isinstance(artefact, Table):
+        splits = dict.fromkeys(artefact.split(column, request.scale) for column in artefact.scores)
+        scored: tuple[str, str | None] = artefact.protocol, ", ".join(splits) or None
+        first = protocol.first_runs(artefact, request).values()
+        runs = [(run_name(run), run) for run in {run_key(run): run for run in first}.values()]
+        published = _of_cells(artefact)
+    else:
+        figure = FIGURES[artefact.id]
+        scored, runs = _scored(figure, request), [*_series(figure, request).items()]
+        published = _of_figure(figure, request)
     return {
-        "id": table.id,
-        "title": table.title,
+        "id": artefact.id,
+        "title": artefact.title,
         "scale": request.scale,
-        "protocol": table.protocol,
-        "split": ", ".join(splits) or None,
-        "seeds": request.seeds,
-        "runs": [run_json(run_name(run), run) for run in runs],
-        "published": [
-            show_figure.cell_json(cell) | {"row": row.name, "column": column.name}
-            for row in table.rows
-            for column in table.columns
-            if (cell := table.published_cell(row, column)) is not None
-        ],
-        "notes": list(table.notes),
-    }
-
-
-def run_json(name: str, run: RunSpec) -> dict[str, Any]:
-    """A run, and every value of it with its origin: paper, code, or assumed."""
-    setting = [asdict(value) for value in protocol.values(run)]
-    return {"name": name, "parameters_trained": run.trained_parameters(), "setting": setting}
-
-
-def as_text(table: Table, request: Request, document: dict[str, Any], runs: list[RunSpec]) -> str:
-    """Published cells, the setting that all runs share, what differs a run, what is swept."""
-    columns = [column.name for column in table.columns]
-    cells = {(c["row"], c["column"]): c["text"] for c in document["published"]}
-    published = [
-        [row.name, *(str(cells.get((row.name, name), GAP)) for name in columns)]
-        for row in table.rows
-    ]
-    scored = (
-        f"scored on {document['split']} by {document['protocol']}" if table.scores else "counted"
-    )
-    lines = [
-        f"{table.id}: {table.title}",
-        f"Scale {document['scale']}, {counted(document['seeds'], 'seed')}, {scored}.",
-        "",
-        "Published:",
-        text_table(["row", *columns], published),
-        *_settings(document, [f", seed {spec.seed}" for spec in runs]),
-    ]
-    matrix = table.matrix(request)
-    swept = [
-        f"- {row.name}: {setting(matrix.of(row.name, table.scores[0].name), row.select)}."
-        for row in matrix.artefact.trained
-        if row.swept
-    ]
-    return "\n".join([*lines, "", *swept, *[f"- {note}" for note in table.notes]]) + "\n"
-
-
-def figure_json(figure: AnyFigure, request: Request) -> dict[str, Any]:
-    """The same object of a figure; a run is called by its series and the points of it."""
-    protocol_name, split = show_figure.scored(figure, request)
-    return {
-        "id": figure.id,
-        "title": figure.title,
-        "scale": request.scale,
-        "protocol": protocol_name,
-        "split": split,
+        "protocol": scored[0],
+        "split": scored[1],
         "seeds": request.seeds,
         "runs": [
-            run_json(name, run) for name, run in show_figure.first_runs(figure, request).items()
+            {
+                "name": name,
+                "parameters_trained": run.trained_parameters(),
+                "setting": [asdict(value) for value in protocol.values(run)],
+            }
+            for name, run in runs
         ],
-        "published": show_figure.published(figure, request),
-        "notes": list(figure.notes),
+        "published": published,
+        "notes": list(artefact.notes),
     }
 
 
-def figure_text(document: dict[str, Any]) -> str:
-    """What `figure_json` holds, for a person."""
-    published = [[c["row"], c["column"], c["text"]] for c in document["published"]]
-    by = document["protocol"]
-    scored = f"scored on {document['split']} by {by}" if document["split"] else by
+def _series(figure: AnyFigure, request: Request) -> dict[str, RunSpec]:
+    """What each run is -> one run a series, its first seed on the first task; or the one chain;
+    or the model of each panel; or the run of the first panel, or of all."""
+    matrix = figure.matrix(request)
+    if isinstance(figure, Architecture):
+        return {entry.row: entry.spec for entry in matrix.entries}
+    if isinstance(figure, Activations):
+        return {figure.method(request): matrix.of("", figure.task)[0]}
+    if isinstance(figure, Embeddings):
+        return {figure.method(request): matrix.of("")[0]}
+    if not isinstance(figure, Curves):
+        trained, ablated = matrix.entries[:2]
+        return {figure.method(request): trained.spec, "switched off": ablated.spec}
+    found = {}
+    for series, points in figure.leads(request).items():
+        labels = ", ".join(point.label for point in points if point.label)
+        name = f"{series}: {labels}" if labels else series
+        found[name] = matrix.of(points[0].name, figure.needed(request)[0])[0]
+    return found
+
+
+def _scored(figure: AnyFigure, request: Request) -> tuple[str, str | None]:
+    """Protocol and split of the first task; none of a drawing, or of what a run has learned."""
+    if isinstance(figure, (Architecture, Embeddings)):
+        return "drawn", None
+    if not isinstance(figure, Curves):
+        return "glue", "validation"
+    found = figure.scored(figure.needed(request)[0], request)
+    return found.protocol, found.split
+
+
+def _of_cells(table: Table) -> list[Shown]:
+    return [
+        _cell(cell) | {"row": row.name, "column": column.name}
+        for row in table.rows
+        for column in table.columns
+        if (cell := table.published_cell(row, column)) is not None
+    ]
+
+
+def _of_figure(figure: AnyFigure, request: Request) -> list[Shown]:
+    if isinstance(figure, Curves):
+        return [_mark(mark) for mark in figure.marks()]
+    if isinstance(figure, Activations):
+        return [shown for known in figure.published().items() for shown in _points(*known)]
+    if isinstance(figure, (Architecture, Embeddings)):
+        return []
+    return [_cell(cell) for cell in published_drops(figure.task(request)).values()]
+
+
+def _cell(cell: Published) -> Shown:
+    return {name: getattr(cell, name) for name in ("row", "column", "value", "text", "source")}
+
+
+def _mark(mark: Mark) -> Shown:
+    value = mark.x if mark.y is None else mark.y
+    place = "" if mark.x is None or mark.y is None else f" at {mark.x:,.0f} trained parameters"
+    return {
+        "row": f"{mark.series}, {mark.label}{place}",
+        "column": f"{mark.panel}, {mark.kind}",
+        "value": value,
+        "text": f"{value:g}" + (f" +/- {mark.sem:g}" if mark.sem is not None else ""),
+        "source": mark.source,
+    }
+
+
+def _points(curve: Curve, known: Digitised) -> list[Shown]:
+    return [
+        {
+            "row": f"{GLUE[curve.task].title}, layer {curve.layer}, x = {x:g}",
+            "column": f"{curve.panel}, digitised",
+            "value": y,
+            "text": f"{y:g} +/- {known.error:g}",
+            "source": known.source,
+        }
+        for x, y in known.points
+    ]
+
+
+def as_text(artefact: Artefact, request: Request, document: Shown) -> str:
+    """Published numbers, the setting that all runs share, what differs a run, what is swept."""
+    swept, protocol, split = [], document["protocol"], document["split"]
+    scored = f"scored on {split} by {protocol}" if split else protocol
+    if isinstance(artefact, Table):
+        scored = scored if artefact.scores else "counted"
+        columns = [column.name for column in artefact.columns]
+        cells = {(c["row"], c["column"]): str(c["text"]) for c in document["published"]}
+        names = [row.name for row in artefact.rows]
+        rows = [[row, *(cells.get((row, name), GAP) for name in columns)] for row in names]
+        published = text_table(["row", *columns], rows)
+        matrix = artefact.matrix(request)
+        swept = [
+            f"- {row.name}: {setting(matrix.of(row.name, artefact.scores[0].name), row.select)}."
+            for row in matrix.artefact.trained
+            if row.swept
+        ]
+    else:
+        rows = [[c["row"], c["column"], c["text"]] for c in document["published"]]
+        published = text_table(["point", "panel", "value"], rows) if rows else "(no number)"
     lines = [
-        f"{document['id']}: {document['title']}",
-        f"Scale {document['scale']}, {counted(document['seeds'], 'seed')}, {scored}.",
+        f"{artefact.id}: {artefact.title}",
+        f"Scale {request.scale}, {counted(request.seeds, 'seed')}, {scored}.",
         "",
         "Published:",
-        text_table(["point", "panel", "value"], published) if published else "(no number)",
-        *_settings(document, [""] * len(document["runs"])),
+        published,
+        *_settings(document["runs"]),
         "",
-        *[f"- {note}" for note in document["notes"]],
+        *swept,
+        *[f"- {note}" for note in artefact.notes],
     ]
     return "\n".join(lines) + "\n"
 
 
-def _settings(document: dict[str, Any], endings: list[str]) -> list[str]:
-    """What all runs share, then each run, whose name loses its ending."""
-    shared, own = _apart([run["setting"] for run in document["runs"]])
+def _settings(runs: Sequence[Shown]) -> list[str]:
+    """What all runs share, then what differs each, by its name without the seed."""
+    first, *others = (run["setting"] for run in runs)
+    shared = [line for line in first if all(line in other for other in others)]
     lines = ["", "Setting of every run:", _setting(shared)]
-    for run, ending, lines_of_run in zip(document["runs"], endings, own, strict=True):
-        size = count(run["parameters_trained"])
-        lines += ["", f"{run['name'].removesuffix(ending)} ({size} parameters trained):"]
-        lines += [_setting(lines_of_run)] if lines_of_run else ["(nothing else)"]
+    for run in runs:
+        name, size = re.sub(r", seed \d+$", "", run["name"]), count(run["parameters_trained"])
+        own = [line for line in run["setting"] if line not in shared]
+        lines += ["", f"{name} ({size} parameters trained):"]
+        lines += [_setting(own) if own else "(nothing else)"]
     return lines
 
 
-def _apart(
-    settings: list[list[dict[str, Any]]],
-) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
-    """The lines that all settings have, and those of each that not all have."""
-    shared = [line for line in settings[0] if all(line in other for other in settings[1:])]
-    return shared, [[line for line in setting if line not in shared] for setting in settings]
-
-
-def _setting(lines: list[dict[str, Any]]) -> str:
+def _setting(lines: Sequence[Shown]) -> str:
     rows = [
         [line["field"], str(line["value"]), line["origin"] or GAP, line["citation"] or GAP]
         for line in lines
