@@ -26,6 +26,7 @@ from repro.papers.tables import Table
 from repro.spec import Backbone, RunSpec, Scale
 from repro.spec.method import load_method, method_and_settings, why_unknown
 from repro.tasks.catalogue import TITLES, data_revision, pool, unavailable
+from repro.words import grouped
 
 SCALES: tuple[Scale, ...] = ("paper", "reduced", "smoke")
 Asked = dict[str, Any]
@@ -67,12 +68,10 @@ def parsed(**typed: Any) -> Asked:
 
 def check_scale(given: str) -> Scale | None:
     """The scale, None for auto; an unknown one names the choices."""
-    if given.lower() == "auto":
-        return None
-    for scale in SCALES:
-        if scale == given.lower():
-            return scale
-    raise UnknownName("scale", given, [*SCALES, "auto"])
+    known: dict[str, Scale | None] = {**{scale: scale for scale in SCALES}, "auto": None}
+    if given.lower() not in known:
+        raise UnknownName("scale", given, known)
+    return known[given.lower()]
 
 
 def parts_of(given: str, option: str) -> list[str]:
@@ -116,42 +115,30 @@ def split_sections(given: str | None, artefact: Artefact) -> tuple[str, ...] | N
 def rows_and_columns(artefact: Artefact, asked: Asked) -> dict[str, tuple[str, ...] | None]:
     """The rows and columns of `--row` and `--column`, in the table's order, in any case; several
     may stand in one, separated by commas, and a row may be named without its part of the table.
+    The row of the method asked for is `YOURS`, or its whole name.
 
     An unknown one names the closest; raises ReproError for what is no table.
     """
     found: dict[str, tuple[str, ...] | None] = {"rows": None, "columns": None}
     for name in found.keys() & asked.keys():
-        option = name.removesuffix("s")
+        kind = name.removesuffix("s")
         if not isinstance(artefact, Table):
-            raise ReproError(f"{artefact.id} is a figure: leave out --{option}.")
+            raise ReproError(f"{artefact.id} is a figure: leave out --{kind}.")
         known = [one.name for one in getattr(artefact, name)]
+        spelt = [(own, one) for one in known for own in (one, one.partition(" / ")[2]) if own]
         if name == "rows" and "method" in asked:
             known.append(YOURS)
-            own = named(asked["method"], asked.get("settings", {}))
-            asked = asked | {"rows": _with_yours(asked["rows"], own)}
-        found[name] = _named(asked[name], known, f"--{option}", f"{option} of {artefact.id}")
+            spelt += [(YOURS, YOURS), (named(asked["method"], asked.get("settings", {})), YOURS)]
+        meant = grouped((own.lower(), one) for own, one in spelt)
+        chosen: set[str] = set()
+        for text in [asked[name]] if isinstance(asked[name], str) else asked[name]:
+            whole = text.strip().lower() in meant
+            for part in [text.strip()] if whole else parts_of(text, f"--{kind}"):
+                if part.lower() not in meant:
+                    raise UnknownName(f"{kind} of {artefact.id}", part, known)
+                chosen.update(meant[part.lower()])
+        found[name] = tuple(one for one in known if one in chosen)
     return found
-
-
-def _with_yours(given: Sequence[str], own: str) -> list[str]:
-    """The rows asked for; the row of the method asked for, by its whole name, is `YOURS`."""
-    texts = [given] if isinstance(given, str) else given
-    return [YOURS if text.strip().lower() == own.lower() else text for text in texts]
-
-
-def _named(given: Sequence[str], known: Sequence[str], option: str, kind: str) -> tuple[str, ...]:
-    def find(name: str) -> list[str]:
-        name = name.strip().lower()
-        names = ((one, (one.lower(), one.lower().partition(" / ")[2])) for one in known)
-        return [one for one, own in names if name and name in own]
-
-    found: set[str] = set()
-    for text in [given] if isinstance(given, str) else given:
-        for name in [text] if find(text) else parts_of(text, option):
-            if not find(name):
-                raise UnknownName(kind, name, known)
-            found.update(find(name))
-    return tuple(name for name in known if name in found)
 
 
 def make_request(artefact: Artefact, scale: Scale, **typed: Any) -> Request:
@@ -303,7 +290,8 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
 
         models = [request.backbone for request in stored if request.backbone is not None]
         models += _same_folder(given)
-        named = {backbone_label(one): one for one in models if given in names_of(one)}
+        labels = {backbone_label(one): one for one in models}
+        named = {label: one for label, one in labels.items() if given in (one.name, label)}
         if not named:
             raise
     if len(named) > 1:
@@ -312,13 +300,6 @@ def find_backbone(given: str | None, stored: Iterable[Request] = ()) -> Backbone
             f"with --backbone: {', '.join(sorted(named))}."
         )
     return next(iter(named.values()))
-
-
-def names_of(backbone: Backbone) -> tuple[str, str]:
-    """What a user may call a model folder: its name, or the name with a digest."""
-    from repro.report.files import backbone_label
-
-    return backbone.name, backbone_label(backbone)
 
 
 def _same_folder(label: str) -> list[Backbone]:

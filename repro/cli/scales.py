@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from repro.cli.requests import (
     SCALES,
@@ -38,36 +39,36 @@ def choose(
     store: Store,
     *,
     device: str = "auto",
-    spread: Callable[[Request], Sequence[Request]] | None = None,
+    spread: Callable[[Request], Sequence[Request]] = lambda request: [request],
 ) -> list[Request]:
     """The requests at the scale asked for, or at the chosen one, explained by a line on stderr.
-    `spread` makes several of each, which are all to be trained.
 
     Auto takes the largest scale that is stored whole, else the largest that fits the budget on the
-    device that would train. A larger scale that was not considered, because its data cannot be had,
-    has a line of its own; so has what `--tasks` and `--set` leave out of several artefacts.
+    device that would train; `spread` gives all that is to be trained for a request. A larger scale
+    that was not considered, because its data cannot be had, has a line of its own; so has what
+    `--tasks` and `--set` leave out of several artefacts.
     """
-    pairs, scale = narrowed(artefacts, asked), asked.get("scale")
+    pairs = narrowed(artefacts, asked)
     saved = [request for found in asked_for(store).values() for request in found]
-    if scale is not None:
-        found = requests_at(scale, pairs, store, saved)
+    if "scale" in asked:
+        found = requests_at(asked["scale"], pairs, store, saved)
         _tell_unused(found, asked)
-        return _spread(found, spread)
-    considered, barred = _considered(pairs, store, saved)
-    considered = {at: _spread(found, spread) for at, found in considered.items()}
-    scale, why = _chosen(considered, asked["budget"], store, trains_on(device))
+        return found
+    considered: dict[Scale, list[Request]] = {}
+    barred: dict[Scale, str] = {}
+    for scale in SCALES:
+        try:
+            considered[scale] = requests_at(scale, pairs, store, saved)
+        except MissingData as problem:
+            barred[scale] = str(problem)
+    trained = {at: [*chain(*map(spread, found))] for at, found in considered.items()}
+    scale, why = _chosen(trained, asked["budget"], store, trains_on(device))
     _tell_unused(considered[scale], asked)
     print(f"Scale: {scale} ({why}).", file=sys.stderr)
-    for other, problem in barred.items():
-        if SCALES.index(other) < SCALES.index(scale):
-            print(f"Not {other}: {problem}", file=sys.stderr)
+    for larger in SCALES[: SCALES.index(scale)]:
+        if larger in barred:
+            print(f"Not {larger}: {barred[larger]}", file=sys.stderr)
     return considered[scale]
-
-
-def _spread(
-    requests: list[Request], spread: Callable[[Request], Sequence[Request]] | None
-) -> list[Request]:
-    return [one for request in requests for one in (spread(request) if spread else [request])]
 
 
 def _tell_unused(requests: Sequence[Request], asked: Asked) -> None:
@@ -231,20 +232,6 @@ def _lacks_data(found: Request, known: Request) -> bool:
 
 def _is_whole(request: Request, store: Store) -> bool:
     return not make_plan([request], store, stored_speed(store.root, "cpu")).missing
-
-
-def _considered(
-    pairs: Sequence[Pair], store: Store, saved: Sequence[Request]
-) -> tuple[dict[Scale, list[Request]], dict[Scale, str]]:
-    """The requests at each scale, largest first, and why a scale has none."""
-    found: dict[Scale, list[Request]] = {}
-    barred: dict[Scale, str] = {}
-    for scale in SCALES:
-        try:
-            found[scale] = requests_at(scale, pairs, store, saved)
-        except MissingData as problem:
-            barred[scale] = str(problem)
-    return found, barred
 
 
 def _chosen(
