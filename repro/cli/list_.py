@@ -17,30 +17,17 @@ def command(json: o.JsonOption = False) -> None:
     if json:
         from repro.report.render import json_text
 
-        document = {
-            "tables": [
-                {
-                    "id": table.id,
-                    "paper": table.paper,
-                    "title": table.title,
-                    "rows": len(table.rows),
-                    "columns": len(table.columns),
-                }
-                for table in TABLES.values()
-            ],
-            "figures": [
-                {
-                    "id": figure.id,
-                    "paper": figure.paper,
-                    "title": figure.title,
-                    "kind": figure.kind,
-                    "tasks": list(figure.tasks),
-                    "methods": list(figure.methods),
-                }
-                for figure in FIGURES.values()
-            ],
-        }
-        sys.stdout.write(json_text(document))
+        of_both = ("id", "paper", "title")
+        tables = [
+            {name: getattr(table, name) for name in of_both}
+            | {"rows": len(table.rows), "columns": len(table.columns)}
+            for table in TABLES.values()
+        ]
+        figures = [
+            {name: getattr(figure, name) for name in (*of_both, "kind", "tasks", "methods")}
+            for figure in FIGURES.values()
+        ]
+        sys.stdout.write(json_text({"tables": tables, "figures": figures}))
         return
     rows = [
         [table.id, f"{len(table.rows)} x {len(table.columns)}", table.title]

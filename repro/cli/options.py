@@ -280,7 +280,8 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
         made = {}
         for name, options in groups.items():
             own = {option.name: given.pop(option.name) for option in options}
-            made[name] = _make(signature.parameters[name])(**own)
+            group = signature.parameters[name].annotation
+            made[name] = group(**own) if is_dataclass(group) else requests.parsed(**own)
         verb(**given, **made)
 
     parameters = [
@@ -291,12 +292,6 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     return command
-
-
-def _make(parameter: Parameter) -> Callable[..., Any]:
-    """What makes a group of what its options are given."""
-    group: Callable[..., Any] = parameter.annotation
-    return group if is_dataclass(group) else requests.parsed
 
 
 def _options(parameter: Parameter) -> tuple[Parameter, ...]:
