@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
-from repro.cli.doctor import BUSY, load
+from repro.cli.doctor import NOT_USED, is_busy
 from repro.cli.rehearse import pace, pace_in_words, peaks_in_words, rehearsed
 from repro.cli.requests import as_if_here, names_in
 from repro.engine.cost import (
@@ -96,7 +96,7 @@ def command(
     chosen = [SHAPES[name] for name in names_in(shapes, "--shapes", "shape", SHAPES)]
     if write and BEGIN not in (PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""):
         raise ReproError(f"{PAGE} is not here or has no line {BEGIN}: run from a checkout.")
-    busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
+    busy = is_busy(kind)
     execution = Execution(device=device, threads=threads, compiled=compiled)
     peaks = matrix_peaks(execution)
     precision = "bf16" if "bf16" in peaks else "fp32"
@@ -107,7 +107,7 @@ def command(
         remove_tree(folder)
     speed = speed_of(timed, stored_speed(results.root, kind), peaks)
     if busy:
-        print("Plans will not use these figures: the machine was busy before.", file=sys.stderr)
+        print(NOT_USED, file=sys.stderr)
     elif not compiled and any(one.found.figures for one in timed):
         store_speed(results.root, kind, speed)
     document = _document(timed, speed, peaks, precision)

@@ -18,8 +18,9 @@ from repro.cli.execute import disk_needed
 from repro.cli.needs import Need, check_no_option, wanted_by
 from repro.cli.requests import Asked
 from repro.engine import devices
-from repro.engine.cost import ASSUMED, Speed, encoder_flops, method_cost, store_speed
+from repro.engine.cost import store_speed
 from repro.engine.plan import make_plan
+from repro.engine.rehearsal import measure_speed
 from repro.errors import INCOMPLETE, ReproError
 from repro.papers.registry import find_artefact
 from repro.papers.request import Request
@@ -44,6 +45,10 @@ PACKAGES = (
 NOT_LOCAL = "not local: from the hub"
 BUSY = 0.75
 """Load for each core above which a measured speed says little about the machine."""
+NOT_USED = (
+    "Plans will not use these figures, as the machine was busy before: give the command again when "
+    "nothing else runs here."
+)
 
 
 @o.grouped
@@ -199,50 +204,23 @@ def _measure(store: Store, device: str, threads: int | None) -> str:
 
     prepare_process(deterministic=False)
     where = prepare_torch(device, threads=threads, deterministic=False, tf32=False)
-    busy = load() if where.type == "cpu" else 0.0
+    busy = load() if is_busy(where.type) else 0.0
     speed = measure_speed(where)
     found = (
         f"{speed.device}: encoder {speed.flops / speed.fp32 / 1e9:,.0f} GFLOP/s in fp32, cells "
         f"{speed.bytes / 1e9:,.1f} GB/s"
     )
-    if busy > BUSY * (os.cpu_count() or 1):
+    if busy:
         return f"{found}; not kept: the machine is busy (load {busy:.1f}), ask again when it is not"
     store_speed(store.root, where.type, speed)
     return found
 
 
+def is_busy(kind: str) -> bool:
+    """Whether a CPU that is to be measured has other work."""
+    return kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
+
+
 def load() -> float:
     """Processes that wanted to run in the last minute, on average; 0 where nobody counts."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-
-
-def measure_speed(device: Any) -> Speed:
-    """Times the frozen encoder and one attention row of ResAdapters on random tokens."""
-    import torch
-
-    from repro.backbones.load import load_encoder
-    from repro.engine.rehearsal import matrix_peak, timed
-    from repro.methods.modules.layout import Layout
-    from repro.methods.modules.learner import Inputs
-    from repro.papers.request import Request
-    from repro.papers.resadapters.tables import ONE, runs_of
-    from repro.training.cohort import Cohort
-    from repro.training.environment import device_name
-
-    spec = runs_of("attention-resnet", "squad2", Request(ONE.id, "smoke", 1)).run(0)
-    encoder = load_encoder(spec.backbone, {}, device)
-    batch, length = 8, 128
-    ids = torch.randint(1000, 20_000, (batch, length), device=device)
-    mask, types = torch.ones_like(ids), torch.zeros_like(ids)
-    encoding = timed(lambda: encoder.states(ids, mask, types), device)
-    layout = Layout.of(mask, keep_padding=False)
-    states = [layout.pack(state) for state in encoder.states(ids, mask, types)]
-    cohort = Cohort([0], [spec], encoder, device, steps=1)
-    inputs, targets = Inputs(ids, mask, types, layout, states), torch.ones(1, batch, 2).long()
-    training = timed(lambda: cohort.accumulate(inputs, targets.to(device), 1.0), device)
-    flops = encoder_flops(spec, length) * batch * length / encoding
-    own, moved = method_cost(spec, length)
-    rest = max(training - 3 * own * batch * length / flops, 0.2 * training)
-    layer, traffic = ASSUMED[device.type].layer, moved * batch * length / rest
-    bf16 = matrix_peak(device, "bf16") / matrix_peak(device)
-    return Speed(bf16 * flops, traffic, device_name(device), True, layer, fp32=bf16)

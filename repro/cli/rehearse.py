@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from repro.cli import options as o
-from repro.cli.doctor import BUSY, load
+from repro.cli.doctor import NOT_USED, is_busy
 from repro.cli.execute import Stopped, disk_needed
 from repro.cli.requests import as_if_here
 from repro.engine.cost import (
@@ -82,7 +82,7 @@ def command(
     results, scale = o.open_store(store), asked.get("scale", "paper")
     requests = [as_if_here(find_artefact(id), scale, asked) for id in ids]
     kind = trains_on(device)
-    busy = kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
+    busy = is_busy(kind)
     how = How(Execution(device=device, threads=threads), steps or STEPS[kind], batch_size, not busy)
     speed = stored_speed(results.root, kind)
     known = {} if again else dict(speed.rehearsed)
@@ -91,7 +91,7 @@ def command(
     rehearsals = _kept(new, results, kind, how)
     plan = replace(plan, speed=stored_speed(results.root, kind))
     if busy and new:
-        print("Plans will not use these figures: the machine was busy before.", file=sys.stderr)
+        print(NOT_USED, file=sys.stderr)
     found = {k: Found("", int(one.memory), one) for k, one in known.items()}
     document = _document(plan, found | dict(rehearsals.found), rehearsals.start, how)
     sys.stdout.write(json_text(document) if json else _text(document))
@@ -131,11 +131,12 @@ def rehearsed(
     with Progress(console=console, transient=True) as shown:
         task = shown.add_task("Rehearsing", total=None)
 
-        def told(job: Job, count: int) -> None:
-            shown.update(task, advance=1, total=count)
+        def told(job: Job, count: int, longest: bool) -> None:
+            inputs = "longest inputs" if longest else "usual inputs"
+            shown.update(task, advance=1, total=count, description=f"Rehearsing, {inputs}")
             if not console.is_terminal:
                 done = shown.tasks[0].completed
-                print(f"{done:.0f}/{count}: {run_name(job.lead)}", file=sys.stderr)
+                print(f"{done:.0f}/{count}: {run_name(job.lead)}, {inputs}", file=sys.stderr)
 
         return rehearse(jobs, folder, how, told, keep)
 

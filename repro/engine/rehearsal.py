@@ -16,7 +16,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from repro.engine.cost import Rehearsed, kind_of, longest_kind_of, path_of
+from repro.engine.cost import (
+    ASSUMED,
+    Rehearsed,
+    Speed,
+    encoder_flops,
+    kind_of,
+    longest_kind_of,
+    method_cost,
+    path_of,
+)
 from repro.engine.dispatch import Dispatcher
 from repro.engine.jobs import Execution, Job, Rehearsal, make_job
 from repro.engine.local import LocalExecutor
@@ -160,7 +169,7 @@ def rehearse(
     jobs: Sequence[Job],
     folder: Path,
     asked: Asked,
-    told: Callable[[Job, int], None],
+    told: Callable[[Job, int, bool], None],
     keep: Callable[[str, Found], None],
 ) -> Rehearsals:
     """Rehearses every kind among `jobs`, in stores below `folder`.
@@ -170,7 +179,8 @@ def rehearse(
         folder: What is written there may be deleted afterwards.
         asked: How. With smaller batches, kinds that take the same way through the program count as
             one, and typical inputs are left out.
-        told: Called after each rehearsal, with the job and how many are taken in all.
+        told: Called after each rehearsal, with the job, how many are taken in all, and whether its
+            inputs were the longest ones.
         keep: Called with each kind that ran, as soon as it did, and with what was found of it.
     """
     typical = {} if asked.smaller else kinds(jobs, asked, kind_of)
@@ -187,7 +197,7 @@ def rehearse(
 
     def train(made: Mapping[str, Job]) -> tuple[Outcomes, float]:
         def ended(job: Job, outcome: Outcome | None) -> None:
-            told(job, len(longest) + len(typical))
+            told(job, len(longest) + len(typical), made is longest)
             if made is last and outcome is not None:
                 for kind in (kind for kind, one in made.items() if one.id == job.id):
                     keep(kind, found_of(kind, outcome))
@@ -363,3 +373,34 @@ def timed(action: Callable[[], Any], device: Any) -> float:
         wait()
         count += 1
     return (time.perf_counter() - begun) / count
+
+
+def measure_speed(device: Any) -> Speed:
+    """Times the frozen encoder and one attention row of ResAdapters on random tokens."""
+    import torch
+
+    from repro.backbones.load import load_encoder
+    from repro.methods.modules.layout import Layout
+    from repro.methods.modules.learner import Inputs
+    from repro.papers.request import Request
+    from repro.papers.resadapters.tables import ONE, runs_of
+    from repro.training.cohort import Cohort
+    from repro.training.environment import device_name
+
+    spec = runs_of("attention-resnet", "squad2", Request(ONE.id, "smoke", 1)).run(0)
+    encoder = load_encoder(spec.backbone, {}, device)
+    batch, length = 8, 128
+    ids = torch.randint(1000, 20_000, (batch, length), device=device)
+    mask, types = torch.ones_like(ids), torch.zeros_like(ids)
+    encoding = timed(lambda: encoder.states(ids, mask, types), device)
+    layout = Layout.of(mask, keep_padding=False)
+    states = [layout.pack(state) for state in encoder.states(ids, mask, types)]
+    cohort = Cohort([0], [spec], encoder, device, steps=1)
+    inputs, targets = Inputs(ids, mask, types, layout, states), torch.ones(1, batch, 2).long()
+    training = timed(lambda: cohort.accumulate(inputs, targets.to(device), 1.0), device)
+    flops = encoder_flops(spec, length) * batch * length / encoding
+    own, moved = method_cost(spec, length)
+    rest = max(training - 3 * own * batch * length / flops, 0.2 * training)
+    layer, traffic = ASSUMED[device.type].layer, moved * batch * length / rest
+    bf16 = matrix_peak(device, "bf16") / matrix_peak(device)
+    return Speed(bf16 * flops, traffic, device_name(device), True, layer, fp32=bf16)

@@ -37,6 +37,8 @@ def test_the_jobs_of_a_table_take_a_few_steps_and_plans_use_what_they_took(
 ) -> None:
     asked = ("3-shared-2", "--scale", "smoke", "--tasks", "rte", "--row", "Ours (3-shared)")
     found, said = rehearse(*asked, "--steps", "3")
+    told = [line.rpartition(", ")[2] for line in said.splitlines() if re.match(r"\d/2: ", line)]
+    assert told == ["longest inputs", "usual inputs"]
     (kind,) = found["kinds"]
     assert (kind["failure"], kind["runs"], kind["jobs"]) == (None, 1, 1), said
     assert kind["seconds_a_step"] > 0
