@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -60,7 +60,8 @@ def ls(
     Example: python -m repro store ls --where task=rte --state done
     """
     results = o.existing_store(store)
-    runs = chosen(results, needs_of(results)[0], where or (), state or ())
+    every = housekeeping.listed(results, needs_of(results)[0])
+    runs = housekeeping.matching(every, where or (), state or ())
     if not runs:
         asked = " and ".join([*(where or ()), *(f"state={one}" for one in state or ())])
         print(f"No run in {results.root}" + f" has {asked}." * bool(asked), file=sys.stderr)
@@ -93,16 +94,15 @@ def _show(runs: Sequence[Listed], store: Store) -> None:
 
     console = Console(file=sys.stdout)
     shown = [place for place, _ in enumerate(HEAD) if console.width >= LEAST[place]]
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    rows = [_cells(run) for run in runs]
-    widths = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
-    short = [place for place in shown if HEAD[place] not in LONG]
-    room = console.width - 8 - sum(widths[place] for place in short) - 2 * len(shown)
-    table.add_column("key", no_wrap=True, width=8)
+    table = Table(
+        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), expand=True
+    )
+    table.add_column("key", no_wrap=True)
     for place in shown:
-        width = widths[place] if place in short else room // (len(shown) - len(short))
-        table.add_column(HEAD[place], no_wrap=True, overflow="ellipsis", width=width)
-    for run, cells in zip(runs, rows, strict=True):
+        ratio = 1 if HEAD[place] in LONG else None
+        table.add_column(HEAD[place], no_wrap=True, overflow="ellipsis", ratio=ratio)
+    for run in runs:
+        cells = _cells(run)
         table.add_row(run.key[:8], *(cells[place] for place in shown))
     if runs:
         console.print(table, highlight=False, markup=False)
@@ -141,13 +141,6 @@ def needs_of(store: Store) -> tuple[Needs, list[str]]:
                 name if isinstance(asked, Sweep) else table_name(asked)
             )
     return found, unread
-
-
-def chosen(
-    store: Store, needs: Needs, where: Sequence[str], states: Sequence[str] = ()
-) -> list[Listed]:
-    """The runs that are asked for, by name."""
-    return housekeeping.matching(housekeeping.listed(store, needs), where, states)
 
 
 # -- what it takes, and what can go ----------------------------------------------------------
@@ -308,7 +301,11 @@ def _to_remove(
         raise ReproError("Name runs by their keys or by --where, not by both.")
     names = [_own_request(name, store) for name in requests]
     needs, unread = needs_of(store)
-    runs = chosen(store, needs, where) if where else _named(keys, needs, store)
+    every = housekeeping.listed(store, needs) if where or keys else []
+    runs = housekeeping.matching(every, where, ())
+    if keys:
+        by_key = {run.key: run for run in every}
+        runs = [by_key[key] for key in find_runs(keys, list(by_key))]
     if where and not runs:
         raise ReproError(f"No run in {store.root} has {' and '.join(where)}.")
     packed = [run for run in runs if where and run.bundle is not None]
@@ -334,12 +331,6 @@ def _own_request(given: str, store: Store) -> str:
     if path.parent.name.endswith(SUFFIX) or path.parent.parent != store.root:
         raise ReproError(f"The request {given} lies in a bundle, which never changes: {path}.")
     return given
-
-
-def _named(keys: Iterable[str], needs: Needs, store: Store) -> list[Listed]:
-    """The runs of these keys, or of keys that begin so, each once."""
-    runs = {run.key: run for run in housekeeping.listed(store, needs)} if keys else {}
-    return [runs[key] for key in find_runs(keys, list(runs))]
 
 
 def _check_free(runs: Sequence[Listed], store: Store) -> None:
