@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from repro.cli import options as o
-from repro.cli.why import find_runs
+from repro.cli.why import find_run
 from repro.comparison.results import HISTORY
 from repro.errors import INCOMPLETE, ReproError
 from repro.folders import expanded
@@ -58,7 +58,8 @@ def command(
 def find_keys(given: Sequence[str], store: Store) -> list[str]:
     """The keys of the stored runs that begin so, each once. Raises ReproError."""
     unseen = [f" `curves` shows runs that are stored in {store.root}."]
-    keys = find_runs(given, store.keys(), unseen)
+    stored = store.keys()
+    keys = list(dict.fromkeys(find_run(one, stored, unseen) for one in given))
     if len(keys) > MOST:
         raise ReproError(f"{len(keys)} runs are too many for one picture: name at most {MOST}.")
     return keys

@@ -17,7 +17,7 @@ import typer
 from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.store_copies import merge, pack, verify
-from repro.cli.why import find_runs, runs_of
+from repro.cli.why import find_run, runs_of
 from repro.engine import housekeeping
 from repro.engine.housekeeping import Listed, Needs
 from repro.errors import ReproError, UnknownName
@@ -305,7 +305,7 @@ def _to_remove(
     runs = housekeeping.matching(every, where, ())
     if keys:
         by_key = {run.key: run for run in every}
-        runs = [by_key[key] for key in find_runs(keys, list(by_key))]
+        runs = [by_key[key] for key in dict.fromkeys(find_run(one, by_key) for one in keys)]
     if where and not runs:
         raise ReproError(f"No run in {store.root} has {' and '.join(where)}.")
     packed = [run for run in runs if where and run.bundle is not None]

@@ -6,12 +6,14 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
 
 from repro.cli import options as o
 from repro.cli.requests import SCALES, make_request
+from repro.engine.jobs import name_of_job, unfinished_jobs
 from repro.engine.plan import PlannedRun, make_plan, planned
 from repro.errors import MissingData, ReproError
 from repro.papers.matrix import tasks_of
@@ -27,7 +29,7 @@ from repro.spec.identity import flatten, identity_document
 from repro.store.entry import StoredRun
 from repro.store.result import Score
 from repro.store.store import Store
-from repro.words import run_name
+from repro.words import counted, run_name
 
 BEGINNING = re.compile("[0-9a-f]{1,64}")
 TELLING = (
@@ -60,10 +62,8 @@ def command(
 
     Example: python -m repro why f75e38
     """
-    given = [run] if other is None else [run, other]
-    for one in given:
-        check_beginning(one)
     results = o.open_store(store)
+    given = [run] if other is None else [run, other]
     found = [locate(one, results, all_plans=all_plans) for one in given]
     if len({key for key, _ in found}) < len(found):
         raise ReproError(f"{run} and {other} are the same run: name two.")
@@ -71,32 +71,27 @@ def command(
     sys.stdout.write(json_text(document) if json else as_text(document))
 
 
-def check_beginning(given: str) -> None:
-    """Raises ReproError for what can be no key and no beginning of one."""
-    if not BEGINNING.fullmatch(given.lower()):
-        raise ReproError(
-            f"'{given}' is no run's key or its beginning: at most 64 digits from 0 to f. `python "
-            "-m repro plan` lists the runs."
-        )
-
-
 def locate(given: str, store: Store, *, all_plans: bool) -> tuple[str, RunSpec]:
     """Key and spec of the one run that begins so: of the stored ones, else of those asked for.
 
-    Raises ReproError for none or several.
+    Raises ReproError for none or several, and for a job, whose runs it names.
     """
+    check_beginning(given)
     stored = [key for key in store.keys() if key.startswith(given.lower())]  # noqa: SIM118
     run = store.read(find_run(given, stored)) if stored else None
     if run is not None:
         return run.key, run.spec
-    known = runs_of(one for found in asked_for(store).values() for one in found)
+    plans = [*asked_for(store).values()]
     unseen = [
         " Only runs that are stored or were asked for here were looked at; "
         f"`python -m repro why {given} --planned` looks at those of all plans, too."
     ]
     if all_plans:
-        default, unseen = default_runs()
-        known |= default
+        default, unseen = default_requests()
+        plans += [[request] for request in default]
+    known = runs_of(chain(*plans))
+    if len(given) == len(name_of_job([])) and not any(key.startswith(given) for key in known):
+        check_no_job(given, plans, store)
     key = find_run(given, known, unseen)
     return key, known[key]
 
@@ -110,23 +105,48 @@ def runs_of(requests: Iterable[Request]) -> dict[str, RunSpec]:
     }
 
 
-def default_runs() -> tuple[dict[str, RunSpec], list[str]]:
-    """The runs of every table and figure at every scale, and why some could not be listed."""
-    found: dict[str, RunSpec] = {}
+def default_requests() -> tuple[list[Request], list[str]]:
+    """Every table and figure at every scale, and why some could not be listed."""
+    found: list[Request] = []
     barred: dict[str, None] = {}
     for scale in SCALES:
         for artefact in ARTEFACTS.values():
             try:
-                found |= runs_of([make_request(artefact, scale)])
+                found.append(make_request(artefact, scale))
             except MissingData as lack:  # that scale has no runs to look through
                 barred[f" Not looked through for lack of data: {lack}"] = None
     return found, list(barred)
+
+
+def check_no_job(given: str, plans: Iterable[Sequence[Request]], store: Store) -> None:
+    """Raises ReproError, which names its runs, for the id of a job: of one that is at work here, or
+    of one of these plans.
+    """
+    planned = (make_plan(some, store, retry_failed=False).jobs for some in plans)
+    for job in chain(unfinished_jobs(store), chain.from_iterable(planned)):
+        if job.id == given:
+            runs = zip(job.keys, job.specs, strict=True)
+            listed = "".join(f"\n  {key[:12]} {run_name(spec)}" for key, spec in runs)
+            raise ReproError(
+                f"{given} is a job, which trains {counted(len(job.keys), 'run')} together. Ask why "
+                f"of one of them:{listed}"
+            )
+
+
+def check_beginning(given: str) -> None:
+    """Raises ReproError for what can be no key and no beginning of one."""
+    if not BEGINNING.fullmatch(given.lower()):
+        raise ReproError(
+            f"'{given}' is no run's key or its beginning: at most 64 digits from 0 to f. `python "
+            "-m repro plan` lists the runs."
+        )
 
 
 def find_run(given: str, known: Iterable[str], unseen: Iterable[str] = ()) -> str:
     """The one key that begins with `given`. Raises ReproError; if there is none, the message ends
     with `unseen`, which says where else there are runs.
     """
+    check_beginning(given)
     found = [key for key in known if key.startswith(given.lower())]
     if len(found) != 1:
         problem = "No run's key begins" if not found else f"{len(found)} runs' keys begin"
@@ -135,14 +155,6 @@ def find_run(given: str, known: Iterable[str], unseen: Iterable[str] = ()) -> st
             f"{problem} with '{given}'. `python -m repro plan` lists the runs.{elsewhere}"
         )
     return found[0]
-
-
-def find_runs(given: Iterable[str], known: Sequence[str], unseen: Iterable[str] = ()) -> list[str]:
-    """The keys that begin so, each once; see `find_run`."""
-    given = list(given)
-    for one in given:
-        check_beginning(one)
-    return list(dict.fromkeys(find_run(one, known, unseen) for one in given))
 
 
 def explain(

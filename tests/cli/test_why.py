@@ -12,6 +12,7 @@ import fake_glue
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 
+from repro.cli.requests import make_request
 from repro.engine.plan import make_plan
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
@@ -185,7 +186,7 @@ def test_a_prefix_of_no_run_is_refused_before_any_stored_spec_is_read(
 ) -> None:
     store_all(store, request())
     monkeypatch.setattr(Store, "specs", lambda _: pytest.fail("it reads specs"))
-    monkeypatch.setattr("repro.cli.why.default_runs", lambda: ({}, [" Not looked through: x."]))
+    monkeypatch.setattr("repro.cli.why.default_requests", lambda: ([], [" Not looked through: x."]))
     answer = cli("why", "0" * 64, "--planned")
     assert answer.code == 2
     assert "No run's key begins" in answer.err
@@ -201,6 +202,18 @@ def test_an_unknown_prefix_is_refused_without_making_all_plans(
     assert answer.code == 2
     assert "No run's key begins with '3fa94cdead'" in answer.err
     assert "`python -m repro why 3fa94cdead --planned` looks at those of all plans" in answer.err
+
+
+def test_a_job_is_told_from_a_run_and_its_runs_are_named(cli: Call, store: Store) -> None:
+    save_request(store, make_request(ARTEFACTS["ResAdapters-1"], "smoke"))
+    jobs = json.loads(cli("plan", "ResAdapters-1", "--scale", "smoke", "--json").out)["jobs"]
+    job = jobs[0]
+    answer = cli("why", job["id"])
+    assert (answer.code, answer.out) == (2, "")
+    first, *runs = answer.err.splitlines()
+    assert first.startswith(f"repro: {job['id']} is a job, which trains {len(job['runs'])} run")
+    assert [line.split()[0] for line in runs] == [key[:12] for key in job["runs"]]
+    assert cli("why", runs[0].split()[0]).code == 0
 
 
 def test_a_key_in_capitals_is_found(cli: Call, store: Store) -> None:
