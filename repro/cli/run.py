@@ -16,8 +16,9 @@ from repro.engine.plan import Plan, make_plan
 from repro.errors import INCOMPLETE, RUN_FAILED
 from repro.papers.registry import TABLES, find_artefact
 from repro.papers.request import Request
+from repro.papers.sweeps import Sweep
 from repro.report.counted import count_missing
-from repro.report.files import save_request
+from repro.report.files import save_request, save_sweep
 from repro.store.store import Store
 from repro.words import share
 
@@ -63,20 +64,33 @@ def command(
     raise typer.Exit(exit_code(plan))
 
 
-def planned(requests: Sequence[Request], store: Store, *, retry: bool) -> Plan:
-    """What is to be trained. Remembers the requests, for `status` and `report`."""
+def planned(
+    requests: Sequence[Request], store: Store, *, retry: bool, sweep: Sweep | None = None
+) -> Plan:
+    """What is to be trained. Remembers the requests, or the sweep that they are of, for `status`
+    and `report`.
+    """
     sweep_jobs(store)
     plan = make_plan(requests, store, retry_failed=retry)
+    if sweep is not None:
+        save_sweep(store, sweep)
+        return plan
     for request in requests:
         save_request(store, request)
     return plan
 
 
 def train(
-    requests: Sequence[Request], store: Store, execution: Execution, how: o.How, *, retry: bool
+    requests: Sequence[Request],
+    store: Store,
+    execution: Execution,
+    how: o.How,
+    *,
+    retry: bool,
+    sweep: Sweep | None = None,
 ) -> None:
-    """Trains what is missing, if anything is."""
-    if planned(requests, store, retry=retry).jobs:
+    """Trains what is missing, if anything is; see `planned`."""
+    if planned(requests, store, retry=retry, sweep=sweep).jobs:
         from repro.cli.execute import train_missing
 
         train_missing(requests, store, execution, how, retry=retry)

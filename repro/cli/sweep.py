@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -12,12 +13,12 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.requests import Asked
+from repro.cli.run import exit_code, train
 from repro.cli.scales import choose
-from repro.engine.cost import Speed, stored_speed
+from repro.engine.cost import stored_speed
 from repro.engine.devices import trains_on
-from repro.engine.jobs import Execution, sweep_jobs
 from repro.engine.plan import Plan, make_plan
-from repro.errors import INCOMPLETE, RUN_FAILED, ReproError
+from repro.errors import ReproError
 from repro.papers.own_method import YOURS
 from repro.papers.registry import find_table
 from repro.papers.request import Request
@@ -33,7 +34,7 @@ from repro.papers.sweeps import (
     rungs,
 )
 from repro.papers.tables import Table
-from repro.report.files import FIGURES_FOLDER, check_writable, save_sweep
+from repro.report.files import FIGURES_FOLDER, check_writable
 from repro.report.render import json_text
 from repro.report.sweep import as_json, as_text, by_size, view_sweep, write_sweep
 from repro.store.store import Store
@@ -89,21 +90,23 @@ def command(
         check_writable(made.out / FIGURES_FOLDER)
     execution = how.execution(asked, sweep.request.backbone)
 
-    def train(some: Sweep) -> None:
+    def train_sweep(some: Sweep) -> None:
         if not made.no_run:
-            train_sweep(some, results, execution, how, retry=made.retry)
+            train(some.requests, results, execution, how, retry=made.retry, sweep=some)
 
     if whole.epochs is not None:
-        sweep = halved(sweep, whole.epochs, results, train)
+        sweep = halved(sweep, whole.epochs, results, train_sweep)
     else:
-        train(sweep)
+        train_sweep(sweep)
     view = view_sweep(sweep, results)
     paths = write_sweep(view, made.out)
     if made.json:
         sys.stdout.write(json_text(as_json(view)))
     else:
         sys.stdout.write(as_text(view) + "\n" + "".join(f"Wrote {path}\n" for path in paths))
-    raise typer.Exit(exit_code(sweep, results, speed))
+    plan = make_plan(sweep.requests, results)
+    ended = (run for run in plan.runs if run.failure is None or run.failure.kind != "diverged")
+    raise typer.Exit(exit_code(replace(plan, runs=tuple(ended))))
 
 
 def points_asked(
@@ -179,39 +182,21 @@ def announce(sweep: Sweep, plan: Plan) -> None:
 
 def check_within(sweep: Sweep, plan: Plan, budget: float | None, store: Store) -> None:
     """Raises ReproError for a sweep over the budget; says how many of its settings fit."""
-    if budget is None or plan.estimate().seconds <= budget * 3600:
+    allowed = math.inf if budget is None else budget * 3600
+    if plan.estimate().seconds <= allowed:
         return
-    fits, too_many = 0, len(sweep.points)
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        some = make_plan(sweep.requests[:middle], store, plan.speed, retry_failed=False)
-        if some.estimate().seconds <= budget * 3600:
-            fits = middle
-        else:
-            too_many = middle
+
+    def is_over(number: int) -> bool:
+        some = make_plan(sweep.requests[:number], store, plan.speed, retry_failed=False)
+        return some.estimate().seconds > allowed
+
+    fits = bisect(range(len(sweep.points)), False, key=is_over) - 1
     fitting = f"the first {fits} of {len(sweep.points)} settings" if fits else "no two settings"
     raise ReproError(
         f"The sweep takes about {duration(plan.estimate().seconds)}, and --budget allows "
-        f"{duration(budget * 3600)}: {fitting} fit. Nothing was trained. Give fewer values, fewer "
+        f"{duration(allowed)}: {fitting} fit. Nothing was trained. Give fewer values, fewer "
         "--seeds or --tasks, or a larger --budget."
     )
-
-
-def train_sweep(
-    sweep: Sweep,
-    store: Store,
-    execution: Execution,
-    how: o.How,
-    *,
-    retry: bool,
-) -> None:
-    """Trains what is missing as one plan; remembers the sweep first."""
-    sweep_jobs(store)
-    save_sweep(store, sweep)
-    if make_plan(sweep.requests, store, retry_failed=retry).jobs:
-        from repro.cli.execute import train_missing
-
-        train_missing(sweep.requests, store, execution, how, retry=retry)
 
 
 def all_rungs(sweep: Sweep, epochs: int, store: Store) -> Sweep:
@@ -243,18 +228,11 @@ def halved(
         if train is not None:
             train(found)
         view = view_sweep(found, store)
-        own = view.of(view.objective)[-len(alive) :]
-        open_ = [one for one in own if not one.whole and not diverged(one.runs, store)]
-        if open_:
+        own = list(zip(view.of(view.objective)[-len(alive) :], alive, strict=True))
+        if any(not one.whole and not diverged(one.runs, store) for one, _ in own):
             break  # which half is better is not known yet
-        better = sorted(
-            (one for one in own if one.whole),
-            key=lambda one: (
-                -one.summary.mean if one.summary else math.inf,
-                by_size(alive[own.index(one)]),
-            ),
-        )
-        alive = [alive[own.index(one)] for one in better]
+        means = [(one.summary.mean, p) for one, p in own if one.whole and one.summary]
+        alive = [p for _, p in sorted(means, key=lambda pair: (-pair[0], by_size(pair[1])))]
         if not alive:
             break
         if train is not None:
@@ -266,12 +244,3 @@ def halved(
 def diverged(keys: Sequence[str], store: Store) -> bool:
     """Whether a run has no result because its loss was not finite."""
     return any((failure := store.failure(k)) and failure.kind == "diverged" for k in keys)
-
-
-def exit_code(sweep: Sweep, store: Store, speed: Speed) -> int:
-    """0 if every run has ended, diverged ones included; 1 another failed, 3 runs are missing."""
-    plan = make_plan(sweep.requests, store, speed)
-    diverged = [run for run in plan.missing if run.failure and run.failure.kind == "diverged"]
-    if any(run.state == "failed" for run in plan.missing if run not in diverged):
-        return RUN_FAILED
-    return INCOMPLETE if len(plan.missing) > len(diverged) else 0
