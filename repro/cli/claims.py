@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from repro.cli import completion, requests
+from repro.cli import completion
 from repro.cli import options as o
-from repro.comparison.claims import JudgedClaim, JudgedStatement, judge_all
+from repro.cli.requests import check_scale
+from repro.comparison.claims import JudgedClaim, judge_all
 from repro.errors import ReproError
 from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS, by_paper, find_paper
+from repro.papers.registry import CLAIMS
 from repro.report.render import json_text
 from repro.words import counted, wrapped
 
@@ -42,19 +44,17 @@ def command(
 
     Example: python -m repro claims resadapters --scale reduced
     """
-    judged = judge_all(o.open_store(store), find_paper(paper), check_scale(scale))
-    sys.stdout.write(json_text(as_json(judged)) if json else as_text(judged))
-
-
-def check_scale(given: str | None) -> str | None:
-    """The scale; claims are not judged at smoke scale."""
-    scale = None if given is None else requests.check_scale(given)
-    if scale == "smoke":
+    chosen = None if scale is None else check_scale(scale)
+    if chosen == "smoke":
         raise ReproError(
             "Claims are not judged at smoke scale, whose rows are generated: take --scale paper or "
             "reduced."
         )
-    return scale
+    for claim in CLAIMS:
+        if claim.id == paper:
+            raise ReproError(f"{paper} is one claim: python -m repro claims {claim.paper}")
+    judged = judge_all(o.open_store(store), find_paper(paper), chosen)
+    sys.stdout.write(json_text(as_json(judged)) if json else as_text(judged))
 
 
 def as_text(judged: Sequence[JudgedClaim]) -> str:
@@ -104,14 +104,9 @@ def as_json(judged: Sequence[JudgedClaim]) -> dict[str, Any]:
 
 
 def _claim_json(one: JudgedClaim) -> dict[str, Any]:
-    claim = one.claim
-    return {
-        "id": claim.id,
-        "paper": claim.paper,
-        "kind": claim.kind,
-        "says": claim.says,
-        "source": claim.source,
-        "note": claim.note or None,
+    known = ("id", "paper", "kind", "says", "source")
+    return {name: getattr(one.claim, name) for name in known} | {
+        "note": one.claim.note or None,
         "published": {"verdict": one.published, "detail": one.published_detail},
         "ours": {
             "verdict": one.ours,
@@ -121,19 +116,17 @@ def _claim_json(one: JudgedClaim) -> dict[str, Any]:
             "probability": one.probability,
             "artefacts": list(one.artefacts),
         },
-        "statements": [_statement_json(statement) for statement in one.statements],
-    }
-
-
-def _statement_json(one: JudgedStatement) -> dict[str, Any]:
-    gap = one.ours.gap
-    return {
-        "says": one.says,
-        "published": {"outcome": one.published.outcome, "detail": one.published.detail},
-        "ours": {
-            "outcome": one.ours.outcome,
-            "one_seed": one.ours.one,
-            "detail": one.ours.detail,
-            "gap": asdict(gap) if gap is not None else None,
-        },
+        "statements": [
+            {
+                "says": statement.says,
+                "published": asdict(statement.published),
+                "ours": {
+                    "outcome": statement.ours.outcome,
+                    "one_seed": statement.ours.one,
+                    "detail": statement.ours.detail,
+                    "gap": statement.ours.gap and asdict(statement.ours.gap),
+                },
+            }
+            for statement in one.statements
+        ],
     }

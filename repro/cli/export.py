@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -55,7 +57,8 @@ def command(
     """
     table = _table(to, id)
     chosen = find_row(table, row)
-    _check_name(out)
+    if out is not None and out.suffix.lower() != ".zip":  # its name gives the manifest's
+        raise ReproError(f"{out} is no name of a zip. Expected --out NAME.zip.")
     results = o.open_store(store)
     request = replace(choose([table], asked, results)[0], server=False)
     number = check_seed(chosen, request, seed)
@@ -69,10 +72,9 @@ def command(
             print(f"{said}: {pick.reason}", file=sys.stderr)
     prepare_process(deterministic=False)
     on = prepare_torch(device, threads=threads, deterministic=False, tf32=False)
-    with FileProgress() as progress:
-        made = make_submission(
-            picks, rows, find_folders(asked.get("backbone"), request.backbone), on, progress.tell
-        )
+    folders = find_folders(asked.get("backbone"), request.backbone)
+    with file_progress() as tell:
+        made = make_submission(picks, rows, folders, on, tell)
     path = out or default_path(request, chosen, number)
     _write(made, path, request, chosen, number)
 
@@ -93,12 +95,6 @@ def _table(to: str, id: str) -> Table:
             f"{table.id} has no number of the GLUE test server. These have: {', '.join(served)}."
         )
     return table
-
-
-def _check_name(out: Path | None) -> None:
-    """The archive's name gives the manifest's, which must not be the same."""
-    if out is not None and out.suffix.lower() != ".zip":
-        raise ReproError(f"{out} is no name of a zip. Expected --out NAME.zip.")
 
 
 def _write(made: Submission, path: Path, request: Request, row: Row, seed: int) -> None:
@@ -127,32 +123,27 @@ def _write(made: Submission, path: Path, request: Request, row: Row, seed: int) 
         )
 
 
-class FileProgress:
-    """A bar a file on a terminal, a line a file elsewhere; both on stderr."""
+@contextmanager
+def file_progress() -> Iterator[Callable[[ServerFile, int, int], None]]:
+    """A bar a file on a terminal, a line a file elsewhere; both on stderr. The block gets what is
+    told how many of a file's batches are predicted.
+    """
+    console = Console(stderr=True)
+    tasks: dict[str, TaskID] = {}
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed}/{task.total} batches"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    ) as bars:
 
-    def __init__(self) -> None:
-        self.console = Console(stderr=True)
-        self.bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed}/{task.total} batches"),
-            TimeRemainingColumn(),
-            console=self.console,
-            disable=not self.console.is_terminal,
-        )
-        self.tasks: dict[str, TaskID] = {}
+        def tell(file: ServerFile, done: int, every: int) -> None:
+            if file.name not in tasks:
+                tasks[file.name] = bars.add_task(file.name, total=every)
+            bars.update(tasks[file.name], completed=done)
+            if done == every and not console.is_terminal:
+                console.print(f"  {file.name}: {file.rows:,} rows predicted", highlight=False)
 
-    def __enter__(self) -> FileProgress:
-        self.bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bars.stop()
-
-    def tell(self, file: ServerFile, done: int, every: int) -> None:
-        """Shows how many of a file's batches are predicted."""
-        if file.name not in self.tasks:
-            self.tasks[file.name] = self.bars.add_task(file.name, total=every)
-        self.bars.update(self.tasks[file.name], completed=done)
-        if done == every and not self.console.is_terminal:
-            self.console.print(f"  {file.name}: {file.rows:,} rows predicted", highlight=False)
+        yield tell

@@ -336,16 +336,21 @@ def _counts(pair: Pair) -> list[str]:
     above, below = (sum(sign * line["difference"] > 0 for line in open_) for sign in (1, -1))
     if not tested:
         return [
-            f"By the numbers alone, {one} is higher than {other} on {above} of "
-            f"{_columns(known)} and lower on {below}; none can be tested (the reasons stand below)."
+            f"By the numbers alone, {one} is higher than {other} on {above or 'none'} of "
+            f"{_columns(known)} and lower on {below or 'none'}; none can be tested (the reasons "
+            "stand below)."
         ]
     higher, lower, rest = (len(_of(known, name)) for name in ("higher", "lower", "not shown"))
-    said = (
-        f"{one} is higher than {other} on {higher} of {_columns(known)} and lower on "
-        f"{lower} (Welch, p below {LEVEL:g} after Holm's adjustment for "
-        f"{counted(len(tested), 'test')})"
-    )
-    said += f"; no difference is shown on {rest}" * bool(rest)
+    test = f"Welch, p below {LEVEL:g} after Holm's adjustment for {counted(len(tested), 'test')}"
+    if rest == len(tested):
+        where = f"{'any of ' * (len(tested) > 1)}the {_columns(tested)} that can be tested"
+        said = f"No difference between {one} and {other} is shown on {where} ({test})"
+    else:
+        said = (
+            f"{one} is higher than {other} on {higher or 'none'} of {_columns(known)} and lower "
+            f"on {lower or 'none'} ({test})"
+        )
+        said += f"; no difference is shown on {rest}" * bool(rest)
     alone = f"by the numbers alone, {above} of them higher and {below} lower"
     said += f"; {len(open_)} cannot be tested ({alone})" * bool(open_)
     return [f"{said}."]

@@ -60,5 +60,9 @@ def test_json_names_the_statements_and_what_they_were_judged_on(cli: Call) -> No
 def test_mistakes_say_what_there_is(cli: Call) -> None:
     answer = cli("claims", "housby")
     assert (answer.code, "Did you mean houlsby" in answer.err) == (2, True)
+    answer = cli("claims", "nope")
+    assert (answer.code, "Known: adaptable_adapters, houlsby" in answer.err) == (2, True)
+    answer = cli("claims", "houlsby-further-within")
+    assert (answer.code, "python -m repro claims houlsby" in answer.err) == (2, True)
     answer = cli("claims", "--scale", "smoke")
     assert (answer.code, "not judged at smoke scale" in answer.err) == (2, True)

@@ -88,8 +88,16 @@ def test_columns_are_tested_by_welch_and_adjusted_by_holm(trained: Store) -> Non
     assert own["Mean of 9"]["p_adjusted"] is None
     assert own["Mean of 9"]["low_95"] < 5 / 9 < own["Mean of 9"]["high_95"]
     assert found.words[0] == (
-        f"Reproduced {OTHER} is higher than reproduced {OURS} on 1 of 9 columns and lower on 0 "
+        f"Reproduced {OTHER} is higher than reproduced {OURS} on 1 of 9 columns and lower on none "
         "(Welch, p below 0.05 after Holm's adjustment for 9 tests); no difference is shown on 8."
+    )
+
+
+def test_where_no_column_differs_the_sentence_says_that_alone(trained: Store) -> None:
+    found = compare_rows(view(trained, tasks=("rte", "sst2")), OTHER, OURS)
+    assert found.words[0] == (
+        f"No difference between reproduced {OTHER} and reproduced {OURS} is shown on any of the 2 "
+        "columns that can be tested (Welch, p below 0.05 after Holm's adjustment for 2 tests)."
     )
 
 
