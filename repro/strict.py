@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -42,3 +43,28 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def no_constant(text: str) -> float:
     """A `parse_constant` of `json.loads`: raises ValueError for NaN and infinity."""
     raise ValueError(f"{text} is not a finite number")
+
+
+LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+TYPES = {
+    "int": "a whole number", "float": "a number", "finite": "a number", "bool": "true or false",
+    "string": "text in quotes", "list": "a list", "tuple": "a list",
+    "dict": "a table of names and values", "model": "a table, as [slurm] begins one",
+}  # fmt: skip
+"""Beginning of what pydantic calls a value of another type -> the type in words."""
+OF_ANOTHER_TYPE = ("type", "parsing", "float", "number")
+"""How those names end: int_parsing, int_from_float, finite_number."""
+
+
+def why_refused(problem: Mapping[str, Any]) -> str:
+    """What was expected in place of a value, of one of pydantic's errors: "expected at least 2",
+    "expected a whole number"; its own words for an error of another sort.
+    """
+    context, kind = problem.get("ctx", {}), problem["type"].split("_")
+    for name, words in LIMITS.items():
+        if name in context:
+            return f"expected {words} {context[name]:g}"
+    if problem["type"] == "literal_error":
+        return f"expected {context['expected']}"
+    known = TYPES.get(kind[0]) if kind[-1] in OF_ANOTHER_TYPE else None
+    return f"expected {known}" if known else str(problem["msg"])

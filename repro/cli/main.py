@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import typer
+from pydantic import ValidationError
 from typer.core import TyperCommand
 
 import repro
@@ -16,6 +17,7 @@ from repro.cli import completion, streams
 from repro.errors import WRONG_USAGE, ReproError
 from repro.spec.backbones import KNOWN
 from repro.spec.method import place_in_file
+from repro.strict import why_refused
 
 VERBS = {
     "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
@@ -34,7 +36,8 @@ BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
 
 class Once(TyperCommand):
     """A verb that refuses an option which takes one value and is given twice, as the last one would
-    win silently, and one with an empty value, which would mean the current folder or nothing.
+    win silently, and one with an empty value, which would mean the current folder or nothing. What
+    a value should have been is said as it is of a setting.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -49,7 +52,14 @@ class Once(TyperCommand):
             for name in option.opts if not getattr(option, "is_flag", True) else ():
                 if f"{name}=" in args or (name, "") in pairwise(args):
                     raise ReproError(f"{name} is given an empty value: give one, or leave it out.")
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as refusal:
+            if not isinstance(refusal.__cause__, ValidationError) or refusal.param is None:
+                raise
+            problem = refusal.__cause__.errors(include_url=False)[0]
+            name, given = refusal.param.opts[0], problem["input"]
+            raise ReproError(f"{name} {given}: {why_refused(problem)}.") from refusal
 
 
 def command_of(verb: str) -> Callable[..., None]:

@@ -14,6 +14,7 @@ from repro.engine.on_ray import RayExecutor
 from repro.engine.slurm import Profile as SlurmProfile
 from repro.engine.slurm import SlurmExecutor
 from repro.errors import ReproError
+from repro.strict import why_refused
 
 
 class Profiles(BaseModel):
@@ -46,13 +47,6 @@ def read_profiles(path: Path) -> Profiles:
     raise ReproError(f"--profile {path}: {problem}. docs/scheduling.md has an example.")
 
 
-EXPECTED = {
-    "int": "a whole number", "float": "a number", "string": "text in quotes", "list": "a list",
-    "dict": "a table of names and values", "model": "a table, as [slurm] begins one",
-}  # fmt: skip
-"""Beginning of what pydantic calls a value of another type -> the type in words."""
-
-
 def _problem(error: ValidationError) -> str:
     """What is wrong first: the setting, its value, and what is expected. An unknown name is
     answered with those that there are.
@@ -64,8 +58,5 @@ def _problem(error: ValidationError) -> str:
         known = ", ".join(fields.model_fields)  # type: ignore[union-attr]
         where = f"setting in [{tables[0]}]" if tables else "table"
         return f"there is no {where} called '{name}'; known: {known}"
-    least = first.get("ctx", {}).get("ge")
-    kind = EXPECTED.get(first["type"].split("_")[0], first["msg"])
-    expected = kind if least is None else f"at least {least:g}"
     where = f"[{tables[0]}] {'.'.join([*tables[1:], name])}" if tables else name
-    return f"{where} = {json.dumps(first['input'], default=str)}: expected {expected}"
+    return f"{where} = {json.dumps(first['input'], default=str)}: {why_refused(first)}"

@@ -13,6 +13,7 @@ from repro.errors import ReproError
 from repro.spec import RunSpec, Source, run_key
 from repro.spec.method import Method, method_called, methods
 from repro.spec.types import START
+from repro.strict import why_refused
 
 if TYPE_CHECKING:
     from repro.papers.matrix import Chain
@@ -178,7 +179,7 @@ def _changed_chain(chain: Chain, request: Request, kind: str) -> Chain:
 def _first(error: ValidationError) -> tuple[str, str]:
     """The field that is wrong first, and what is."""
     problem = error.errors(include_url=False)[0]
-    return ".".join(map(str, problem["loc"])), problem["msg"]
+    return ".".join(map(str, problem["loc"])), why_refused(problem)
 
 
 def _changed(spec: RunSpec, request: Request, kind: str) -> RunSpec:

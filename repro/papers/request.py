@@ -24,7 +24,7 @@ from repro.errors import ReproError, UnknownName
 from repro.spec import Backbone, Recipe, Scale
 from repro.spec.method import methods
 from repro.spec.tasks import KINDS
-from repro.strict import is_misread
+from repro.strict import is_misread, why_refused
 
 V = TypeVar("V")
 
@@ -351,12 +351,12 @@ def _checked(said: str, path: str, value: Any) -> Any:
             fitting = TypeAdapter(hint, config=FINITE).validate_python(value)
             break
         except ValidationError as error:
-            problems.append(error.errors(include_url=False)[0]["msg"])
+            problems.append(why_refused(error.errors(include_url=False)[0]))
     else:
         raise ReproError(
             f"{said}: {'; or: '.join(dict.fromkeys(problems))}. See `python -m repro show` for the "
             "fields of a table's runs."
         )
     if option is not None and option.most is not None and fitting > option.most:
-        raise ReproError(f"{said}: choose a number up to {option.most}.")
+        raise ReproError(f"{said}: expected at most {option.most}.")
     return fitting

@@ -21,6 +21,7 @@ from repro.spec import Backbone, Recipe, RunSpec, Source, Task, run_key
 from repro.spec.identity import remembered
 from repro.spec.method import AnyMethod, method_called
 from repro.spec.tasks import AnyTask
+from repro.strict import why_refused
 
 Setting = dict[str, tuple[Any, Source]]
 """Field path -> value and where it comes from."""
@@ -194,6 +195,6 @@ def _checked(**fields: Any) -> RunSpec:
         problem = error.errors(include_url=False)[0]
         part, *_, name = map(str, problem["loc"])
         raise ReproError(
-            f"--set {part}.{name}={problem['input']}: {problem['msg']}. See `python -m repro show` "
-            "for the fields of a table's runs."
+            f"--set {part}.{name}={problem['input']}: {why_refused(problem)}. See `python -m repro "
+            "show` for the fields of a table's runs."
         ) from error

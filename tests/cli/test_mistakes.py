@@ -162,14 +162,14 @@ def test_a_bottleneck_that_the_heads_cannot_share(says: Call) -> None:
 def test_a_learning_rate_that_is_none(says: Call, rate: str) -> None:
     says(
         "plan", "ResAdapters-1", "--scale", "smoke", "--learning-rate", rate, code=2,
-        contains=f"--learning-rate {float(rate)}: Input should be",
+        contains=f"--learning-rate {float(rate)}: expected",
     )  # fmt: skip
 
 
 def test_a_precision_that_there_is_not(says: Call) -> None:
     says(
         "table", "ResAdapters-1", "--scale", "smoke", "--precision", "fp64", code=2,
-        contains="--precision fp64: Input should be 'fp32' or 'bf16'",
+        contains="--precision fp64: expected 'fp32' or 'bf16'",
     )  # fmt: skip
 
 
@@ -191,12 +191,17 @@ def test_a_format_that_there_is_not(says: Call) -> None:
         (["table", "ResAdapters-1", "--sclae", "smoke"], "--scale"),
         (["tabel", "ResAdapters-1"], "Did you mean 'table'?"),
         (["table"], "id"),
-        (["table", "ResAdapters-1", "--seeds", "0"], "--seeds"),
-        (["table", "ResAdapters-1", "--seeds", "three"], "--seeds"),
-        (["table", "ResAdapters-1", "--epochs", "-2"], "--epochs"),
-        (["plan", "ResAdapters-1", "--epochs", "10001"], "--epochs"),
-        (["plan", "ResAdapters-1", "--bottleneck", "100004"], "--bottleneck"),
-        (["plan", "ResAdapters-1", "--seeds", "1001"], "--seeds"),
+        (["table", "ResAdapters-1", "--seeds", "0"], "--seeds 0: expected at least 1."),
+        (["table", "ResAdapters-1", "--seeds", "three"], "--seeds three: expected a whole number."),
+        (["table", "ResAdapters-1", "--epochs", "-2"], "--epochs -2: expected at least 1."),
+        (["plan", "ResAdapters-1", "--epochs", "10001"], "--epochs 10001: expected at most 10000"),
+        (["plan", "ResAdapters-1", "--bottleneck", "100004"], "--bottleneck 100004: expected at"),
+        (["plan", "ResAdapters-1", "--seeds", "1001"], "--seeds 1001: expected at most 1000."),
+        (["rehearse", "ResAdapters-1", "--steps", "1"], "--steps 1: expected at least 2."),
+        (
+            ["sweep", "3-shared-2", "--set", "method.bottleneck=zz,8"],
+            "--set method.bottleneck=zz: expected a whole number.",
+        ),
     ],
 )
 def test_a_misspelt_command_line(says: Call, words: list[str], contains: str) -> None:

@@ -60,7 +60,7 @@ def test_what_is_no_field_is_refused(given: str, said: str) -> None:
 
 
 def test_a_value_that_the_field_cannot_have_names_both() -> None:
-    with pytest.raises(ReproError, match=r"--set method.form=c: Input should be 'a' or 'b'"):
+    with pytest.raises(ReproError, match=r"--set method.form=c: expected 'a' or 'b'"):
         method("AA", asked(**{"method.form": "c"}))
 
 

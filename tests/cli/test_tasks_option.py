@@ -216,7 +216,7 @@ def test_at_the_papers_scale_other_rows_are_an_error(data: Path) -> None:
 
 
 def test_a_setting_of_another_sort_is_still_refused() -> None:
-    with pytest.raises(ReproError, match=r"--learning-rate .*Input should be greater than 0"):
+    with pytest.raises(ReproError, match=r"--learning-rate .*expected more than 0"):
         smoke(learning_rate=0.0)
 
 

@@ -182,7 +182,7 @@ def test_the_grid_of_the_released_code_is_set_as_a_number() -> None:
             "0.1",
             run_key(row(PLUS, settings={"task.grid": "0.1"})),
         )
-    with pytest.raises(ReproError, match=r"Input should be '0\.2' or '0\.1'"):
+    with pytest.raises(ReproError, match=r"expected '0\.2' or '0\.1'"):
         row(PLUS, settings={"task.grid": 0.3})
 
 

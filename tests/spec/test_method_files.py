@@ -209,7 +209,7 @@ def test_a_store_of_somebody_else_cannot_name_code_to_run(tmp_path: Path) -> Non
 
 def test_a_default_that_its_own_rule_forbids_is_named(tmp_path: Path) -> None:
     kind = load_method(str(written(tmp_path, OWN.replace('0.5, doc="', '0.5, gt=5, doc="'))))
-    with pytest.raises(ReproError, match=r"method\.start: Input should be greater than 5"):
+    with pytest.raises(ReproError, match=r"method\.start: expected more than 5"):
         request("3-shared-2", kind)
 
 
