@@ -16,15 +16,14 @@ from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import Asked, all_unavailable, as_if_here, bare_request, gap_lines, names_in
 from repro.cli.scales import choose
-from repro.engine.cost import CARDS, ERROR, Basis, Estimate, Speed, basis, combined, estimates
+from repro.engine.cost import CARDS, ERROR, Basis, Estimate, basis, combined, estimates
 from repro.engine.devices import trains_on
 from repro.engine.jobs import Job
 from repro.engine.plan import Plan, PlannedRun, make_plan, with_times
 from repro.errors import MissingData, ReproError
-from repro.papers.matrix import Artefact, Matrix, tasks_of
+from repro.papers.matrix import Artefact, tasks_of
 from repro.papers.registry import ARTEFACTS, TABLES, find_artefact
 from repro.papers.request import Request
-from repro.papers.tables import Table
 from repro.report.layout import text_table
 from repro.report.render import GAP, json_text
 from repro.spec import Backbone
@@ -132,22 +131,20 @@ def _requests(
     try:
         return choose(artefacts, asked, store, device=device), []
     except MissingData:
-        scale = asked.get("scale")
-        if scale is None:
+        if "scale" not in asked:
             raise
-        bare = {a.id: as_if_here(a, scale, asked) for a in artefacts if _has_no_data(a, asked)}
+        scale = asked["scale"]
+        bare = {}
+        for artefact in artefacts:
+            names = artefact.needed(bare_request(artefact, scale, asked))
+            if names and all(unavailable(scale, name) is not None for name in names):
+                bare[artefact.id] = as_if_here(artefact, scale, asked)
         if not bare:
             raise
     rest = [artefact for artefact in artefacts if artefact.id not in bare]
     chosen = choose(rest, asked, store, device=device) if rest else []
     found = bare | {request.id: request for request in chosen}
     return [found[a.id] for a in artefacts if a.id in found], list(bare)
-
-
-def _has_no_data(artefact: Artefact, asked: Asked) -> bool:
-    """Whether no task of the artefact has data here at the scale that is asked for."""
-    names = artefact.needed(bare_request(artefact, asked["scale"], asked))
-    return bool(names) and all(unavailable(asked["scale"], name) is not None for name in names)
 
 
 def bytes_to_fetch(plan: Plan, *, anew: bool) -> float:
@@ -185,22 +182,16 @@ def sweeps(requests: Sequence[Request]) -> list[dict[str, Any]]:
         if table is None or all(row.select == "mean" for row in table.rows):
             continue
         matrix = table.matrix(request)
-        keys = {row.name: _keys(matrix, row.name) for row in matrix.artefact.trained}
+        cells = [entry for entry in matrix.entries if entry.role == "cell"]
+        keys = {
+            row.name: {entry.key for entry in cells if entry.row == row.name}
+            for row in matrix.artefact.trained
+        }
         needed = Counter(key for own in keys.values() for key in own)
-        found += [
-            {
-                "table": request.id,
-                "row": name,
-                "runs": len(own),
-                "shared": sum(needed[key] > 1 for key in own),
-            }
-            for name, own in keys.items()
-        ]
+        for name, own in keys.items():
+            shared = sum(needed[key] > 1 for key in own)
+            found.append({"table": request.id, "row": name, "runs": len(own), "shared": shared})
     return found
-
-
-def _keys(matrix: Matrix[Table], row: str) -> set[str]:
-    return {entry.key for entry in matrix.entries if entry.row == row and entry.role == "cell"}
 
 
 def as_list(plan: Plan) -> str:
@@ -250,7 +241,6 @@ def as_text(
     lines += gap_lines(requests)
     if bare:
         lines.append(f"No data here, planned as if there were: {', '.join(bare)}.")
-    total = columns[0].total()
     shared = sum(len(run.tables) > 1 for run in plan.runs)
     lines += [
         f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(plan.missing)} stored, "
@@ -259,10 +249,10 @@ def as_text(
             f"{counted(count, 'run')} {reason}"
             for reason, count in Counter(why(r) for r in plan.runs if r.reason).items()
         ),
-        f"Estimate: {_time(total)}, {size(total.memory_bytes)}, with "
-        f"{counted(columns[0].workers, 'worker')} ({_where(plan.speed)}).",
-        *_reasons(columns[0]),
+        *(line for one in columns for line in _explained(one, named=len(columns) > 1)),
     ]
+    if plan.jobs:
+        lines.append("`rehearse` measures the kinds of jobs; --runs lists the runs.")
     return "\n".join(lines) + "\n"
 
 
@@ -295,15 +285,16 @@ def _time(found: Estimate) -> str:
     return f"{duration(found.seconds)} ({low} to {high})"
 
 
-def _where(speed: Speed) -> str:
-    return f"{'measured on' if speed.measured else 'assuming'} {speed.device}"
-
-
-def _reasons(column: Column) -> list[str]:
-    """Where the times are from, and what they hold beside the runs."""
-    plan = column.plan
+def _explained(column: Column, *, named: bool) -> list[str]:
+    """The estimate, where its times are from, and what they hold beside the runs."""
+    plan, total, on = column.plan, column.total(), f" on {column.name}" * named
+    where = f"{'measured on' if plan.speed.measured else 'assuming'} {plan.speed.device}"
+    lines = [
+        f"Estimate{on}: {_time(total)}, {size(total.memory_bytes)}, with "
+        f"{counted(column.workers, 'worker')} ({where})."
+    ]
     if not plan.jobs:
-        return []
+        return lines
     names: dict[Basis, str] = {
         "rehearsed": "a rehearsal",
         "stored": "stored runs of their kind",
@@ -315,11 +306,11 @@ def _reasons(column: Column) -> list[str]:
     within = f" (nine of ten within {error:g} times)" if count["model"] else ""
     start = plan.speed.start + plan.speed.job * len(plan.jobs)
     fetched = f" and a download of {size(column.fetched)}" if column.fetched else ""
-    return [
-        f"Times of {counted(len(plan.jobs), 'job')}: {how}{within}. Starts "
-        f"({duration(start)}){fetched} are included.",
-        "`rehearse` measures the kinds of jobs; --runs lists the runs.",
-    ]
+    lines.append(
+        f"Times{on} of {counted(len(plan.jobs), 'job')}: {how}{within}. Starts "
+        f"({duration(start)}){fetched} are included."
+    )
+    return lines
 
 
 def why(run: PlannedRun) -> str:
@@ -328,7 +319,7 @@ def why(run: PlannedRun) -> str:
         return f"failed: {run.failure.kind}"
     if run.blocked is not None:
         return f"blocked: {run.blocked}"
-    return {"done": "stored", "missing": "missing", "running": "running"}.get(run.state, run.state)
+    return "stored" if run.state == "done" else run.state
 
 
 def as_json(columns: Sequence[Column], requests: Sequence[Request]) -> dict[str, Any]:

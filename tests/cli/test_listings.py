@@ -131,6 +131,10 @@ def test_a_plan_of_thousands_of_runs_fits_a_screen(cli: Call) -> None:
     lines = answer.out.splitlines()
     assert len(lines) <= 24
     assert "No data here, planned as if there were: Houlsby-2." in lines
+    for card in ("H100", "L4"):  # each with its own time and what is assumed of it
+        (said,) = (line for line in lines if line.startswith(f"Estimate on {card}: "))
+        assert said.endswith(f"(assuming one {card} at 45% of its datasheet).")
+        assert any(line.startswith(f"Times on {card} of ") for line in lines)
     assert lines[2].split()[-2:] == ["H100", "L4"]
     wrong = cli("plan", "AA-2", "--scale", "paper", "--card", "h10")
     assert wrong.code == 2
