@@ -309,10 +309,12 @@ def _options(parameter: Parameter) -> tuple[Parameter, ...]:
 
 def open_store(given: Path | None) -> Store:
     """The store asked for, a folder or the copy of a shared one, which gets what waits to be sent
-    there. Raises ReproError for what is no folder, for links that lead out of it, and for a URL
-    that nothing here opens.
+    there. Raises ReproError for what is no folder, for links that lead out of it, for a URL that
+    nothing here opens, and for a shared store that cannot be reached and has no copy here yet.
     """
     store = store_at(given)
+    if store.remote is not None:
+        store.remote.check()
     store.push()
     return store
 
@@ -331,16 +333,16 @@ def store_at(given: Path | None) -> Store:
 
 
 def existing_store(given: Path | None) -> Store:
-    """The same. Raises ReproError for a folder that is no store: a mistyped one must not pass as
-    sound, nor be cleaned.
+    """The same. Raises ReproError for a folder or URL that is no store: a mistyped one must not
+    pass as sound, nor be cleaned.
     """
     from repro.store.store import holds_store
 
     store = open_store(given)
-    if not holds_store(store.root):
-        raise ReproError(
-            f"{store.root} is no store: nothing was stored there. Name one with --store."
-        )
+    remote = store.remote
+    if not holds_store(store.root) or (remote is not None and remote.is_new and not remote.sizes):
+        place = store.root if remote is None else remote.url
+        raise ReproError(f"{place} is no store: nothing was stored there. Name one with --store.")
     return store
 
 

@@ -149,8 +149,8 @@ class Remote:
         self.url = url
         self.copy = copy
         self.say = say
-        self.down = False
-        """It cannot be reached, or not be read."""
+        self.down = ""
+        """Why it cannot be reached or read; "" where it can, as far as it was asked."""
         self.refuses = False
         """It can be read, but not be written."""
         self._tried: set[str] = set()
@@ -159,6 +159,20 @@ class Remote:
     @cached_property
     def _place(self) -> tuple[AbstractFileSystem, str]:
         return opened(self.url)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing of it was read here yet: its copy holds no more than the URL."""
+        return all(path.name == FILE for path in self.copy.iterdir())
+
+    def check(self) -> None:
+        """Raises ReproError where it cannot be reached and nothing of it was read here yet."""
+        probe = Remote(self.url, self.copy, lambda line: None)
+        if self.is_new and not probe.sizes and probe.down:
+            raise ReproError(
+                f"{probe.down} Nothing of it was read here before, so that there is no copy to go "
+                "on with: mend that, or name another store with --store."
+            )
 
     def _path(self, name: str) -> str:
         return f"{self._place[1]}/{name}"
@@ -357,11 +371,11 @@ class Remote:
                     "can write there."
                 )
             else:
-                self.down = True
+                self.down = f"The store {self.url} cannot be reached ({why})."
+                self.down += access(self.url, error)
                 self.say(
-                    f"The store {self.url} cannot be reached ({why}).{access(self.url, error)} "
-                    f"Its copy in {self.copy} is used; what is stored meanwhile is sent by the "
-                    "next command that can reach it."
+                    f"{self.down} Its copy in {self.copy} is used; what is stored meanwhile is "
+                    "sent by the next command that can reach it."
                 )
             raise Unreachable from error
 

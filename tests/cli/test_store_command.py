@@ -429,17 +429,54 @@ def test_a_table_of_a_shared_store_is_shown_and_merged_on_another_machine(
     assert "is the store itself" in answer.err
 
 
-def test_a_shared_store_that_cannot_be_reached_merges_nothing(
-    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def unreachable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a shared store that does not answer."""
+
     def refused(*_: object, **__: object) -> None:
         raise ConnectionError("no route to host")
 
-    monkeypatch.setenv("REPRO_CACHE", str(tmp_path))
+    monkeypatch.setenv("REPRO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("fsspec.implementations.local.LocalFileSystem.find", refused)
-    answer = cli("store", "merge", f"file://{tmp_path}/share")
+    return f"file://{tmp_path}/share"
+
+
+def test_a_shared_store_that_cannot_be_reached_merges_nothing(cli: Call, unreachable: str) -> None:
+    answer = cli("store", "merge", unreachable)
     assert (answer.code, answer.out) == (2, "")
-    assert f"Nothing was merged from file://{tmp_path}/share" in answer.err
+    assert f"Nothing was merged from {unreachable}" in answer.err
+
+
+def test_a_shared_store_that_was_never_read_here_and_does_not_answer_is_refused_in_a_line(
+    cli: Call, unreachable: str
+) -> None:
+    for words in (("table", "3-shared-1", "--scale", "smoke"), ("store", "ls"), ("status",)):
+        answer = cli(*words, "--store", unreachable)
+        assert (answer.code, answer.out) == (2, "")
+        (line,) = answer.err.splitlines()
+        assert f"{unreachable} cannot be reached (ConnectionError: no route to host)" in line
+        assert line.endswith("mend that, or name another store with --store.")
+
+
+def test_with_a_copy_of_a_shared_store_that_does_not_answer_commands_go_on_and_say_so(
+    cli: Call, unreachable: str
+) -> None:
+    save_request(Store(copy_of(unreachable), warn=lambda line: None), request(epochs=1))
+    answer = cli("status", "--store", unreachable)
+    assert answer.code == 0
+    assert "ResAdapters-1.smoke" in answer.out
+    assert "cannot be reached" in answer.err
+    assert "Its copy in" in answer.err
+
+
+def test_a_url_where_nothing_was_stored_is_no_store(
+    cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRO_CACHE", str(tmp_path / "cache"))
+    url = f"file://{tmp_path}/absent"
+    answer = cli("store", "ls", "--store", url)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"{url} is no store" in answer.err
 
 
 def test_runs_from_the_future_have_no_age_and_nothing_of_them_is_taken_for_old(
