@@ -247,9 +247,9 @@ STEP_NAMES = [
 FLOOR_NAMES = ["table or figure", "estimate", "floor", "ratio"]
 
 
-def step_rows(document: Mapping[str, Any]) -> list[list[str]]:
-    """The lines of the steps."""
-    return [
+def tables(document: Mapping[str, Any]) -> list[tuple[list[str], list[list[str]]]]:
+    """The head and the lines of both tables: the steps, and the tables and figures."""
+    steps = [
         [
             one["name"],
             str(one["batch"]),
@@ -260,14 +260,11 @@ def step_rows(document: Mapping[str, Any]) -> list[list[str]]:
         ]
         for one in document["steps"]
     ]
-
-
-def floor_rows(document: Mapping[str, Any]) -> list[list[str]]:
-    """The lines of the tables and figures."""
-    return [
+    floors = [
         [one["id"], duration(one["seconds"]), duration(one["floor"]), f"{one['ratio']:.1f}"]
         for one in document["floors"]
     ]
+    return [(STEP_NAMES, steps), (FLOOR_NAMES, floors)]
 
 
 def summary(document: Mapping[str, Any]) -> str:
@@ -282,33 +279,17 @@ def summary(document: Mapping[str, Any]) -> str:
 
 def as_text(document: Mapping[str, Any]) -> str:
     """Both tables."""
-    lines = [
-        summary(document),
-        "",
-        text_table(STEP_NAMES, step_rows(document)),
-        "",
-        text_table(FLOOR_NAMES, floor_rows(document)),
-        "",
-        *(
-            f"FAILED: {one['name']}: {one['failure']}"
-            for one in document["steps"]
-            if one["failure"]
-        ),
-        OVERHEAD,
-    ]
-    return "\n".join(lines) + "\n"
+    failed = [one for one in document["steps"] if one["failure"]]
+    lines = [summary(document), ""]
+    lines += [f"{text_table(*table)}\n" for table in tables(document)]
+    lines += [f"FAILED: {one['name']}: {one['failure']}" for one in failed]
+    return "\n".join([*lines, OVERHEAD]) + "\n"
 
 
 def _write(document: Mapping[str, Any]) -> None:
     """Replaces what stands between the marks of the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    tables = [
-        "\n".join(markdown_table(names, rows, left=1))
-        for names, rows in (
-            (STEP_NAMES, step_rows(document)),
-            (FLOOR_NAMES, floor_rows(document)),
-        )
-    ]
-    made = "\n\n".join([BEGIN, summary(document), *tables, OVERHEAD, END])
-    write_text(PAGE, before + made + after)
+    made = ["\n".join(markdown_table(*table, left=1)) for table in tables(document)]
+    parts = "\n\n".join([BEGIN, summary(document), *made, OVERHEAD, END])
+    write_text(PAGE, before + parts + after)

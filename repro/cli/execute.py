@@ -28,6 +28,14 @@ from repro.words import counted, duration, run_name, share, size
 
 PLAIN_SECONDS = 30.0
 """Without a terminal, one line of progress at most this often."""
+STATES = {
+    "evaluation": "scoring epoch {epoch}, {batch}/{batches}",
+    "encoding": "encoding {batch}/{batches}",
+    "loading": "loading {what} ({device})",
+}
+"""Event of a worker -> what its bar then says."""
+LINES = {"resumed": "continues at step {step}/{steps}", "notice": "{message}"}
+"""Event of a worker -> a line of its own."""
 
 
 class Stopped(ReproError):
@@ -205,7 +213,7 @@ class JobProgress:
         )
         self.speed = plan.speed
         self.seconds = estimate_all(plan.jobs, plan.speed).seconds
-        self.plan = self.bars.add_task("all jobs", total=self.seconds, state="")
+        self.whole = self.bars.add_task("all jobs", total=self.seconds, state="")
         self.tasks: dict[str, TaskID] = {}
         self.shares: dict[str, float] = {}
         """Job -> the seconds of its estimate that it has done."""
@@ -231,8 +239,16 @@ class JobProgress:
     def hear(self, job: Job, event: dict[str, Any]) -> None:
         """Shows one event of a worker or of the dispatcher."""
         kind = event["event"]
-        if kind in ("outcome", "stopping"):
-            self._hear_dispatcher(job, event)
+        if kind == "stopping":
+            if not self.stopping:
+                self._say(event["message"])
+            self.stopping = True
+            return
+        if kind == "outcome":
+            self.ended += 1
+            self._count(job, 1.0)
+            if job.id in self.tasks:
+                self.bars.update(self.tasks[job.id], visible=False)
             return
         task = self.tasks.get(job.id)
         if task is None:
@@ -247,44 +263,27 @@ class JobProgress:
             self.bars.update(task, total=event["steps"], completed=event["step"], state=state)
             self._count(job, event["step"] / event["steps"])
             self._occasionally(job, state)
-        elif kind == "evaluation":
-            state = f"scoring epoch {event['epoch']}, {event['batch']}/{event['batches']}"
-            self.bars.update(task, state=state)
-        elif kind == "encoding":
-            self.bars.update(task, state=f"encoding {event['batch']}/{event['batches']}")
-        elif kind == "loading":
-            self.bars.update(task, state=f"loading {event['what']} ({event['device']})")
+        elif kind in STATES:
+            self.bars.update(task, state=STATES[kind].format(**event))
+        elif kind in LINES:
+            self._say(LINES[kind].format(**event))
         elif kind == "scored":
             values = ", ".join(f"{name} {value:.1f}" for name, value in event["scores"].items())
-            name = self.names.get(event["run"], event["run"][:12])
             kept = "kept " if event.get("kept") else ""
-            self._say(f"{kept}epoch {event['epoch']}: {name}: {values}")
-        elif kind == "resumed":
-            self._say(f"continues at step {event['step']}/{event['steps']}")
-        elif kind == "notice":
-            self._say(event["message"])
+            self._say(f"{kept}epoch {event['epoch']}: {self._name(event)}: {values}")
         elif kind == "diverged" and event["run"] not in self.diverged:
             self.diverged.add(event["run"])  # told when it happens and when it is recorded
-            name = self.names.get(event["run"], event["run"][:12])
-            self._say(f"{name} diverged at step {event['step']}")
+            self._say(f"{self._name(event)} diverged at step {event['step']}")
 
-    def _hear_dispatcher(self, job: Job, event: dict[str, Any]) -> None:
-        """At a job's end its bar goes and the one of all jobs moves."""
-        if event["event"] == "stopping":
-            if not self.stopping:
-                self._say(event["message"])
-            self.stopping = True
-            return
-        self.ended += 1
-        self._count(job, 1.0)
-        if job.id in self.tasks:
-            self.bars.update(self.tasks[job.id], visible=False)
+    def _name(self, event: dict[str, Any]) -> str:
+        """Of the run that an event is about."""
+        return self.names.get(event["run"], event["run"][:12])
 
     def _count(self, job: Job, share: float) -> None:
         self.shares[job.id] = share * estimate(job, self.speed).seconds
         done = math.fsum(self.shares.values())
         state = f"{self.ended} of {self.count} ended"
-        self.bars.update(self.plan, completed=min(done, self.seconds), state=state)
+        self.bars.update(self.whole, completed=min(done, self.seconds), state=state)
 
     def _occasionally(self, job: Job, state: str) -> None:
         if self.console.is_terminal:
