@@ -15,13 +15,14 @@ import typer
 
 from repro.cli import options as o
 from repro.cli.execute import disk_needed
-from repro.cli.needs import Need, check_no_option, wanted_by
+from repro.cli.prepare import check_no_option, wanted_by
 from repro.cli.requests import Asked
 from repro.engine import devices
 from repro.engine.cost import store_speed
 from repro.engine.plan import make_plan
 from repro.engine.rehearsal import measure_speed
 from repro.errors import INCOMPLETE, ReproError
+from repro.needs import Need
 from repro.papers.registry import find_artefact
 from repro.papers.request import Request
 from repro.report.files import command_line

@@ -15,14 +15,15 @@ from repro.backbones import contents
 from repro.backbones.contents import NAMED_OTHERWISE
 from repro.cli import completion
 from repro.cli import options as o
-from repro.cli.carry import carry
-from repro.cli.needs import Need, Wanted, check_no_option, files_of, sized, sizes, wanted_by
-from repro.cli.needs import as_json as need_as_json
-from repro.cli.requests import Asked
+from repro.cli.requests import Asked, bare_request, find_folders, narrowed, without_unused
 from repro.errors import INCOMPLETE, MissingData, MissingModel, ReproError, UnknownName
 from repro.folders import expanded
+from repro.needs import Need, Wanted, files_of, sized, sizes
 from repro.papers.matrix import Artefact
 from repro.papers.registry import ARTEFACTS
+from repro.papers.request import OPTIONS, option_of
+from repro.portable import carry
+from repro.report.files import command_line
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec import Scale
@@ -159,9 +160,10 @@ def provide(
         problems = fetch([need for need in needs if is_fetched(need)])
         needs, unknown = wanted.needs(), ""
         if to is not None:
-            problems += carry(needs, expanded(to), wanted.requests)
+            checks = [command_line(request, "doctor") for request in wanted.requests]
+            problems += carry(needs, expanded(to), checks)
     if json:
-        sys.stdout.write(json_text({"scale": scale, "needs": [need_as_json(n) for n in needs]}))
+        sys.stdout.write(json_text({"scale": scale, "needs": [_need_json(one) for one in needs]}))
     else:
         scaled = any(name in ARTEFACTS for name in names)
         print(f"Scale: {scale}\n\n" * scaled + as_text(needs, unknown))
@@ -169,6 +171,26 @@ def provide(
         raise MissingData("\n".join(problems))
     if any(need.state in ("missing", "damaged") for need in needs):
         raise typer.Exit(INCOMPLETE)
+
+
+def check_no_option(asked: Asked) -> None:
+    """Raises ReproError for options of a table or figure where none is named."""
+    given = asked.keys() - {"scale"}
+    if given:
+        options = ", ".join(option_of(name) for name in OPTIONS if name in given)
+        raise ReproError(f"Leave out {options}, or name the table or figure that it is of.")
+
+
+def wanted_by(artefacts: Sequence[Artefact], scale: Scale, asked: Asked) -> Wanted:
+    """What the runs of tables and figures read at a scale, whatever of it is here."""
+    found = Wanted(folders=find_folders(asked.get("backbone")), any_rows=scale != "paper")
+    for artefact, own in narrowed(artefacts, asked):
+        request = bare_request(artefact, scale, own)
+        request = without_unused(request, artefact) if len(artefacts) > 1 else request
+        found.requests.append(request)
+        for spec in artefact.matrix(request).runs.values():
+            found.add(spec)
+    return found
 
 
 def wanted_of(names: Sequence[str], scale: Scale, asked: Asked) -> Wanted:
@@ -288,6 +310,12 @@ def write_lock(names: Sequence[str] | None) -> None:
         write_text(LOCK, lock_text(Contents(models=models, data=data)), CHECKOUT)
         locked.cache_clear()
         print(f"{name}: {len(read.digests)} digests at {read.revision}")
+
+
+def _need_json(need: Need) -> dict[str, Any]:
+    """One need of `prepare ID --json`; docs/json.md describes it."""
+    known = {name: getattr(need, name) for name in ("kind", "name", "state", "where")}
+    return known | {"bytes": need.size, "mend": need.mend or None}
 
 
 def as_json(found: Found) -> dict[str, Any]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from repro import hub
 from repro.backbones import contents
 from repro.backbones.checks import check_folder
 from repro.backbones.describe import LOCAL, mirror_of, package_folder
 from repro.backbones.weight_files import NEEDED
-from repro.cli.requests import Asked, bare_request, find_folders, narrowed, without_unused
-from repro.errors import MissingModel, ReproError, told
+from repro.errors import MissingModel, told
 from repro.folders import named_by
-from repro.papers.matrix import Artefact, tasks_of
-from repro.papers.request import OPTIONS, Request, option_of
-from repro.spec import Backbone, RunSpec, Scale
+from repro.papers.matrix import tasks_of
+from repro.papers.request import Request
+from repro.spec import Backbone, RunSpec
 from repro.spec.backbones import MINILM, TINY_T5
 from repro.spec.contents import changed
 from repro.spec.facts import KNOWN
@@ -95,26 +94,6 @@ class Wanted:
             *(_data_set(name, self.splits[name], any_rows=self.any_rows) for name in names),
             *(_model(backbone, self.folders) for backbone in self.models.values()),
         ]
-
-
-def check_no_option(asked: Asked) -> None:
-    """Raises ReproError for options of a table or figure where none is named."""
-    given = asked.keys() - {"scale"}
-    if given:
-        options = ", ".join(option_of(name) for name in OPTIONS if name in given)
-        raise ReproError(f"Leave out {options}, or name the table or figure that it is of.")
-
-
-def wanted_by(artefacts: Sequence[Artefact], scale: Scale, asked: Asked) -> Wanted:
-    """What the runs of tables and figures read at a scale, whatever of it is here."""
-    found = Wanted(folders=find_folders(asked.get("backbone")), any_rows=scale != "paper")
-    for artefact, own in narrowed(artefacts, asked):
-        request = bare_request(artefact, scale, own)
-        request = without_unused(request, artefact) if len(artefacts) > 1 else request
-        found.requests.append(request)
-        for spec in artefact.matrix(request).runs.values():
-            found.add(spec)
-    return found
 
 
 def sized(needs: Iterable[Need]) -> tuple[list[Need], str]:
@@ -246,18 +225,6 @@ def files_of(found: state.Found) -> str:
 def sizes(rows: Mapping[str, int]) -> str:
     """train 11,712, validation 1,464, test 1,464."""
     return ", ".join(f"{split} {count:,}" for split, count in rows.items())
-
-
-def as_json(need: Need) -> dict[str, Any]:
-    """One need of `prepare ID --json` and `doctor ID --json`; docs/json.md describes it."""
-    return {
-        "kind": need.kind,
-        "name": need.name,
-        "state": need.state,
-        "where": need.where,
-        "bytes": need.size,
-        "mend": need.mend or None,
-    }
 
 
 def _bytes(paths: Iterable[Path]) -> int:
