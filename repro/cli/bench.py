@@ -13,8 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
-from repro.cli.doctor import NOT_USED, is_busy
-from repro.cli.rehearse import pace, pace_in_words, peaks_in_words, rehearsed
+from repro.cli.rehearse import NOT_USED, pace, pace_in_words, peaks_in_words, rehearsed
 from repro.cli.requests import as_if_here, names_in
 from repro.engine.cost import (
     Rehearsed,
@@ -31,7 +30,7 @@ from repro.engine.cost import (
 from repro.engine.devices import trains_on
 from repro.engine.jobs import Execution, Job, make_job
 from repro.engine.plan import make_plan
-from repro.engine.rehearsal import Asked, Found, matrix_peaks
+from repro.engine.rehearsal import Asked, Found, is_busy, matrix_peaks
 from repro.errors import RUN_FAILED, ReproError
 from repro.methods.lora import LoRA
 from repro.papers.registry import ARTEFACTS

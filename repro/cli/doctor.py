@@ -14,13 +14,12 @@ from typing import Annotated, Any
 import typer
 
 from repro.cli import options as o
-from repro.cli.execute import disk_needed
 from repro.cli.prepare import check_no_option, wanted_by
 from repro.cli.requests import Asked
 from repro.engine import devices
 from repro.engine.cost import store_speed
-from repro.engine.plan import make_plan
-from repro.engine.rehearsal import measure_speed
+from repro.engine.plan import disk_needed, make_plan
+from repro.engine.rehearsal import is_busy, load, measure_speed
 from repro.errors import INCOMPLETE, ReproError
 from repro.needs import Need
 from repro.papers.registry import find_artefact
@@ -44,12 +43,6 @@ PACKAGES = (
 )  # fmt: skip
 """Those of pyproject.toml, with the extra of the smoke scale."""
 NOT_LOCAL = "not local: from the hub"
-BUSY = 0.75
-"""Load for each core above which a measured speed says little about the machine."""
-NOT_USED = (
-    "Plans will not use these figures, as the machine was busy before: give the command again when "
-    "nothing else runs here."
-)
 
 
 @o.grouped
@@ -205,23 +198,13 @@ def _measure(store: Store, device: str, threads: int | None) -> str:
 
     prepare_process(deterministic=False)
     where = prepare_torch(device, threads=threads, deterministic=False, tf32=False)
-    busy = load() if is_busy(where.type) else 0.0
+    busy, now = is_busy(where.type), load()
     speed = measure_speed(where)
     found = (
         f"{speed.device}: encoder {speed.flops / speed.fp32 / 1e9:,.0f} GFLOP/s in fp32, cells "
         f"{speed.bytes / 1e9:,.1f} GB/s"
     )
     if busy:
-        return f"{found}; not kept: the machine is busy (load {busy:.1f}), ask again when it is not"
+        return f"{found}; not kept: the machine is busy (load {now:.1f}), ask again when it is not"
     store_speed(store.root, where.type, speed)
     return found
-
-
-def is_busy(kind: str) -> bool:
-    """Whether a CPU that is to be measured has other work."""
-    return kind == "cpu" and load() > BUSY * (os.cpu_count() or 1)
-
-
-def load() -> float:
-    """Processes that wanted to run in the last minute, on average; 0 where nobody counts."""
-    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0

@@ -19,8 +19,8 @@ from repro.cli.options import How
 from repro.engine.cost import calibrated, estimate, estimate_all, store_speed, stored_speed
 from repro.engine.devices import trains_on
 from repro.engine.dispatch import Dispatcher, Outcome, write_jobs
-from repro.engine.jobs import Execution, Job, keeps_weights, needed_weights
-from repro.engine.plan import Plan, make_plan, with_times
+from repro.engine.jobs import Execution, Job
+from repro.engine.plan import Plan, disk_needed, make_plan, with_times
 from repro.errors import MissingModel, ReproError
 from repro.papers.request import Request
 from repro.store.store import Store
@@ -119,24 +119,6 @@ def check_folders(plan: Plan, execution: Execution) -> None:
                 "it are to be trained. Put it below the folder that REPRO_MODELS names, or give "
                 "its path with --backbone; --no-run shows what is stored."
             )
-
-
-def disk_needed(plan: Plan, execution: Execution | None = None, workers: int = 1) -> int:
-    """Bytes that training may write at most: what the runs keep, and what the jobs that run at once
-    need until they end.
-
-    A run keeps its trained weights in fp32, if any, and about a megabyte of predictions and
-    history. A job that runs has a checkpoint (values and two moments) beside the one that it
-    replaces, and weights of the best epoch beside those that they replace.
-    """
-    how = execution or Execution()
-    specs = {key: spec for job in plan.jobs for key, spec in zip(job.keys, job.specs, strict=True)}
-    needed = needed_weights(specs.values())
-    sizes = {key: spec.trained_parameters() for key, spec in specs.items()}
-    kept = [key for key, spec in specs.items() if keeps_weights(spec, how) or key in needed]
-    at_once = sorted(sum(sizes[key] for key in job.keys) for job in plan.jobs)[-workers:]
-    written = 1_000_000 * len(specs) + 4 * sum(sizes[key] for key in kept)
-    return 100_000_000 + written + (2 * 12 + 2 * 4) * sum(at_once)
 
 
 def tell_failures(outcomes: Sequence[Outcome]) -> None:

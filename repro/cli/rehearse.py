@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from repro.cli import options as o
-from repro.cli.doctor import NOT_USED, is_busy
-from repro.cli.execute import Stopped, disk_needed
+from repro.cli.execute import Stopped
 from repro.cli.requests import as_if_here
 from repro.engine.cost import (
     Rehearsed,
@@ -29,9 +28,9 @@ from repro.engine.cost import (
 )
 from repro.engine.devices import trains_on
 from repro.engine.jobs import Execution, Job
-from repro.engine.plan import Plan, make_plan
+from repro.engine.plan import Plan, disk_needed, make_plan
 from repro.engine.rehearsal import Asked as How
-from repro.engine.rehearsal import Found, Rehearsals, matrix_peaks, rehearse
+from repro.engine.rehearsal import Found, Rehearsals, is_busy, matrix_peaks, rehearse
 from repro.errors import RUN_FAILED
 from repro.papers.registry import find_artefact
 from repro.report.layout import text_table
@@ -41,6 +40,10 @@ from repro.store.store import Store
 from repro.store.temporary import unfinished_name
 from repro.words import counted, duration, run_name, size
 
+NOT_USED = (
+    "Plans will not use these figures, as the machine was busy before: give the command again when "
+    "nothing else runs here."
+)
 STEPS = {"cpu": 4, "cuda": 128}
 """A GPU is asked for the losses of many steps at once; see `repro.training.group`."""
 

@@ -21,11 +21,14 @@ from repro.engine.cost import (
     stored_speed,
 )
 from repro.engine.jobs import (
+    Execution,
     Job,
     finishing_soonest,
     group_runs,
     in_order,
+    keeps_weights,
     make_job,
+    needed_weights,
     unfinished_jobs,
 )
 from repro.papers.matrix import Artefact, Matrix
@@ -246,3 +249,21 @@ def jobs_for(wanted: list[RunSpec], store: Store) -> list[Job]:
     held = {key for job in resumed for key in job.keys}
     grouped = group_runs([spec for key, spec in keyed if key not in held])
     return in_order(resumed + grouped) if resumed else grouped
+
+
+def disk_needed(plan: Plan, execution: Execution | None = None, workers: int = 1) -> int:
+    """Bytes that training may write at most: what the runs keep, and what the jobs that run at once
+    need until they end.
+
+    A run keeps its trained weights in fp32, if any, and about a megabyte of predictions and
+    history. A job that runs has a checkpoint (values and two moments) beside the one that it
+    replaces, and weights of the best epoch beside those that they replace.
+    """
+    how = execution or Execution()
+    specs = {key: spec for job in plan.jobs for key, spec in zip(job.keys, job.specs, strict=True)}
+    needed = needed_weights(specs.values())
+    sizes = {key: spec.trained_parameters() for key, spec in specs.items()}
+    kept = [key for key, spec in specs.items() if keeps_weights(spec, how) or key in needed]
+    at_once = sorted(sum(sizes[key] for key in job.keys) for job in plan.jobs)[-workers:]
+    written = 1_000_000 * len(specs) + 4 * sum(sizes[key] for key in kept)
+    return 100_000_000 + written + (2 * 12 + 2 * 4) * sum(at_once)

@@ -8,6 +8,7 @@ inputs are made up; see `made_up`.
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -355,6 +356,8 @@ def matrix_peaks(execution: Execution) -> dict[str, float]:
 
 SECONDS = 2.0
 """How long something is timed."""
+BUSY = 0.75
+"""Load for each core above which a measured speed says little about the machine."""
 
 
 def timed(action: Callable[[], Any], device: Any) -> float:
@@ -373,6 +376,16 @@ def timed(action: Callable[[], Any], device: Any) -> float:
         wait()
         count += 1
     return (time.perf_counter() - begun) / count
+
+
+def is_busy(device: str) -> bool:
+    """Whether a CPU that is to be measured has other work; `device`: cpu or cuda."""
+    return device == "cpu" and load() > BUSY * (os.cpu_count() or 1)
+
+
+def load() -> float:
+    """Processes that wanted to run in the last minute, on average; 0 where nobody counts."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def measure_speed(device: Any) -> Speed:

@@ -73,7 +73,7 @@ def test_a_floor_is_arithmetic_and_plans_use_the_speed_found(cli: Any, store: An
 def test_on_a_busy_machine_nothing_is_kept_and_the_mend_is_said(
     cli: Any, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("repro.cli.doctor.load", lambda: 1e6)
+    monkeypatch.setattr("repro.engine.rehearsal.load", lambda: 1e6)
     assert "give the command again when nothing else runs here" in cli("bench").err
     assert not stored_speed(store.root, "cpu").measured
 

@@ -26,7 +26,7 @@ SPEED = Speed(2.5e11, 1.25e10, "this machine", True)
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever else runs here while the tests do."""
-    monkeypatch.setattr(doctor, "load", lambda: 0.0)
+    monkeypatch.setattr(rehearsal, "load", lambda: 0.0)
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_the_speed_is_really_measured_and_stored(
 def test_a_speed_measured_on_a_busy_machine_is_told_and_not_kept(
     cli: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "load", lambda: 1e6)
+    monkeypatch.setattr(rehearsal, "load", lambda: 1e6)
     found = checks(cli, "--device", "cpu")["speed"]["found"]
     assert "250 GFLOP/s" in found
     assert "not kept: the machine is busy" in found

@@ -10,38 +10,15 @@ from rich.console import Console
 from run_samples import run_spec
 
 from repro.cli import execute
-from repro.cli.execute import JobProgress, disk_needed, tell_failures
+from repro.cli.execute import JobProgress, tell_failures
 from repro.engine.cost import ASSUMED, Estimate
 from repro.engine.dispatch import Outcome
-from repro.engine.jobs import Execution, Job, make_job
+from repro.engine.jobs import Job, make_job
 from repro.engine.plan import Plan
-from repro.methods.fine_tuning import FullFineTuning
-from repro.spec import run_key
-from repro.spec.types import TRAINED
-
-MB = 1_000_000
 
 
 def plan_of(*jobs: Job) -> Plan:
     return Plan((), jobs, ASSUMED["cpu"])
-
-
-def test_the_disk_that_is_needed_is_what_is_kept_and_what_is_at_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """By hand, for runs of a million parameters: 100 MB, 1 MB a run, 4 MB of weights where they are
-    kept, 32 MB for each run that is trained at once.
-    """
-    monkeypatch.setattr("repro.spec.RunSpec.trained_parameters", lambda spec: MB)
-    small = [make_job([run_spec(recipe__learning_rate=float(n))]) for n in (1, 2)]
-    tuned = make_job([run_spec(FullFineTuning())])
-    assert disk_needed(plan_of()) == 100 * MB
-    assert disk_needed(plan_of(*small)) == (100 + 2 * 5 + 32) * MB
-    assert disk_needed(plan_of(*small), workers=2) == (100 + 2 * 5 + 64) * MB
-    assert disk_needed(plan_of(tuned)) == (100 + 1 + 32) * MB  # its weights are not kept
-    assert disk_needed(plan_of(tuned), Execution(keep_weights=True)) == (100 + 5 + 32) * MB
-    child = make_job([run_spec(parents={TRAINED: run_key(tuned.lead)})])
-    assert disk_needed(plan_of(tuned, child)) == (100 + 5 + 5 + 32) * MB  # but for a child
 
 
 def test_jobs_that_were_not_started_are_one_line_a_reason(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fake_results import request, runs_of, store_all, store_result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from run_samples import run_spec
 
 from repro.engine.cost import ASSUMED, estimate, estimates, modelled
-from repro.engine.jobs import Execution, make_job, unfinished_jobs, write_job
-from repro.engine.plan import Plan, make_plan, with_times
+from repro.engine.jobs import Execution, Job, make_job, unfinished_jobs, write_job
+from repro.engine.plan import Plan, disk_needed, make_plan, with_times
 from repro.methods.fine_tuning import FullFineTuning
 from repro.papers.request import Request
 from repro.spec import run_key
+from repro.spec.types import TRAINED
 from repro.store import Store
 
 SPEED = ASSUMED["cpu"]
+MB = 1_000_000
 
 
 def plan(store: Store, *asked: Request, retry: bool = True) -> Plan:
@@ -163,3 +168,25 @@ def test_jobs_that_are_estimated_together_have_the_estimate_of_each_alone(
 ) -> None:
     jobs = plan(store, request(id, scale="smoke", seeds=3)).jobs
     assert estimates(jobs, SPEED) == {job.id: estimate(job, SPEED) for job in jobs}
+
+
+def test_the_disk_that_is_needed_is_what_is_kept_and_what_is_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By hand, for runs of a million parameters: 100 MB, 1 MB a run, 4 MB of weights where they are
+    kept, 32 MB for each run that is trained at once.
+    """
+    monkeypatch.setattr("repro.spec.RunSpec.trained_parameters", lambda spec: MB)
+
+    def needed(*jobs: Job, **more: Any) -> int:
+        return disk_needed(Plan((), jobs, SPEED), **more)
+
+    small = [make_job([run_spec(recipe__learning_rate=float(n))]) for n in (1, 2)]
+    tuned = make_job([run_spec(FullFineTuning())])
+    assert needed() == 100 * MB
+    assert needed(*small) == (100 + 2 * 5 + 32) * MB
+    assert needed(*small, workers=2) == (100 + 2 * 5 + 64) * MB
+    assert needed(tuned) == (100 + 1 + 32) * MB  # its weights are not kept
+    assert needed(tuned, execution=Execution(keep_weights=True)) == (100 + 5 + 32) * MB
+    child = make_job([run_spec(parents={TRAINED: run_key(tuned.lead)})])
+    assert needed(tuned, child) == (100 + 5 + 5 + 32) * MB  # but for a child
