@@ -249,12 +249,7 @@ def with_data(request: Request, artefact: Artefact) -> Request:
             pools[name] = drawn
     if needed and not any(name in revisions for name in needed):
         raise MissingData(f"No task of {artefact.id} has data here: {next(iter(gaps.values()))}.")
-    found = replace(
-        request,
-        data_revisions=revisions,
-        unavailable=gaps,
-        pools=pools,
-    )
+    found = replace(request, data_revisions=revisions, unavailable=gaps, pools=pools)
     for path in unused_settings(found, artefact):
         raise ReproError(
             f"No run of {artefact.id} has a {path}: leave out {typed_as(path)}, or see "

@@ -210,28 +210,19 @@ def _with_data(
     try:
         found = with_data(bare, artefact)
     except MissingData:
-        if known is None or not _is_whole(known, store):
+        if known is None or make_plan([known], store).missing:
             raise
         return known
     if known is None or known == found or not _lacks_data(found, known):
         return found
-    return known if _is_whole(known, store) else found
+    return found if make_plan([known], store).missing else known
 
 
 def _lacks_data(found: Request, known: Request) -> bool:
     """Whether the two differ in data alone, of which this machine has none of its own."""
     here, there = found.data_revisions, known.data_revisions
-    same = replace(
-        found,
-        data_revisions=known.data_revisions,
-        unavailable=known.unavailable,
-        pools=known.pools,
-    )
+    same = replace(found, data_revisions=there, unavailable=known.unavailable, pools=known.pools)
     return same == known and all(here.get(task) in (None, there.get(task)) for task in here)
-
-
-def _is_whole(request: Request, store: Store) -> bool:
-    return not make_plan([request], store, stored_speed(store.root, "cpu")).missing
 
 
 def _chosen(

@@ -170,8 +170,9 @@ def _points(curve: Curve, known: Digitised) -> list[Shown]:
 
 def as_text(artefact: Artefact, request: Request, document: Shown) -> str:
     """Published numbers, the setting that all runs share, what differs a run, what is swept."""
-    swept, protocol, split = [], document["protocol"], document["split"]
-    scored = f"scored on {split} by {protocol}" if split else protocol
+    swept: list[str] = []
+    by, split = document["protocol"], document["split"]
+    scored = f"scored on {split} by {by}" if split else by
     if isinstance(artefact, Table):
         scored = scored if artefact.scores else "counted"
         columns = [column.name for column in artefact.columns]
