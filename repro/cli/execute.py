@@ -192,16 +192,15 @@ class JobProgress:
             TimeRemainingColumn(),
             console=self.console,
             disable=not self.console.is_terminal,
+            speed_estimate_period=math.inf,  # the pace since the first step
         )
         self.speed = plan.speed
-        self.seconds = estimate_all(plan.jobs, plan.speed).seconds
-        self.whole = self.bars.add_task("all jobs", total=self.seconds, state="")
+        seconds = estimate_all(plan.jobs, plan.speed).seconds
+        self.whole = self.bars.add_task("all jobs", total=seconds, state="")
         self.tasks: dict[str, TaskID] = {}
         self.shares: dict[str, float] = {}
         """Job -> the seconds of its estimate that it has done."""
         self.ended, self.stopping = 0, False
-        self.first: tuple[float, float] | None = None
-        """When the first step was told, and the estimated seconds that had been done."""
         self.diverged: set[str] = set()
         self.said = -PLAIN_SECONDS
         self.count = len(plan.jobs)
@@ -265,7 +264,7 @@ class JobProgress:
         self.shares[job.id] = share * estimate(job, self.speed).seconds
         done = math.fsum(self.shares.values())
         state = f"{self.ended} of {self.count} ended"
-        self.bars.update(self.whole, completed=min(done, self.seconds), state=state)
+        self.bars.update(self.whole, completed=done, state=state)
 
     def _occasionally(self, job: Job, state: str) -> None:
         if self.console.is_terminal:
@@ -273,18 +272,9 @@ class JobProgress:
         now = self.bars.get_time()
         if now - self.said >= PLAIN_SECONDS:
             self.said = now
-            whole = f"{self.ended} of {self.count} jobs ended{self._left(now)}"
-            self._say(f"{whole}; job {job.id}: {state}")
-
-    def _left(self, now: float) -> str:
-        """About how long it takes yet, at the pace since the first step; "" before one is known."""
-        done = math.fsum(self.shares.values())
-        self.first = self.first or (now, done)
-        since, before = self.first
-        if done <= before or now - since < PLAIN_SECONDS / 2:
-            return ""
-        left = (now - since) * max(0.0, self.seconds - done) / (done - before)
-        return f", about {duration(left)} left"
+            seconds = self.bars.tasks[0].time_remaining
+            left = f", about {duration(seconds)} left" if seconds else ""
+            self._say(f"{self.ended} of {self.count} jobs ended{left}; job {job.id}: {state}")
 
     def _say(self, line: str) -> None:
         """One line, whole: a log has no width, and a name may look like markup."""

@@ -46,7 +46,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 def test_the_time_left_counts_what_all_workers_have_done(
     screen: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By hand: of 40 s of work, 10 and a half of 20 are done after 100 s of two workers."""
+    """By hand: of 40 s of work, 10 are done after 50 s and 10 more after 100 s of two workers."""
     jobs = [make_job([run_spec(recipe__learning_rate=rate)]) for rate in (10.0, 10.0001, 20.0)]
     monkeypatch.setattr(
         "repro.engine.cost.estimate",
@@ -56,13 +56,14 @@ def test_the_time_left_counts_what_all_workers_have_done(
         round(job.lead.recipe.learning_rate), 1.0, 0.0, 0.0))  # fmt: skip
     shown = JobProgress(plan_of(*jobs))
     now = [0.0]
-    shown.seconds = 40.0
+    shown.bars.update(shown.whole, total=40.0)
     monkeypatch.setattr(shown.bars, "get_time", lambda: now[0])
     step: dict[str, Any] = {"event": "step", "epoch": 1, "step": 1, "steps": 2, "losses": {}}
     shown.hear(jobs[2], step | {"step": 0})
     assert "left" not in screen.getvalue()  # no pace is known yet
-    now[0] = 100.0
+    now[0] = 50.0
     shown.hear(jobs[0], {"event": "outcome", "kind": None})
+    now[0] = 100.0
     shown.hear(jobs[2], step)
     line = screen.getvalue().splitlines()[-1]
     assert line == (f"  1 of 3 jobs ended, about 1.7 min left; job {jobs[2].id}: epoch 1, step 1/2")
