@@ -12,13 +12,13 @@ from repro.backbones import contents
 from repro.backbones.checks import check_folder
 from repro.backbones.describe import LOCAL, mirror_of, package_folder
 from repro.backbones.weight_files import NEEDED
-from repro.errors import MissingModel, told
+from repro.errors import MissingData, MissingModel, told
 from repro.folders import named_by
 from repro.papers.matrix import tasks_of
 from repro.papers.request import Request
 from repro.spec import Backbone, RunSpec
 from repro.spec.backbones import MINILM, TINY_T5
-from repro.spec.contents import changed
+from repro.spec.contents import Content, changed, locked
 from repro.spec.facts import KNOWN
 from repro.tasks import hub as data_hub
 from repro.tasks import rows, state
@@ -58,6 +58,11 @@ class Need:
     def in_cache(self) -> bool:
         """Whether its files are those of the hub's cache."""
         return self.where == CACHE
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether `fetch` asks the hub for it: a damaged file of its cache is downloaded anew."""
+        return self.state == "to fetch" or (self.state == "damaged" and self.in_cache)
 
 
 @dataclass(slots=True)
@@ -118,6 +123,44 @@ def _remote(need: Need) -> list[hub.Remote]:
         return list(contents.look(need.backbone).values())
     found = [data_hub.look(KNOWN[need.name], split) for split in need.splits]
     return [one for one in found if one is not None]
+
+
+def fetch(needs: Iterable[Need], heard: hub.Heard) -> list[str]:
+    """Downloads what is needed, one after the other; returns what went wrong, a line each."""
+    problems = []
+    for need in needs:
+        for path in need.files.values() if need.state == "damaged" else ():
+            if not hub.is_intact(path):
+                hub.forget(path)
+        try:
+            _fetch(need, heard)
+        except (MissingData, MissingModel) as problem:
+            problems.append(str(problem))
+    return problems
+
+
+def _fetch(need: Need, heard: hub.Heard) -> None:
+    """Downloads one, and compares what it holds with the lock file where that has it."""
+    if need.backbone is not None:
+        files = contents.fetch(need.backbone, heard)
+        _check_locked(need.name, contents.content_of(files), locked().models.get(need.name))
+        return
+    facts = KNOWN[need.name]
+    data_hub.fetch(facts, need.splits, heard=heard)
+    read = state.hub_content(need.name, splits=need.splits)
+    _check_locked(need.name, read, locked().data.get(facts.folder))
+
+
+def _check_locked(name: str, read: Content | None, known: Content | None) -> None:
+    """Raises MissingData for a file or split that is not the one that the lock file names."""
+    for part, digest in read.digests.items() if read and known else ():
+        expected = known.digests.get(part, digest) if known else digest
+        if digest != expected:
+            raise MissingData(
+                f"{part} of {name} is not the one that the lock file names: SHA-256 "
+                f"{digest[:12]}, not {expected[:12]}. The hub's copy was changed: get an unchanged "
+                "one from a mirror (HF_ENDPOINT), or use a newer version of repro."
+            )
 
 
 def _data_set(name: str, splits: tuple[str, ...], *, any_rows: bool) -> Need:

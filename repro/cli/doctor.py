@@ -110,7 +110,7 @@ def checklist(ids: Sequence[str], asked: Asked, results: Store) -> list[dict[str
 def _needed(need: Need, command: str) -> dict[str, Any]:
     """The line of a data set or model."""
     found = f"{need.where}: {need.mend}" if need.mend else need.where
-    if need.state == "to fetch" or (need.in_cache and need.state == "damaged"):
+    if need.is_fetched:
         found += f"; `{command}` downloads it"
     what, state = f"{need.kind} {need.name}", need.state
     return _line(what, "missing" if state == "to fetch" else state, found)

@@ -16,9 +16,9 @@ from repro.backbones.contents import NAMED_OTHERWISE
 from repro.cli import completion
 from repro.cli import options as o
 from repro.cli.requests import Asked, bare_request, find_folders, narrowed, without_unused
-from repro.errors import INCOMPLETE, MissingData, MissingModel, ReproError, UnknownName
+from repro.errors import INCOMPLETE, MissingData, ReproError, UnknownName
 from repro.folders import expanded
-from repro.needs import Need, Wanted, files_of, sized, sizes
+from repro.needs import Need, Wanted, fetch, files_of, sized, sizes
 from repro.papers.matrix import Artefact
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import OPTIONS, option_of
@@ -28,10 +28,9 @@ from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec import Scale
 from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION, TINY_T5
-from repro.spec.contents import LOCK, Content, Contents, lock_text, locked
+from repro.spec.contents import LOCK, Contents, lock_text, locked
 from repro.spec.facts import KNOWN as SETS
 from repro.store.atomic import write_text
-from repro.tasks import hub as data_hub
 from repro.tasks.catalogue import TITLES
 from repro.tasks.state import Found, folders, hub_content, look, whole
 from repro.words import size
@@ -157,7 +156,9 @@ def provide(
     needs, unknown = sized(wanted.needs())
     problems: list[str] = []
     if not dry_run:
-        problems = fetch([need for need in needs if is_fetched(need)])
+        fetched = [need for need in needs if need.is_fetched]
+        with _progress(fetched) as heard:
+            problems = fetch(fetched, heard)
         needs, unknown = wanted.needs(), ""
         if to is not None:
             checks = [command_line(request, "doctor") for request in wanted.requests]
@@ -203,50 +204,6 @@ def wanted_of(names: Sequence[str], scale: Scale, asked: Asked) -> Wanted:
         elif id in HUB_MODELS:
             wanted.models[id, KNOWN[id].revision] = KNOWN[id]
     return wanted
-
-
-def is_fetched(need: Need) -> bool:
-    """Whether the hub is asked for it: a damaged file of its cache is downloaded anew."""
-    return need.state == "to fetch" or (need.state == "damaged" and need.in_cache)
-
-
-def fetch(needs: Sequence[Need]) -> list[str]:
-    """Downloads what is needed, one after the other; returns what went wrong, a line each."""
-    problems = []
-    with _progress(needs) as heard:
-        for need in needs:
-            for path in need.files.values() if need.state == "damaged" else ():
-                if not hub.is_intact(path):
-                    hub.forget(path)
-            try:
-                _fetch(need, heard)
-            except (MissingData, MissingModel) as problem:
-                problems.append(str(problem))
-    return problems
-
-
-def _fetch(need: Need, heard: hub.Heard) -> None:
-    """Downloads one, and compares what it holds with the lock file where that has it."""
-    if need.backbone is not None:
-        files = contents.fetch(need.backbone, heard)
-        _check_locked(need.name, contents.content_of(files), locked().models.get(need.name))
-        return
-    facts = SETS[need.name]
-    data_hub.fetch(facts, need.splits, heard=heard)
-    read = hub_content(need.name, splits=need.splits)
-    _check_locked(need.name, read, locked().data.get(facts.folder))
-
-
-def _check_locked(name: str, read: Content | None, known: Content | None) -> None:
-    """Raises MissingData for a file or split that is not the one that the lock file names."""
-    for part, digest in read.digests.items() if read and known else ():
-        expected = known.digests.get(part, digest) if known else digest
-        if digest != expected:
-            raise MissingData(
-                f"{part} of {name} is not the one that the lock file names: SHA-256 "
-                f"{digest[:12]}, not {expected[:12]}. The hub's copy was changed: get an unchanged "
-                "one from a mirror (HF_ENDPOINT), or use a newer version of repro."
-            )
 
 
 @contextmanager

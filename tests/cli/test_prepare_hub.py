@@ -120,7 +120,7 @@ def test_content_that_is_not_the_locked_one_is_refused(
     lock = Contents(
         models={BERT_BASE: other}, data={"glue_rte": Content(digests={"train": "2" * 64})}
     )
-    monkeypatch.setattr("repro.cli.prepare.locked", lambda: lock)
+    monkeypatch.setattr("repro.needs.locked", lambda: lock)
     answer = cli("prepare", BERT_BASE, "rte", "--to", "carried")
     assert answer.code == 2
     assert f"model.safetensors of {BERT_BASE} is not the one that the lock file names" in answer.err
