@@ -215,11 +215,6 @@ def test_at_the_papers_scale_other_rows_are_an_error(data: Path) -> None:
         make_request(TABLE, "paper", tasks="cola")
 
 
-def test_a_setting_of_another_sort_is_still_refused() -> None:
-    with pytest.raises(ReproError, match=r"--learning-rate .*expected more than 0"):
-        smoke(learning_rate=0.0)
-
-
 def test_a_table_of_counts_needs_no_data(cli: Call, tmp_path: Path) -> None:
     answer = cli("table", "3-shared-1", *SMOKE)
     assert answer.code == 0
