@@ -41,9 +41,8 @@ from repro.report.layout import markdown_table, text_table
 from repro.report.render import GAP, json_text
 from repro.spec import Backbone, Task
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
-from repro.store.atomic import remove_tree, write_text
+from repro.store.atomic import write_text
 from repro.store.store import Store
-from repro.store.temporary import unfinished_name
 from repro.words import duration, size
 
 SHAPES = {KNOWN[id].name: KNOWN[id] for id in (MINILM, BERT_BASE, BERT_LARGE)}
@@ -99,11 +98,8 @@ def command(
     execution = Execution(device=device, threads=threads, compiled=compiled)
     peaks = matrix_peaks(execution)
     precision = "bf16" if "bf16" in peaks else "fp32"
-    folder = results.root / unfinished_name(".tmp")
-    try:
-        timed = _timed(jobs_on(kind, precision, chosen), Asked(execution, STEPS[kind]), folder)
-    finally:
-        remove_tree(folder)
+    how = Asked(execution, STEPS[kind])
+    timed = _timed(jobs_on(kind, precision, chosen), how, results.root)
     speed = speed_of(timed, stored_speed(results.root, kind), peaks)
     if busy:
         print(NOT_USED, file=sys.stderr)
@@ -147,7 +143,7 @@ def _short(job: Job) -> Job:
     return make_job([job.lead.model_copy(update={"task": task, "recipe": recipe})])
 
 
-def _timed(jobs: Mapping[str, Job], asked: Asked, folder: Path) -> list[Timed]:
+def _timed(jobs: Mapping[str, Job], asked: Asked, root: Path) -> list[Timed]:
     """Rehearses the jobs, then the short ones, then these again with their kernels counted: in
     eager mode, as what is compiled is one graph.
     """
@@ -155,9 +151,11 @@ def _timed(jobs: Mapping[str, Job], asked: Asked, folder: Path) -> list[Timed]:
     eager = asked.execution.model_copy(update={"compiled": False})
     short = {name: _short(job) for name, job in jobs.items()}
     passes = [
-        rehearsed(list(which.values()), folder / str(number), how).found
-        for number, (which, how) in enumerate(
-            [(jobs, asked), (short, asked), (short, replace(asked, kernels=True, execution=eager))]
+        rehearsed(list(which.values()), root, how).found
+        for which, how in (
+            (jobs, asked),
+            (short, asked),
+            (short, replace(asked, kernels=True, execution=eager)),
         )
     ]
     return [

@@ -123,32 +123,38 @@ def _is_known(job: Job, known: Mapping[str, Rehearsed], how: How) -> bool:
 
 def rehearsed(
     jobs: Sequence[Job],
-    folder: Path,
+    root: Path,
     how: How,
     keep: Callable[[str, Found], None] = lambda kind, found: None,
 ) -> Rehearsals:
-    """Rehearses with a bar on a terminal, a line for each kind elsewhere."""
+    """Rehearses with a bar on a terminal, a line for each kind elsewhere; below the store's `root`,
+    in a folder that is gone afterwards.
+    """
     if not jobs:
         return Rehearsals({}, 0.0)
+    folder = root / unfinished_name(".tmp")  # `store gc` knows what a kill leaves
     console = Console(file=sys.stderr)
-    with Progress(console=console, transient=True) as shown:
-        task = shown.add_task("Rehearsing", total=None)
+    shown = Progress(console=console, transient=True)
+    task = shown.add_task("Rehearsing", total=None)
 
-        def told(job: Job, count: int, longest: bool) -> None:
-            inputs = "longest inputs" if longest else "usual inputs"
-            shown.update(task, advance=1, total=count, description=f"Rehearsing, {inputs}")
-            if not console.is_terminal:
-                done = shown.tasks[0].completed
-                print(f"{done:.0f}/{count}: {run_name(job.lead)}, {inputs}", file=sys.stderr)
+    def told(job: Job, count: int, longest: bool) -> None:
+        inputs = "longest inputs" if longest else "usual inputs"
+        shown.update(task, advance=1, total=count, description=f"Rehearsing, {inputs}")
+        if not console.is_terminal:
+            done = shown.tasks[0].completed
+            print(f"{done:.0f}/{count}: {run_name(job.lead)}, {inputs}", file=sys.stderr)
 
-        return rehearse(jobs, folder, how, told, keep)
+    try:
+        with shown:
+            return rehearse(jobs, folder, how, told, keep)
+    finally:
+        remove_tree(folder)
 
 
 def _kept(jobs: Sequence[Job], results: Store, kind: str, how: How) -> Rehearsals:
     """Rehearses. The store keeps the figures of a kind as soon as it ran, and in the end how
     long a worker takes to start, and a job beside its steps. Raises Stopped at Ctrl-C.
     """
-    folder = results.root / unfinished_name(".tmp")  # `store gc` knows what a kill leaves
     kept = set[str]()
 
     def keep(name: str, found: Found) -> None:
@@ -157,12 +163,10 @@ def _kept(jobs: Sequence[Job], results: Store, kind: str, how: How) -> Rehearsal
             kept.add(name)
 
     try:
-        found = rehearsed(jobs, folder, how, keep)
+        found = rehearsed(jobs, results.root, how, keep)
     except KeyboardInterrupt:
         every = len({how.kind(job) for job in jobs})
         raise Stopped(f"The figures of {len(kept)} of {every} kinds of jobs are stored.") from None
-    finally:
-        remove_tree(folder)
     for name, one in found.found.items():
         keep(name, one)
     beside = [one.beside for one in found.found.values() if one.beside]

@@ -30,7 +30,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(bench, "rehearsed", found)
     monkeypatch.setattr(bench, "matrix_peaks", lambda execution: {"fp32": PEAK})
-    monkeypatch.setattr(bench, "load", lambda: 0.0)
+    monkeypatch.setattr("repro.engine.rehearsal.load", lambda: 0.0)
 
 
 @pytest.mark.usefixtures("measured")
