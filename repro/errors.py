@@ -51,7 +51,7 @@ class UnknownName(ReproError):
     def __init__(self, kind: str, given: str, known: Iterable[str]) -> None:
         names = sorted(known)
         lowered = {name.lower(): name for name in names}
-        close = difflib.get_close_matches(given.lower(), list(lowered), n=3, cutoff=0.5)
+        close = difflib.get_close_matches(given.lower(), list(lowered), n=3, cutoff=0.42)
         hint = " or ".join(lowered[name] for name in close)
         advice = f"Did you mean {hint}?" if close else f"Known: {', '.join(names)}."
         super().__init__(f"There is no {kind} called '{given}'. {advice}")

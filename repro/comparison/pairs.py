@@ -336,9 +336,8 @@ def _counts(pair: Pair) -> list[str]:
     above, below = (sum(sign * line["difference"] > 0 for line in open_) for sign in (1, -1))
     if not tested:
         return [
-            f"By the numbers alone, {one} is higher than {other} on {above or 'none'} of "
-            f"{_columns(known)} and lower on {below or 'none'}; none can be tested (the reasons "
-            "stand below)."
+            f"By the numbers alone, {_direction(pair, above, below, known)}; none can be tested "
+            "(the reasons stand below)."
         ]
     higher, lower, rest = (len(_of(known, name)) for name in ("higher", "lower", "not shown"))
     test = f"Welch, p below {LEVEL:g} after Holm's adjustment for {counted(len(tested), 'test')}"
@@ -346,14 +345,23 @@ def _counts(pair: Pair) -> list[str]:
         where = f"{'any of ' * (len(tested) > 1)}the {_columns(tested)} that can be tested"
         said = f"No difference between {one} and {other} is shown on {where} ({test})"
     else:
-        said = (
-            f"{one} is higher than {other} on {higher or 'none'} of {_columns(known)} and lower "
-            f"on {lower or 'none'} ({test})"
-        )
+        said = f"{_direction(pair, higher, lower, known)} ({test})"
         said += f"; no difference is shown on {rest}" * bool(rest)
     alone = f"by the numbers alone, {above} of them higher and {below} lower"
     said += f"; {len(open_)} cannot be tested ({alone})" * bool(open_)
     return [f"{said}."]
+
+
+def _direction(pair: Pair, higher: int, lower: int, known: Sequence[Mapping[str, Any]]) -> str:
+    """A is higher than B on 3 of 9 columns and lower on 2."""
+    one, other, of = pair.first.label, pair.second.label, _columns(known)
+    if not higher and not lower:
+        return f"{one} and {other} are equal on {of}"
+    if not higher:
+        return f"{one} is lower than {other} on {lower} of {of}"
+    return f"{one} is higher than {other} on {higher} of {of}" + f" and lower on {lower}" * bool(
+        lower
+    )
 
 
 def _columns(lines: Sequence[Mapping[str, Any]]) -> str:

@@ -103,7 +103,7 @@ def test_show_of_embeddings_is_of_the_model_with_the_papers_parameters(cli: Call
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["figure", "ablation"], "Did you mean ablation-heatmap?"),
+        (["figure", "ablation"], "Did you mean ablation-heatmap or learned-activations?"),
         (
             ["table", "ablation-heatmap"],
             "is a figure, not a table: python -m repro figure ablation",

@@ -88,7 +88,7 @@ def test_columns_are_tested_by_welch_and_adjusted_by_holm(trained: Store) -> Non
     assert own["Mean of 9"]["p_adjusted"] is None
     assert own["Mean of 9"]["low_95"] < 5 / 9 < own["Mean of 9"]["high_95"]
     assert found.words[0] == (
-        f"Reproduced {OTHER} is higher than reproduced {OURS} on 1 of 9 columns and lower on none "
+        f"Reproduced {OTHER} is higher than reproduced {OURS} on 1 of 9 columns "
         "(Welch, p below 0.05 after Holm's adjustment for 9 tests); no difference is shown on 8."
     )
 
