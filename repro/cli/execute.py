@@ -258,7 +258,8 @@ class JobProgress:
 
     def _name(self, event: dict[str, Any]) -> str:
         """Of the run that an event is about."""
-        return self.names.get(event["run"], event["run"][:12])
+        key = str(event["run"])
+        return self.names.get(key, key[:12])
 
     def _count(self, job: Job, share: float) -> None:
         self.shares[job.id] = share * estimate(job, self.speed).seconds

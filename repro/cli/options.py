@@ -280,8 +280,9 @@ def grouped(verb: Callable[..., None]) -> Callable[..., None]:
         made = {}
         for name, options in groups.items():
             own = {option.name: given.pop(option.name) for option in options}
-            group = signature.parameters[name].annotation
-            made[name] = group(**own) if is_dataclass(group) else requests.parsed(**own)
+            group: Callable[..., Any] = signature.parameters[name].annotation
+            make = group if is_dataclass(group) else requests.parsed
+            made[name] = make(**own)
         verb(**given, **made)
 
     parameters = [

@@ -64,11 +64,11 @@ def as_json(artefact: Artefact, request: Request) -> Shown:
         scored: tuple[str, str | None] = artefact.protocol, ", ".join(splits) or None
         first = protocol.first_runs(artefact, request).values()
         runs = [(run_name(run), run) for run in {run_key(run): run for run in first}.values()]
-        published = _of_cells(artefact)
+        published, notes = _of_cells(artefact), artefact.notes
     else:
         figure = FIGURES[artefact.id]
         scored, runs = _scored(figure, request), [*_series(figure, request).items()]
-        published = _of_figure(figure, request)
+        published, notes = _of_figure(figure, request), figure.notes
     return {
         "id": artefact.id,
         "title": artefact.title,
@@ -85,7 +85,7 @@ def as_json(artefact: Artefact, request: Request) -> Shown:
             for name, run in runs
         ],
         "published": published,
-        "notes": list(artefact.notes),
+        "notes": list(notes),
     }
 
 
@@ -198,7 +198,7 @@ def as_text(artefact: Artefact, request: Request, document: Shown) -> str:
         *_settings(document["runs"]),
         "",
         *swept,
-        *[f"- {note}" for note in artefact.notes],
+        *[f"- {note}" for note in document["notes"]],
     ]
     return "\n".join(lines) + "\n"
 

@@ -359,9 +359,8 @@ def _direction(pair: Pair, higher: int, lower: int, known: Sequence[Mapping[str,
         return f"{one} and {other} are equal on {of}"
     if not higher:
         return f"{one} is lower than {other} on {lower} of {of}"
-    return f"{one} is higher than {other} on {higher} of {of}" + f" and lower on {lower}" * bool(
-        lower
-    )
+    below = f" and lower on {lower}" * bool(lower)
+    return f"{one} is higher than {other} on {higher} of {of}{below}"
 
 
 def _columns(lines: Sequence[Mapping[str, Any]]) -> str:
