@@ -82,14 +82,15 @@ def locate(given: str, store: Store, *, all_plans: bool) -> tuple[str, RunSpec]:
     if run is not None:
         return run.key, run.spec
     plans = [*asked_for(store).values()]
+    known = runs_of(chain(*plans))
     unseen = [
         " Only runs that are stored or were asked for here were looked at; "
         f"`python -m repro why {given} --planned` looks at those of all plans, too."
     ]
     if all_plans:
-        default, unseen = default_requests()
-        plans += [[request] for request in default]
-    known = runs_of(chain(*plans))
+        default, requests, unseen = default_runs()
+        known |= default
+        plans += [[request] for request in requests]
     if len(given) == len(name_of_job([])) and not any(key.startswith(given) for key in known):
         check_no_job(given, plans, store)
     key = find_run(given, known, unseen)
@@ -105,17 +106,22 @@ def runs_of(requests: Iterable[Request]) -> dict[str, RunSpec]:
     }
 
 
-def default_requests() -> tuple[list[Request], list[str]]:
-    """Every table and figure at every scale, and why some could not be listed."""
-    found: list[Request] = []
+def default_runs() -> tuple[dict[str, RunSpec], list[Request], list[str]]:
+    """The runs of every table and figure at every scale, what asks for them, and why some could not
+    be listed.
+    """
+    runs: dict[str, RunSpec] = {}
+    requests: list[Request] = []
     barred: dict[str, None] = {}
     for scale in SCALES:
         for artefact in ARTEFACTS.values():
             try:
-                found.append(make_request(artefact, scale))
+                request = make_request(artefact, scale)
+                runs |= runs_of([request])
+                requests.append(request)
             except MissingData as lack:  # that scale has no runs to look through
                 barred[f" Not looked through for lack of data: {lack}"] = None
-    return found, list(barred)
+    return runs, requests, list(barred)
 
 
 def check_no_job(given: str, plans: Iterable[Sequence[Request]], store: Store) -> None:

@@ -186,7 +186,7 @@ def test_a_prefix_of_no_run_is_refused_before_any_stored_spec_is_read(
 ) -> None:
     store_all(store, request())
     monkeypatch.setattr(Store, "specs", lambda _: pytest.fail("it reads specs"))
-    monkeypatch.setattr("repro.cli.why.default_requests", lambda: ([], [" Not looked through: x."]))
+    monkeypatch.setattr("repro.cli.why.default_runs", lambda: ({}, [], [" Not looked through: x."]))
     answer = cli("why", "0" * 64, "--planned")
     assert answer.code == 2
     assert "No run's key begins" in answer.err
