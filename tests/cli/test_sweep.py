@@ -184,7 +184,7 @@ REFUSED = {
     "method.form=a,b": "No run of 3-shared-2 has a method.form",
     "task.evaluation_rows=8,16": "changes which rows are scored",
     "recipe.epochs=" + ",".join(map(str, range(1, 202))): "201 settings, and a sweep at most 200",
-    "method.size=0,-1": "greater than or equal to 1",
+    "method.size=0,-1": "expected at least 1",
     "recipe.learning_rate=1e-5..1e-3": "--search random --trials N draws from it",
     "method.size=64..8": "the first end of a range is below the second",
     "recipe.precision=bf16..fp32": "--set recipe.precision=bf16..fp32: a range is of numbers",
