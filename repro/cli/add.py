@@ -92,7 +92,7 @@ class Given:
 
 @o.grouped
 def command(
-    id: Annotated[str, o.ids("Table, for example 3-shared-2.")],
+    id: Annotated[str, o.ids("Table, for example 3-shared-2.", "TABLES")],
     given: Given,
     removed: Annotated[bool, typer.Option("--remove", help="Remove the row of this name.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List what was added.")] = False,

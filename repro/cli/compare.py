@@ -40,7 +40,9 @@ def command(
     ],
     table: Annotated[
         str,
-        typer.Option(help="The table that both are rows of.", autocompletion=completion.ids),
+        typer.Option(
+            help="The table that both are rows of.", autocompletion=completion.ids_of("TABLES")
+        ),
     ],
     asked: o.AskedOfWhole,
     second: Annotated[

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import typer
-
 from repro.spec.backbones import KNOWN
 
 VARIABLE = "_REPRO_COMPLETE"
@@ -53,13 +51,15 @@ def _join_values() -> None:
     os.environ |= {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(at)}
 
 
-def ids(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Tables and figures, or those of one kind that a verb takes."""
-    from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
+def ids_of(kind: str) -> Any:
+    """The completion of the ids of "TABLES", "FIGURES" or "ARTEFACTS", which are both."""
 
-    kinds = dict.fromkeys(("table", "sweep", "export", "add", "compare"), TABLES)
-    known = FIGURES if ctx.info_name == "figure" else kinds.get(ctx.info_name or "", ARTEFACTS)
-    return _fitting(known, incomplete, but=_asked())
+    def complete(incomplete: str) -> list[str]:
+        from repro.papers import registry
+
+        return _fitting(getattr(registry, kind), incomplete, but=_asked())
+
+    return complete
 
 
 def needed(incomplete: str) -> list[str]:

@@ -35,7 +35,7 @@ FOLDER = "submissions"
 @o.grouped
 def command(
     to: Annotated[str, typer.Argument(metavar="glue", help="The server: glue.")],
-    id: Annotated[str, o.ids("Table, for example 3-shared-2.")],
+    id: Annotated[str, o.ids("Table, for example 3-shared-2.", "TABLES")],
     row: Annotated[str, typer.Option(help="Row of the table whose runs predict.")],
     asked: o.AskedOfWhole,
     seed: Annotated[

@@ -25,7 +25,7 @@ from repro.report.reproduce import write_page
 def command(
     id: Annotated[
         str,
-        o.ids("Figure, for example ablation-heatmap."),
+        o.ids("Figure, for example ablation-heatmap.", "FIGURES"),
     ],
     asked: o.AskedOfWhole,
     how: o.How,

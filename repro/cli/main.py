@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -19,17 +18,14 @@ from repro.spec.backbones import KNOWN
 from repro.spec.method import place_in_file
 from repro.strict import why_refused
 
-VERBS = {
-    "list": "list_", "show": "show", "plan": "plan", "prepare": "prepare", "run": "run",
-    "table": "table", "figure": "figure", "sweep": "sweep", "report": "report",
-    "claims": "claims", "audit": "audit", "add": "add", "compare": "compare", "export": "export",
-    "import-scores": "import_scores", "freeze": "freeze", "status": "status", "why": "why",
-    "curves": "curves", "doctor": "doctor", "new": "new", "rehearse": "rehearse", "bench": "bench",
-    "worker": "worker",
-}  # fmt: skip
-"""Verb -> its module here, which is imported when the verb is asked for."""
-GROUPS = {"store": "store"}
-"""Verb with verbs of its own -> its module here, whose COMMANDS these are."""
+VERBS = (
+    "list", "show", "plan", "prepare", "run", "table", "figure", "sweep", "report", "claims",
+    "audit", "add", "compare", "export", "import-scores", "freeze", "status", "why", "curves",
+    "doctor", "new", "rehearse", "bench", "worker",
+)  # fmt: skip
+"""Each is the `command` of the module of its name, which is imported when it is asked for."""
+GROUPS = ("store",)
+"""Verbs with verbs of their own: the COMMANDS of the module."""
 BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
 """Below the options, whose column is too narrow for an id of the hub."""
 
@@ -62,15 +58,14 @@ class Once(TyperCommand):
             raise ReproError(f"{name} {given}: {why_refused(problem)}.") from refusal
 
 
-def command_of(verb: str) -> Callable[..., None]:
-    """What a verb calls."""
-    command: Callable[..., None] = import_module(f"repro.cli.{VERBS[verb]}").command
-    return command
+def module_of(verb: str) -> Any:
+    """The module of a verb."""
+    return import_module(f"repro.cli.{verb.replace('-', '_')}")
 
 
 def group_of(verb: str) -> typer.Typer:
     """A verb with verbs of its own."""
-    module = import_module(f"repro.cli.{GROUPS[verb]}")
+    module = module_of(verb)
     group = typer.Typer(help=module.__doc__, no_args_is_help=True)
     for name, command in module.COMMANDS.items():
         group.command(name, cls=Once)(command)
@@ -97,7 +92,7 @@ def application(asked: str = "") -> typer.Typer:
         if name in GROUPS:
             app.add_typer(group_of(name), name=name)
             continue
-        verb = command_of(name)
+        verb = module_of(name).command
         app.command(
             name, cls=Once, epilog=BACKBONES if "backbone" in verb.__annotations__ else None
         )(verb)

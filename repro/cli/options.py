@@ -50,9 +50,9 @@ def choice(kind: str, known: Collection[str], help: str, metavar: str | None = N
     return typer.Option(parser=parsed, metavar=metavar, help=help, autocompletion=complete)
 
 
-def ids(help: str) -> Any:
-    """The argument, one or several, that names tables or figures."""
-    return typer.Argument(help=help, autocompletion=completion.ids)
+def ids(help: str, of: str = "ARTEFACTS") -> Any:
+    """The argument, one or several, that names tables or figures; `of`: those that it completes."""
+    return typer.Argument(help=help, autocompletion=completion.ids_of(of))
 
 
 StoreOption = Annotated[

@@ -46,7 +46,7 @@ YOURS_ENDS = (YOURS, f"({YOURS})")
 
 @o.grouped
 def command(
-    id: Annotated[str, o.ids("Table, for example 3-shared-2.")],
+    id: Annotated[str, o.ids("Table, for example 3-shared-2.", "TABLES")],
     asked: o.AskedOfSweep,
     how: o.How,
     made: o.Made,

@@ -38,7 +38,7 @@ FORMATS: dict[str, Callable[[TableView, Layout | None], str]] = {
 
 @o.grouped
 def command(
-    id: Annotated[str, o.ids("Table, for example ResAdapters-1.")],
+    id: Annotated[str, o.ids("Table, for example ResAdapters-1.", "TABLES")],
     asked: o.Asked,
     how: o.How,
     made: o.Made,

@@ -74,13 +74,15 @@ def test_help_names_every_field(app: typer.Typer) -> None:
 
 
 def test_verbs_that_train_have_the_same_options() -> None:
-    from repro.cli.main import command_of
+    from repro.cli.main import module_of
 
     def options(verb: Callable[..., None]) -> set[str]:
         return set(inspect.signature(verb).parameters)
 
-    both = options(command_of("table")) & options(command_of("run"))
-    both &= options(command_of("figure"))
+    table, run, figure, plan = (
+        options(module_of(verb).command) for verb in ("table", "run", "figure", "plan")
+    )
+    both = table & run & figure
     asked = {"scale", "seeds", "backbone", "tasks", "train_rows", "bottleneck", "as_released"}
     assert asked | {"device", "threads", "micro_batch", "retry", "store"} <= both
-    assert asked <= options(command_of("plan"))
+    assert asked <= plan

@@ -54,6 +54,6 @@ def test_an_id_is_found_in_any_case_and_an_unknown_one_is_refused() -> None:
 
 
 def test_listing_tables_does_not_load_pandas() -> None:
-    code = "import sys, repro.papers.registry, repro.cli.list_; print('pandas' in sys.modules)"
+    code = "import sys, repro.papers.registry, repro.cli.list; print('pandas' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from run_samples import run_spec
 
-from repro.cli.main import command_of, main
+from repro.cli import new
+from repro.cli.main import main
 from repro.cli.requests import bare_request, parsed
 from repro.errors import ReproError, UnknownName
 from repro.folders import cache_folder
@@ -249,14 +250,14 @@ def test_a_method_that_no_setting_makes_fit_is_refused_before_settings_are_asked
 
 def test_new_gives_the_label_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    command_of("new")(what="method", name="two-gates")
+    new.command(what="method", name="two-gates")
     assert method_called(load_method("two_gates.py:TwoGates"))().label() == "two gates"
 
 
 def test_new_refuses_the_name_of_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ReproError, match="a method 'lora' already"):
-        command_of("new")(what="method", name="lora")
+        new.command(what="method", name="lora")
     assert not list(tmp_path.iterdir())
 
 
