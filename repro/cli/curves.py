@@ -41,7 +41,10 @@ def command(
     Example: python -m repro curves f75e38 0cb25e --tensorboard events
     """
     results = o.open_store(store)
-    keys = find_keys(runs, results)
+    stored, unseen = results.keys(), [f" `curves` shows runs that are stored in {results.root}."]
+    keys = list(dict.fromkeys(find_run(one, stored, unseen) for one in runs))
+    if len(keys) > MOST:
+        raise ReproError(f"{len(keys)} runs are too many for one picture: name at most {MOST}.")
     found, without = read(keys, results)
     check_writable(out / FIGURES_FOLDER)
     shown = courses(found)
@@ -53,16 +56,6 @@ def command(
     else:
         sys.stdout.write(as_text(shown) + "\n" + "".join(f"Wrote {path}\n" for path in paths))
     raise typer.Exit(INCOMPLETE if without else 0)
-
-
-def find_keys(given: Sequence[str], store: Store) -> list[str]:
-    """The keys of the stored runs that begin so, each once. Raises ReproError."""
-    unseen = [f" `curves` shows runs that are stored in {store.root}."]
-    stored = store.keys()
-    keys = list(dict.fromkeys(find_run(one, stored, unseen) for one in given))
-    if len(keys) > MOST:
-        raise ReproError(f"{len(keys)} runs are too many for one picture: name at most {MOST}.")
-    return keys
 
 
 def read(keys: Sequence[str], store: Store) -> tuple[list[StoredRun], list[str]]:

@@ -185,7 +185,7 @@ def print_trees(found: Sequence[Standing], store: Store) -> None:
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     for one in found:
-        if one.count()["done"] < len(one.runs):
+        if not one.done:
             console.print()
             console.print(tree(one, progress_of_runs(store)))
 
@@ -200,13 +200,13 @@ def watched(found: Sequence[Standing], store: Store) -> None:
         raise ReproError(
             "--watch draws on a terminal. For a program: python -m repro status --json"
         )
-    open_ = [one for one in found if one.count()["done"] < len(one.runs)]
+    open_ = [one for one in found if not one.done]
     try:
         with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
             while open_:
                 now = progress_of_runs(store)
                 live.update(Group(*(tree(one, now) for one in open_)), refresh=True)
-                if all(one.count()["done"] == len(one.runs) for one in open_):
+                if all(one.done for one in open_):
                     break
                 time.sleep(LOOK_SECONDS)
                 for one in open_:

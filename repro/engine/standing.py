@@ -72,6 +72,11 @@ class Standing:
         some = list(self.runs.values()) if runs is None else runs
         return {state: sum(run.state == state for run in some) for state in STATES}
 
+    @property
+    def done(self) -> bool:
+        """Whether every run has a result."""
+        return all(run.state == "done" for run in self.runs.values())
+
     def cells(self) -> Iterator[Cell]:
         """Every cell that has runs, row after row as the table has them."""
         for (row, column), keys in self._keys.items():
