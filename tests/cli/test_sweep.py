@@ -249,6 +249,7 @@ def test_the_row_of_a_method_of_yours_is_swept_alone(cli: Call) -> None:
     assert "2 runs, 0 stored" in cli(*asked, "--set", "method.rank=2,8", "--no-run").err
 
 
+@pytest.mark.usefixtures("methods_forgotten")
 def test_the_file_of_a_swept_method_is_remembered_for_the_command_that_is_printed(
     cli: Call, run: Call, store: Store, tmp_path: Path
 ) -> None:
