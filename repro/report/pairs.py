@@ -201,7 +201,7 @@ def draw(pair: Pair) -> Drawing:
     """A forest plot: the difference on each column with its interval, and over tasks. Call it
     within `styled`.
     """
-    from repro.report.figures.style import INK, PAPER, QUIET, headed, ruled
+    from repro.report.figures.style import INK, PAPER, QUIET, headed, legend, ruled
 
     lines = _drawn(pair)
     left = [line["column"] for line in pair.lines if line not in lines and line["kind"] != "fact"]
@@ -241,7 +241,7 @@ def draw(pair: Pair) -> Drawing:
     axes.set(ylim=(len(names) - 0.4, -0.6), xlim=(-1.06 * edge, 1.06 * edge))
     axes.set_xlabel(textwrap.fill(f"difference in points (right: {first} is higher)", LONGEST))
     ruled(axes, "x")
-    _legend(drawing, lines, effect is not None)
+    legend(drawing, _looks(lines, effect is not None), 3)
     return drawing
 
 
@@ -262,10 +262,8 @@ def _edge(differences: Sequence[float], ends: Sequence[tuple[float, float]]) -> 
     return max(least, min(max(reach), STRETCH * median(reach)) if reach else 0.0) or 1.0
 
 
-def _legend(drawing: Drawing, lines: list[Record], effect: bool) -> None:
+def _looks(lines: list[Record], effect: bool) -> dict[str, dict[str, Any]]:
     """What the colours and signs that are drawn mean."""
-    from matplotlib.lines import Line2D
-
     from repro.report.figures.style import INK, PAPER, QUIET
 
     known = {line["outcome"] for line in lines}
@@ -283,5 +281,4 @@ def _legend(drawing: Drawing, lines: list[Record], effect: bool) -> None:
         signs["mean of columns"] = hollow | {"marker": "s"}
     if effect:
         signs["mean over tasks (paired t)"] = {"color": INK, "marker": "D"}
-    handles = [Line2D([], [], label=name, **look) for name, look in signs.items()]
-    drawing.legend(handles=handles, loc="outside lower left", ncols=min(3, len(handles)))
+    return signs

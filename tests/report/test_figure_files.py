@@ -81,11 +81,11 @@ from repro.papers.registry import FIGURES, find_figure
 from repro.papers.request import Request
 from repro.report.figures.view import write_figure
 from repro.report.figures.kinds import view_figure
-from repro.report.files import REQUEST
+from repro.report.files import DOCUMENTS
 from repro.store import Store
 
 for store, document in json.loads(sys.argv[1]):
-    asked = REQUEST.validate_python(document)
+    asked = DOCUMENTS[Request].validate_python(document)
     write_figure(view_figure(find_figure(asked.id), asked, Store(store)), Path("two"))
 for id, figure in FIGURES.items():
     view_figure(figure, Request(id, "smoke", 1), Store("nowhere"))

@@ -26,6 +26,7 @@ from repro.report.figures.style import (
     SMALL,
     WIDTH,
     headed,
+    legend,
     rounded,
     ruled,
 )
@@ -65,17 +66,13 @@ def draw_curves(view: CurvesView) -> Drawing:
     drawing = headed(width, 4.6 if panels else 0.0, view.figure.title, view.stamp, *said)
     for number, panel in enumerate(panels, 1):
         fill(drawing.add_subplot(1, len(panels), number), panel)
-    handles = legend([line for panel in panels for line in panel.lines])
-    if handles:
-        columns = min(len(handles), int(width / 2.3))
-        drawing.legend(handles=handles, loc="outside lower left", ncols=columns)
+    signs = signs_of([line for panel in panels for line in panel.lines])
+    legend(drawing, signs, int(width / 2.3))
     return drawing
 
 
-def legend(lines: Sequence[Line]) -> list[Any]:
+def signs_of(lines: Sequence[Line]) -> dict[str, Any]:
     """A series by colour and marker, then what hollow and dashed is, then other signs."""
-    from matplotlib.lines import Line2D
-
     found: dict[str, Any] = {}
     for line in lines:
         if line.shape != "threshold":
@@ -90,7 +87,7 @@ def legend(lines: Sequence[Line]) -> list[Any]:
             found[name] = {"color": QUIET, "marker": "o", "mfc": PAPER, "linestyle": "--"}
     if any(dot.collapsed for line in lines for dot in line.points):
         found[f"a run {COLLAPSE}"] = CROSS
-    return [Line2D([], [], label=name, **look) for name, look in found.items()]
+    return found
 
 
 def fill(axes: Axes, panel: CurvePanel) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from repro.methods.t5 import HyperFormer
 from repro.papers.figures import FEWEST, Embeddings
 from repro.papers.request import Request
-from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed
+from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed, legend
 from repro.report.figures.view import FigureView, csv_of, lacking
 from repro.report.files import command_line
 from repro.report.runs_found import Lookup
@@ -252,8 +252,6 @@ class EmbeddingsView(FigureView):
         }
 
     def draw(self) -> Drawing:
-        from matplotlib.lines import Line2D
-
         maps = [one for one in self.maps if not one.absent]
         absent = ((TITLES[one.name], one.absent) for one in self.maps if one.absent)
         said = lacking("Not drawn", absent)
@@ -262,14 +260,14 @@ class EmbeddingsView(FigureView):
         if not maps:
             return drawing
         panels = [fill(drawing.add_subplot(1, 2, n), self, one) for n, one in enumerate(maps, 1)]
-        handles = []
+        looks: dict[str, Look] = {}
         for (kind, tasks), (colour, shape) in zip(self.figure.kinds.items(), MARKS, strict=False):
             shown = ", ".join(named(task) for task in tasks if task in self.tasks)
-            look: Look = {"color": colour, "marker": shape, "markersize": 8, "linestyle": ""}
-            handles += [Line2D([], [], label=f"{kind}: {shown}", **look)] * bool(shown)
-        look = {"color": QUIET, "linewidth": 0.8, "alpha": 0.6}
-        handles.append(Line2D([], [], label="nearest by cosine distance", **look))
-        drawing.legend(handles=handles, loc="outside lower left", ncols=3)
+            if shown:
+                mark: Look = {"marker": shape, "markersize": 8, "linestyle": ""}
+                looks[f"{kind}: {shown}"] = mark | {"color": colour}
+        looks["nearest by cosine distance"] = {"color": QUIET, "linewidth": 0.8, "alpha": 0.6}
+        legend(drawing, looks, 3)
         drawing.draw_without_rendering()  # so that names are placed where the axes will stand
         drawing.set_layout_engine("none")
         for axes, one in zip(panels, maps, strict=True):

@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +35,9 @@ white at 0, a loss is purple, a gain orange.
 """
 LETTERS, LINE = 14.0, 0.22
 """Letters of a title that fit into an inch, and the height of one of its lines in inches."""
+
+Looks = Mapping[str, Mapping[str, Any]]
+"""What a line or a mark is -> how it is drawn, in the words of matplotlib."""
 
 CONFIG = "MPLCONFIGDIR"
 RC: dict[str, Any] = {
@@ -125,6 +128,15 @@ def headed(width: float, height: float, title: str, *said: str) -> Drawing:
         drawing.set_layout_engine("none")  # there is nothing to place
     drawing.suptitle(text, x=0.01, ha="left", fontsize=BASE, linespacing=1.5)
     return drawing
+
+
+def legend(drawing: Drawing, looks: Looks, columns: int) -> None:
+    """What the lines and marks mean, below everything, so many beside each other; none without."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
+    if handles:
+        drawing.legend(handles=handles, loc="outside lower left", ncols=columns)
 
 
 def ruled(axes: Axes, axis: Literal["x", "y"] = "y") -> None:
