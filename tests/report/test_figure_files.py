@@ -21,8 +21,7 @@ from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
 from repro.papers.registry import find_figure
-from repro.report.figures.ablation import AblationView, Panel, view_of
-from repro.report.figures.ablation_drawing import farthest, fill, in_rows
+from repro.report.figures.ablation import AblationView, Panel, farthest, fill, in_rows, view_of
 from repro.report.figures.architecture_drawing import text_ems
 from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import (
