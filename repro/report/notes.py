@@ -12,7 +12,7 @@ from repro.report.cells import RowView
 from repro.report.view import TableView
 from repro.spec import GlueTask
 from repro.spec.glue import GLUE
-from repro.stats.summary import Summary, share_interval
+from repro.stats.summary import share_interval
 from repro.tasks.catalogue import TITLES
 from repro.words import grouped
 
@@ -83,13 +83,9 @@ def _collapsed(view: TableView) -> list[str]:
         else:
             text = f"{row.row.name}: {row.collapsed} of {view.request.seeds} runs"
             if row.span_f1 is not None:
-                text += f", best non-null span F1 on HasAns {_spread(row.span_f1)}"
+                text += f", best non-null span F1 on HasAns {row.span_f1}"
             said.append(text)
     return [f"† collapsed, {view.table.collapse}: {'; '.join(said)}."] * bool(said)
-
-
-def _spread(summary: Summary) -> str:
-    return f"{summary.mean:.1f}" + (f" ± {summary.sd:.1f}" if summary.sd is not None else "")
 
 
 def _unavailable(view: TableView) -> list[str]:
@@ -259,7 +255,7 @@ def _converged(view: TableView) -> list[str]:
             said.append(
                 f"{cell.column.name}: {total - rest.n} of {total} runs collapsed "
                 f"(95 % interval of the share {low:.0%} to {high:.0%}); the mean of the other "
-                f"{rest.n} is {_spread(rest)}"
+                f"{rest.n} is {rest}"
             )
         if said:
             lines.append(f"{row.row.name}, {', '.join(said)}. The verdict is on all runs.")

@@ -12,11 +12,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.pairs import COLUMNS, Pair
-from repro.report.figures.view import csv_of
 from repro.report.files import figure_paths, table_name, write_drawing
 from repro.report.latex import NEEDS, escape, floated, label
 from repro.report.layout import markdown_table, plain_label, prose
-from repro.report.render import GAP, Grid, Line, number, signed
+from repro.report.render import GAP, Grid, Line, csv_of, number, signed
 from repro.spec import canonical_json
 from repro.words import grouped
 

@@ -34,7 +34,6 @@ from repro.report.figures.style import (
     headed,
     ink_on,
     rendered,
-    rounded,
     styled,
 )
 from repro.report.figures.view import write_figure
@@ -382,11 +381,6 @@ def test_the_estimated_width_of_a_number_is_the_fonts() -> None:
         for text in ("0.0", "-17.4", "60.7", "-44"):
             drawn = TextPath((0, 0), text, size=100).get_extents().width / 100
             assert drawn <= text_ems(text) <= drawn + 0.2
-
-
-def test_numbers_are_rounded_and_zero_has_no_sign() -> None:
-    assert [rounded(v, 1) for v in (-0.04, 0.0, -0.06, 12.34)] == ["0.0", "0.0", "-0.1", "12.3"]
-    assert [rounded(v, 0) for v in (-0.4, 12.6)] == ["0", "13"]
 
 
 def test_the_ink_is_the_one_that_contrasts_more() -> None:

@@ -28,9 +28,10 @@ from repro.papers.three_shared.tables import (
     published_intact,
 )
 from repro.report.declared import runs_differ
-from repro.report.figures.style import GAIN, LOSS, MARK, PAPER, WIDTH, headed, ink_on, rounded
-from repro.report.figures.view import FigureView, csv_of, lacking
+from repro.report.figures.style import GAIN, LOSS, MARK, PAPER, WIDTH, headed, ink_on
+from repro.report.figures.view import FigureView, lacking
 from repro.report.files import command_line
+from repro.report.render import csv_of, number
 from repro.report.runs_found import Lookup, why_missing
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group
@@ -79,7 +80,7 @@ class Panel:
         """Why a picture would show nothing; "" where it shows something."""
         values = set(self.grid.values())
         if len(values) == 1 and len(self.grid) > 1:
-            return f"{rounded(values.pop())} for every span"
+            return f"{number(values.pop())} for every span"
         if values:
             return ""
         return self.absent or next(iter(self.undefined.values()), "no span has a number")
@@ -116,7 +117,7 @@ class Statement:
         note = f" ({self.note})" if self.note else ""
         here = self.note or "not run"
         if self.reproduced is not None:
-            here = f"{rounded(self.reproduced)} %{note}"
+            here = f"{number(self.reproduced)} %{note}"
         return f"{self.text}: {self.published:g} %; here: {here}."
 
 
@@ -196,8 +197,8 @@ class AblationView(FigureView):
         kind = "generated" if task.source == "generated" else "published"
         agreement = f"No rank correlation: {self.correlation_reason}."
         if self.correlation is not None:
-            number = rounded(self.correlation, 2)
-            agreement = f"Spearman rank correlation {number}, {self.correlation_reason}."
+            value = number(self.correlation, 2)
+            agreement = f"Spearman rank correlation {value}, {self.correlation_reason}."
         theirs = f"Their numbers are of their own adapters, those here of {self.method}."
         said = [*[theirs] * (self.method != "houlsby"), *map(str, self.statements)]
         parts = [
@@ -469,8 +470,8 @@ def _scores(found: Sequence[StoredRun], task: GlueName, metric: str, group: str)
 def _ends(grid: Grid) -> str:
     least, most = min(grid, key=lambda s: grid[s]), max(grid, key=lambda s: grid[s])
     return (
-        f"from {rounded(grid[least])} (layers {least[0]} to {least[1]}) "
-        f"to {rounded(grid[most])} (layers {most[0]} to {most[1]})"
+        f"from {number(grid[least])} (layers {least[0]} to {least[1]}) "
+        f"to {number(grid[most])} (layers {most[0]} to {most[1]})"
     )
 
 
@@ -504,7 +505,7 @@ def fill(axes: Axes, panel: Panel, reach: float) -> None:
     values = pd.DataFrame(index=numbers, columns=numbers, dtype=float)
     texts = pd.DataFrame("", index=numbers, columns=numbers)
     for (first, last), value in panel.grid.items():
-        values.loc[first, last], texts.loc[first, last] = value, rounded(value)
+        values.loc[first, last], texts.loc[first, last] = value, number(value)
     seaborn.heatmap(
         values, vmin=-reach, vmax=reach, cmap=GAIN if panel.name == "relative" else LOSS,
         annot=texts, fmt="", annot_kws={"size": DIGITS}, linewidths=0.5,

@@ -21,7 +21,8 @@ from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.report.declared import runs_differ
 from repro.report.figures.style import BASE, INK, QUIET, SMALL, WIDTH, headed
-from repro.report.figures.view import FigureView, csv_of, lacking
+from repro.report.figures.view import FigureView, lacking
+from repro.report.render import csv_of
 from repro.report.runs_found import Lookup
 from repro.spec import RunSpec
 from repro.spec.glue import GLUE

@@ -16,7 +16,8 @@ from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.figures import Architecture, Sketch
 from repro.papers.request import Request
-from repro.report.figures.view import FigureView, csv_of
+from repro.report.figures.view import FigureView
+from repro.report.render import csv_of
 from repro.spec import RunSpec
 from repro.store.store import Store
 from repro.words import counted

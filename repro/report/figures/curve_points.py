@@ -17,8 +17,8 @@ from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Scored
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.report.declared import runs_differ
-from repro.report.figures.style import rounded
 from repro.report.files import command_line
+from repro.report.render import number
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.spec import RunSpec
 from repro.store.entry import StoredRun
@@ -111,7 +111,7 @@ class Line:
         for dot in ends:
             label = dot.point.removeprefix(self.series).removeprefix(", ")
             shown = f" ({label})" if label and self.shape != "level" else ""
-            named.append(rounded(dot.y or 0.0) + shown)
+            named.append(number(dot.y or 0.0) + shown)
         return f"{self.series} {'from ' if len(named) > 1 else ''}{' to '.join(named)}"
 
 
@@ -134,7 +134,7 @@ class CurvePanel:
         if not drawn:
             return self.absent
         if len(drawn) > 1 and max(drawn) - min(drawn) < ALIKE:
-            return f"every point is at {rounded(drawn[0])} ({self.unit})"
+            return f"every point is at {number(drawn[0])} ({self.unit})"
         return ""
 
 
@@ -193,8 +193,8 @@ def panels_of(
         spread = f"{LOW}th to {HIGH}th percentile"
         made.append((MEDIAN, f"Median over {many}", unit, spread, dots))
     elif figure.across == MEAN:
-        number = sum(counts.values())
-        unit = f"mean of {number} numbers, %" if number > 1 else "score, %"
+        metrics = sum(counts.values())
+        unit = f"mean of {metrics} numbers, %" if metrics > 1 else "score, %"
         dots = {p: _over_metrics(figure, p, counts, cells) for p in points}
         made.append((MEAN, f"Mean over {many}", unit, SPREADS[figure.spread], dots))
     for task in shown_tasks(figure, tasks, request):

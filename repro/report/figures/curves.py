@@ -40,10 +40,10 @@ from repro.report.figures.style import (
     WIDTH,
     headed,
     legend,
-    rounded,
     ruled,
 )
-from repro.report.figures.view import FigureView, csv_of, lacking
+from repro.report.figures.view import FigureView, lacking
+from repro.report.render import csv_of, number
 from repro.report.runs_found import Lookup
 from repro.store.store import Store
 from repro.tasks.catalogue import TITLES
@@ -99,7 +99,7 @@ class Stated:
     def __str__(self) -> str:
         said = self.said
         where = f" on {TITLES[said.task]}" if said.task else ""
-        here = self.note if self.reproduced is None else f"{rounded(self.reproduced)} points"
+        here = self.note if self.reproduced is None else f"{number(self.reproduced)} points"
         return f"{said.text}{where}: {said.published:g} %, quoted; here: {here}."
 
 
@@ -289,8 +289,8 @@ class CurvesView(FigureView):
         said += lacking("Not reproduced", ((p.title, p.absent) for p in panels if p.absent))
         width = {0: 1.0, 1: 0.7, 2: 1.0}.get(len(panels), 1.25) * WIDTH
         drawing = headed(width, 4.6 if panels else 0.0, self.figure.title, self.stamp, *said)
-        for number, panel in enumerate(panels, 1):
-            fill(drawing.add_subplot(1, len(panels), number), panel)
+        for place, panel in enumerate(panels, 1):
+            fill(drawing.add_subplot(1, len(panels), place), panel)
         signs = signs_of([line for panel in panels for line in panel.lines])
         legend(drawing, signs, int(width / 2.3))
         return drawing
@@ -459,7 +459,7 @@ def _crosses(axes: Axes, panel: CurvePanel) -> None:
         if y < floor:
             axes.plot([x], [floor], color=colour, marker=marker, markersize=6, clip_on=False)
             axes.annotate(
-                rounded(y), (x, floor), (0, 8), textcoords="offset points", ha="center",
+                number(y), (x, floor), (0, 8), textcoords="offset points", ha="center",
                 fontsize=SMALL,
             )  # fmt: skip
         axes.plot([x], [max(y, floor)], clip_on=False, zorder=6, **CROSS)

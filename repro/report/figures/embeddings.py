@@ -18,8 +18,9 @@ from repro.methods.t5 import HyperFormer
 from repro.papers.figures import FEWEST, Embeddings
 from repro.papers.request import Request
 from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed, legend
-from repro.report.figures.view import FigureView, csv_of, lacking
+from repro.report.figures.view import FigureView, lacking
 from repro.report.files import command_line
+from repro.report.render import csv_of
 from repro.report.runs_found import Lookup
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT

@@ -145,11 +145,6 @@ def ruled(axes: Axes, axis: Literal["x", "y"] = "y") -> None:
     axes.set_axisbelow(True)
 
 
-def rounded(value: float, decimals: int = 1) -> str:
-    """A number without a sign on zero."""
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"
-
-
 def ink_on(shade: Sequence[float]) -> str:
     """The ink, dark or white, that contrasts more with a colour (red, green, blue in 0..1, ...).
 

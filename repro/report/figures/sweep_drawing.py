@@ -21,9 +21,9 @@ from repro.report.figures.style import (
     Looks,
     headed,
     legend,
-    rounded,
     ruled,
 )
+from repro.report.render import number
 from repro.report.sweep import MEAN, SweepView, rows_in_words, value_in_words
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _heat_map(
     )
     means = means.reindex(index=range(len(down)), columns=range(len(across)))
     seaborn.heatmap(
-        means, ax=axes, cmap="viridis", annot=means.map(rounded), fmt="",
+        means, ax=axes, cmap="viridis", annot=means.map(number), fmt="",
         annot_kws={"fontsize": SMALL}, linewidths=1.0, cbar_kws={"label": "score, %"},
         xticklabels=list(map(value_in_words, across)), yticklabels=list(map(value_in_words, down)),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,14 +122,6 @@ def write_figure(view: FigureView, folder: Path) -> list[Path]:
     """
     texts = {"csv": view.csv, "json": json_text(view.document)}
     return write_drawing(folder, table_name(view.request), view.draw, texts)
-
-
-def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as CSV; what is None is empty, and whole numbers stay whole."""
-    import pandas as pd
-
-    frame = pd.DataFrame([list(row) for row in rows], columns=list(columns), dtype=object)
-    return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 def lacking(word: str, parts: Iterable[tuple[str, str]]) -> list[str]:
