@@ -78,10 +78,10 @@ def table_name(request: Request) -> str:
     for name in LATER:
         if asked[name] is None:
             del asked[name]
-    digest = _digest(canonical_json(asked))[:6]
-    room = LONGEST_TABLE - len(f"{own}..{digest}")
+    ending = digest(canonical_json(asked))[:6]
+    room = LONGEST_TABLE - len(f"{own}..{ending}")
     shown = ".".join(parts) if len(".".join(parts)) <= room else parts[0][:room].strip("-.")
-    return ".".join(part for part in (own, shown, digest) if part)
+    return ".".join(part for part in (own, shown, ending) if part)
 
 
 def _differing(request: Request) -> Iterator[tuple[str, bool]]:
@@ -120,11 +120,11 @@ def sweep_name(sweep: Sweep) -> str:
     points = [dict(point) for point in sweep.points]
     if sweep.epochs is not None:  # the others depend on scores
         points = [point for point in points if point[EPOCHS] == points[0][EPOCHS]]
-    digest = _digest(canonical_json({"request": asked, "points": points}))[:6]
+    ending = digest(canonical_json({"request": asked, "points": points}))[:6]
     row = re.sub("-+", "-", _plain(sweep.request.method or "-".join(sweep.request.rows or ())))
     fields = _plain("-".join(fields_in_short(sorted(sweep.fields))))
     lead = f"{sweep.request.id}.{sweep.request.scale}.sweep"
-    return f"{lead}.{row.strip('-')[:40]}.{fields[:40]}.{digest}"
+    return f"{lead}.{row.strip('-')[:40]}.{fields[:40]}.{ending}"
 
 
 def name_of(asked: Asked) -> str:
@@ -139,7 +139,7 @@ def backbone_label(backbone: Backbone) -> str:
     name = backbone.name.split("/")[-1]
     if backbone.id in KNOWN:
         return name
-    return f"{_plain(name)[:60]}-{_digest(canonical_json(identity_fields(backbone)))}"
+    return f"{_plain(name)[:60]}-{digest(canonical_json(identity_fields(backbone)))}"
 
 
 def file_name(text: str) -> str:
@@ -149,14 +149,15 @@ def file_name(text: str) -> str:
     plain = _plain(text)
     if plain == text and len(text) <= LONGEST:
         return text
-    return f"{plain[: LONGEST - 9]}-{_digest(text)}"
+    return f"{plain[: LONGEST - 9]}-{digest(text)}"
 
 
 def _plain(text: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in PLAIN) else "-" for c in text)
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Eight letters that tell one text from another."""
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable
 
 from repro.papers.tables import NOT_ASKED, Column, Fact, Mean, Score
-from repro.report.captions import many_tasks
 from repro.report.cells import RowView
 from repro.report.view import TableView
 from repro.spec import GlueTask
@@ -75,7 +74,7 @@ def _asked(view: TableView) -> list[Score]:
 def _collapsed(view: TableView) -> list[str]:
     said = []
     for row in (row for row in view.asked if row.collapsed):
-        if many_tasks(view):
+        if len(view.table.tasks) > 1:  # a cell has runs of its own
             for cell in (cell for cell in row.cells if cell.collapsed):
                 of = 1 if cell.chosen else len(cell.behind)
                 runs = f"{len(cell.collapsed)} of {of} runs"
@@ -152,7 +151,7 @@ def _row_gaps(row: RowView, view: TableView) -> list[str]:
     scores = {cell.column.name for cell in cells if isinstance(cell.column, Score)}
     lines = []
     for reason, columns in grouped(found).items():
-        some = many_tasks(view) and not scores <= set(columns)
+        some = len(view.table.tasks) > 1 and not scores <= set(columns)
         named = f" ({', '.join(columns)})" if some else ""
         lines.append(f"{named}: {reason.removesuffix('.')}.")
     return lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.pairs import COLUMNS, Pair
-from repro.report.files import figure_paths, table_name, write_drawing
+from repro.report.files import digest, figure_paths, table_name, write_drawing
 from repro.report.latex import NEEDS, escape, floated, label
 from repro.report.layout import markdown_table, plain_label, prose
 from repro.report.render import GAP, Grid, Line, csv_of, number, signed
@@ -172,10 +171,9 @@ def as_json(pairs: Sequence[Pair], files: list[str]) -> dict[str, Any]:
 def name_of(pair: Pair) -> str:
     labels = [side.label for side in (pair.first, pair.second)]
     plain = "-".join(re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-") for text in labels)
-    whole = canonical_json([table_name(pair.view.request), *labels])
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:6]
+    whole = digest(canonical_json([table_name(pair.view.request), *labels]))[:6]
     request = pair.view.request
-    return f"compare-{request.id}.{request.scale}-{plain[:100]}-{digest}"
+    return f"compare-{request.id}.{request.scale}-{plain[:100]}-{whole}"
 
 
 def write_plot(pair: Pair, folder: Path) -> list[str]:

@@ -15,7 +15,7 @@ from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
 from repro.papers.registry import FIGURES, TABLES
 from repro.papers.request import Request
-from repro.report.figures.view import FigureView
+from repro.report.figures.view import FigureView, view_figure
 from repro.report.files import ENDINGS, FIGURES_FOLDER, command_line, table_name, write_changed
 from repro.report.layout import Markdown, alternative, link, prose, prose_table
 from repro.report.protocol import machines, protocol_table
@@ -67,8 +67,6 @@ HOW_TO_READ = [
 
 def view_of(request: Request, store: Store) -> View:
     if request.id in FIGURES:
-        from repro.report.figures.kinds import view_figure  # a table needs no figure's modules
-
         return view_figure(FIGURES[request.id], request, store)
     return view_table(TABLES[request.id], request, store)
 

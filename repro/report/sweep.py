@@ -22,7 +22,6 @@ from repro.papers.sweeps import (
     fields_in_short,
     matrices,
     row_name,
-    scored_columns,
     setting_in_words,
     swept_row,
 )
@@ -189,9 +188,10 @@ def view_sweep(sweep: Sweep, store: Store) -> SweepView:
     cells: list[Scores] = []
     row = ""
     for number, matrix in enumerate(matrices(TABLES[sweep.request.id], sweep), 1):
-        found = [_scores(number, matrix, column, lookup) for column in scored_columns(matrix)]
+        columns = matrix.artefact.reproduced(matrix.request)
+        found = [_scores(number, matrix, column, lookup) for column in columns]
         cells += found
-        if len({column.task for column in scored_columns(matrix)}) > 1:
+        if len({column.task for column in columns}) > 1:
             cells.append(_mean(found))
         row = row or row_name(matrix)
     order = list(dict.fromkeys(cell.column for cell in cells))

@@ -23,7 +23,6 @@ from repro.errors import StoreError
 from repro.papers.registry import find_figure
 from repro.report.figures.ablation import AblationView, Panel, farthest, fill, in_rows, view_of
 from repro.report.figures.architecture_drawing import text_ems
-from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import (
     GAIN,
     INK,
@@ -36,7 +35,7 @@ from repro.report.figures.style import (
     rendered,
     styled,
 )
-from repro.report.figures.view import write_figure
+from repro.report.figures.view import view_figure, write_figure
 from repro.report.files import request_document, table_name
 from repro.report.render import json_text
 from repro.report.reproduce import picture
@@ -78,7 +77,7 @@ from pathlib import Path
 from repro.papers.registry import FIGURES, find_figure
 from repro.papers.request import Request
 from repro.report.figures.view import write_figure
-from repro.report.figures.kinds import view_figure
+from repro.report.figures.view import view_figure
 from repro.report.files import DOCUMENTS
 from repro.store import Store
 

@@ -200,9 +200,7 @@ def panels_of(
     for task in shown_tasks(figure, tasks, request):
         name = figure.scored(task, request).name
         unit = name + (" x 100" if "correlation" in name else ", %")
-        dots = {
-            p: _of_seeds(figure, cells[p, task], level=p.series == figure.reference) for p in points
-        }
+        dots = {p: _of_seeds(figure, cells[p, task]) for p in points}
         made.append((task, TITLES[task], unit, SPREADS[figure.spread], dots))
     return tuple(_panel(figure, request, cells, *one) for one in made)
 
@@ -301,14 +299,15 @@ def _over_metrics(
         for of_seed in zip(*(one.values for one in own), strict=True)
     )
     found = replace(own[0], values=values, collapsed=max(one.collapsed for one in own))
-    return _of_seeds(figure, found, level=False)
+    return _of_seeds(figure, found)
 
 
-def _of_seeds(figure: Curves, one: Measured, *, level: bool) -> Dot | None:
-    """A point's mean over seeds; None where one is missing. `level`: it has no place on x."""
+def _of_seeds(figure: Curves, one: Measured) -> Dot | None:
+    """A point's mean over seeds; None where one is missing. The reference has no place on x."""
     if one.mean is None:
         return None
     error = spread_of(figure, one.values)
+    level = one.point.series == figure.reference
     return Dot(
         point=one.point.name,
         x=None if level else place_of(figure, one.point, one.lead),

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repro.papers.matrix import Matrix
+from repro.papers.registry import AnyFigure
 from repro.papers.request import Request
 from repro.report.declared import not_comparable
 from repro.report.files import figure_paths, table_name, write_drawing
 from repro.report.render import json_text
 from repro.spec import RunSpec
+from repro.store.store import Store
 from repro.words import grouped
 
 if TYPE_CHECKING:
@@ -113,6 +115,21 @@ class FigureView(ABC):
         encoder = f"{backbone.name} ({backbone.layers} layers)"
         parts = [f"{scale.capitalize()} scale", encoder, *said]
         return " · ".join([*parts, *not_comparable(scale, differs, what)])
+
+
+def view_figure(figure: AnyFigure, request: Request, store: Store) -> FigureView:
+    """The figure as it stands in the store; each kind of figure is one module."""
+    from repro.report.figures import ablation, activations, architecture, curves, embeddings
+
+    kinds: dict[str, Any] = {
+        "heat map": ablation,
+        "curves": curves,
+        "activations": activations,
+        "embeddings": embeddings,
+        "architecture": architecture,
+    }
+    view: FigureView = kinds[figure.kind].view_of(figure, request, store)
+    return view
 
 
 def write_figure(view: FigureView, folder: Path) -> list[Path]:
