@@ -30,10 +30,13 @@ from repro.report.summary import (
     collapsed,
     contradictions,
     decided,
+    encoder,
     heading,
     missing,
     status,
     tally,
+    title,
+    training_rows,
 )
 from repro.report.view import TableView, view_table
 from repro.stats.verdicts import MEANINGS
@@ -120,10 +123,14 @@ def index(summary: Summary, scales: Sequence[str], root: str) -> list[str]:
     """One line a table or figure at these scales; `root` leads to the folder of the pages."""
     rows = [
         [
-            link(one.view.request.id, root + page_name(one.view)),
-            *(one.title, one.view.request.scale, one.encoder, one.rows, one.status),
+            link(view.request.id, root + page_name(view)),
+            title(view),
+            view.request.scale,
+            encoder(view) or "—",
+            training_rows(view, summary.read) or "—",
+            status(view),
         ]
-        for one in summary.index(*scales)
+        for view in summary.at(*scales)
     ]
     if not rows:
         return ["None yet."]

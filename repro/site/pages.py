@@ -32,8 +32,13 @@ from repro.report.summary import (
     answer,
     contradictions,
     decided,
+    encoder,
     heading,
     missing,
+    status,
+    tally,
+    title,
+    training_rows,
 )
 from repro.report.view import TableView
 from repro.site import words
@@ -119,6 +124,11 @@ def _templates() -> Environment:
         "plain": plain,
         "page_of": words.page_of,
         "verdicts": words.WORDS,
+        "title_of": title,
+        "encoder": encoder,
+        "training_rows": training_rows,
+        "status": status,
+        "tally": tally,
     }
     return environment
 
@@ -197,8 +207,9 @@ def index_page(summary: Summary) -> dict[str, Any]:
         "title": "Do the published numbers reproduce?",
         "answer": answer(summary),
         "against": places,
-        "entries": summary.index("paper", "reduced"),
-        "smoke": summary.index("smoke"),
+        "read": summary.read,
+        "views": summary.at("paper", "reduced"),
+        "smoke": summary.at("smoke"),
         "missing": missing(summary),
         "decided": decided(summary),
         "machines": machines(keys, summary.read),
