@@ -123,9 +123,9 @@ class Statement:
 
 @dataclass(frozen=True)
 class AblationView(FigureView):
-    """The figure at one scale. Runs of `drawn` seeds are behind the grids; the intact models of
-    `constant` seeds give every row one class. `differs`: why the grids cannot be compared with the
-    published ones.
+    """The figure at one scale; its cells are spans. Runs of `drawn` seeds are behind the grids; the
+    intact models of `constant` seeds give every row one class. `differs`: why the grids cannot be
+    compared with the published ones.
     """
 
     drawn: int
@@ -147,21 +147,6 @@ class AblationView(FigureView):
     @property
     def method(self) -> str:
         return str(self.figure.method(self.request))
-
-    @property
-    def cells(self) -> int:
-        """Spans in all."""
-        return len(all_spans(self.lead.backbone.layers))
-
-    @property
-    def done(self) -> int:
-        """Spans that were scored for every seed."""
-        return 0 if self.partial else len(self.panels[1].grid)
-
-    @property
-    def collapsed(self) -> str:
-        """What gives a constant answer."""
-        return "intact model" if self.constant else ""
 
     @property
     def headline(self) -> str:
@@ -302,19 +287,24 @@ def view_of(figure: Figure, request: Request, store: Store) -> AblationView:
     correlation, reason = rank_correlation(panels[0], panels[1])
     intact = {metric: _scores(found, task, metric, INTACT) for metric in GLUE[task].metrics}
     partial = f"{len(found)} of {len(keys)} seeds; the rest: {missing}"
+    whole = not found or len(found) == len(keys)
+    constant = _scores(found, task, MAJORITY, INTACT).count(100.0)
     return AblationView(
         matrix=matrix,
         lead=lead,
         runs=tuple(entry.key for entry in matrix.entries if store.read(entry.key)),
+        cells=len(all_spans(lead.backbone.layers)),
+        done=len(panels[1].grid) if whole else 0,
+        collapsed="intact model" if constant else "",
         drawn=len(found),
-        constant=_scores(found, task, MAJORITY, INTACT).count(100.0),
+        constant=constant,
         intact={metric: statistics.fmean(row) for metric, row in intact.items() if row},
         published_intact=percent(published_intact()) if published_drops(task) else None,
         panels=panels,
         correlation=correlation,
         correlation_reason=reason,
         statements=_statements(task, found, panels[3]),
-        partial=partial if found and len(found) < len(keys) else "",
+        partial="" if whole else partial,
         differs=grids_differ(figure, request, store) if found else "",
     )
 

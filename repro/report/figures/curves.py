@@ -105,8 +105,8 @@ class Stated:
 
 @dataclass(frozen=True)
 class CurvesView(FigureView):
-    """The figure at one scale. `tasks` are in it; `gaps`: reason -> the cells that lack a number
-    because of it.
+    """The figure at one scale; its cells are points times tasks. `tasks` are in it; `gaps`: reason
+    -> the cells that lack a number because of it.
     """
 
     tasks: tuple[str, ...]
@@ -121,21 +121,6 @@ class CurvesView(FigureView):
         scored = (self.figure.scored(task, self.request).other_rows for task in self.tasks)
         found = [one.differs for one in self.measured if one.differs]
         return next(iter((*found, *filter(None, scored))), "")
-
-    @property
-    def cells(self) -> int:
-        """Points times tasks."""
-        return len(self.measured)
-
-    @property
-    def done(self) -> int:
-        """Of them those that are scored for every seed."""
-        return sum(bool(one.values) for one in self.measured)
-
-    @property
-    def collapsed(self) -> str:
-        """Which points have a run that gives a constant answer."""
-        return _named([one for one in self.measured if one.collapsed], 2)
 
     @property
     def stamp(self) -> str:
@@ -318,6 +303,9 @@ def view_of(figure: Curves, request: Request, store: Store) -> CurvesView:
         matrix=matrix,
         lead=matrix.of(points[0].name, tasks[0])[0],
         runs=tuple(dict.fromkeys(key for one in cells.values() for key in one.runs)),
+        cells=len(cells),
+        done=sum(bool(one.values) for one in cells.values()),
+        collapsed=_named([one for one in cells.values() if one.collapsed], 2),
         tasks=tasks,
         measured=tuple(cells.values()),
         panels=panels_of(figure, request, tasks, cells),

@@ -88,28 +88,19 @@ class Map:
 
 @dataclass(frozen=True)
 class EmbeddingsView(FigureView):
-    """The whole figure. `tasks` are those shown; `width` that of a vector.
+    """The whole figure; its cells are embeddings, none of a run that cannot be trained here.
+    `tasks` are those shown; `width` that of a vector.
 
     `distances` are cosine distances between two tasks, both ways; none of a zero vector. `absent`
-    says why there is no vector. `constant`: the run gives constant answers on every task.
+    says why there is no vector.
     """
 
+    model: str
     width: int
     tasks: tuple[WrittenName, ...]
     maps: tuple[Map, Map]
     distances: Distances
     absent: str
-    constant: bool
-
-    @property
-    def done(self) -> int:
-        """Embeddings that are learned."""
-        return 0 if self.absent else len(self.tasks)
-
-    @property
-    def cells(self) -> int:
-        """Embeddings asked for; none of a run that cannot be trained here."""
-        return 0 if self.figure.lacking(self.lead, self.request) else len(self.tasks)
 
     def nearest(self, task: WrittenName) -> WrittenName | None:
         """The task at the least cosine distance, None where there is no distance."""
@@ -122,11 +113,6 @@ class EmbeddingsView(FigureView):
         pairs = [p for p in combinations(self.tasks, 2) if (kind(p[0]) == kind(p[1])) == within]
         found = [self.distances[pair] for pair in pairs if pair in self.distances]
         return fmean(found) if found else None, len(found)
-
-    @property
-    def model(self) -> str:
-        method = str(self.figure.method(self.request))
-        return NAMES.get(method, method)
 
     @property
     def stamp(self) -> str:
@@ -182,7 +168,7 @@ class EmbeddingsView(FigureView):
         ]
         if near:
             found.append(f"Nearest to each task, with the cosine distance: {'; '.join(near)}.")
-        if self.constant:
+        if self.collapsed:
             found.append(
                 "The run gives a constant answer on every task: its embeddings may mean nothing."
             )
@@ -191,10 +177,6 @@ class EmbeddingsView(FigureView):
     @property
     def alternative(self) -> str:
         return f"Two maps of task embeddings, {self.stamp}. {' '.join(map(str, self.maps))}"
-
-    @property
-    def collapsed(self) -> str:
-        return self.model if self.constant else ""
 
     @property
     def csv(self) -> str:
@@ -291,17 +273,22 @@ def view_of(figure: Embeddings, request: Request, store: Store) -> EmbeddingsVie
         absent = f"no embedding is stored of {', '.join(unknown)}" if unknown else ""
     gaps = [f"no data of {name}: {why}" for name, why in figure.lacking(spec, request).items()]
     absent = "; ".join(gaps) or absent
+    collapsed = found.run is not None and found.run.result.collapsed
+    model = NAMES.get(figure.method(request), figure.method(request))
     vectors = np.empty((0,)) if absent else np.array([held[task] for task in tasks])
     return EmbeddingsView(
         matrix=matrix,
         lead=spec,
         runs=() if absent else (found.key,),
+        cells=0 if gaps else len(tasks),
+        done=0 if absent else len(tasks),
+        collapsed=model if collapsed else "",
+        model=model,
         width=spec.method.task_embedding,
         tasks=tasks,
         maps=(_map("pca", tasks, vectors, absent), _map("tsne", tasks, vectors, absent)),
         distances={} if absent else _distances(tasks, vectors),
         absent=absent,
-        constant=found.run is not None and bool(found.run.result.collapsed),
     )
 
 

@@ -26,12 +26,17 @@ if TYPE_CHECKING:
 class FigureView(ABC):
     """One figure at one scale; each kind of figure is a subclass.
 
-    `lead` is its first run, `runs` are the keys of the stored ones behind it.
+    `lead` is its first run, `runs` are the keys of the stored ones behind it. `cells` is how many
+    points, curves, spans or panels are asked for, `done` how many of them are there. `collapsed`
+    names the models that give a constant answer, "" if none does.
     """
 
     matrix: Matrix[Any] = field(compare=False)
     lead: RunSpec
     runs: tuple[str, ...]
+    cells: int
+    done: int
+    collapsed: str
 
     @property
     def figure(self) -> Any:
@@ -54,11 +59,6 @@ class FigureView(ABC):
         return self.done == self.cells
 
     @property
-    def collapsed(self) -> str:
-        """Which models give a constant answer; "" if none does."""
-        return ""
-
-    @property
     def notes(self) -> list[str]:
         """The lines below the caption."""
         return [*dict.fromkeys(self.own_notes()), *self.figure.notes]
@@ -71,16 +71,6 @@ class FigureView(ABC):
         head = {"id": self.id, "scale": self.request.scale}
         tail = {"complete": f"{self.done}/{self.cells}", "runs": list(self.runs)}
         return head | self.data() | tail | {"notes": self.notes, "files": files}
-
-    @property
-    @abstractmethod
-    def cells(self) -> int:
-        """How many points, curves or spans are asked for."""
-
-    @property
-    @abstractmethod
-    def done(self) -> int:
-        """How many of its cells are scored."""
 
     @property
     @abstractmethod
