@@ -42,14 +42,11 @@ class Value:
 class Choice:
     """One field: the value at the paper's scale and the one used here, for some rows or all."""
 
+    field: str
     paper: Value | None
     here: Value | None
     rows: tuple[str, ...]
     """The rows that it holds for; none where it holds for all."""
-
-    @property
-    def field(self) -> str:
-        return (self.here or self.paper).field  # type: ignore[union-attr]
 
     @property
     def same(self) -> bool:
@@ -94,10 +91,10 @@ def choices(request: Request) -> list[Choice]:
             if not field.startswith(UNTOLD):
                 pairs.setdefault(field, {})[row] = theirs.get(field), ours.get(field)
     found = []
-    for _, of_row in sorted(pairs.items()):
+    for field, of_row in sorted(pairs.items()):
         for rows in grouped((repr(pair), row) for row, pair in of_row.items()).values():
             some = () if len(rows) == len(here) else tuple(rows)
-            found.append(Choice(*of_row[rows[0]], some))
+            found.append(Choice(field, *of_row[rows[0]], some))
     return found
 
 
