@@ -234,16 +234,17 @@ def _into(axes: Axes, signal: Signal, layer: int, at: Columns, rows: tuple[float
         if letter == "C" and (alone or hidden):
             line(axes, [(at.middle[number] + at.box / 2, lower), (x - at.box / 2, lower)], TRAINED)
         elif letter == "C":
-            _step(axes, at, number, (x - RADIUS, joint), lower)
+            start, bend = (at.middle[number] + wide / 2 for wide in (at.box, at.width))
+            path = [(start, lower), (bend, lower), (bend, joint), (x - RADIUS, joint)]
+            line(axes, path, TRAINED)
         elif number == layer:
             end = lower + ROW / 2 if alone else joint + RADIUS
             line(axes, [(x, upper - ROW / 2), (x, end)], FROZEN)
         elif hidden:
-            start, lane = at.middle[number] + 0.3 * at.box, upper - ROW / 2 - LANE
-            path = [(start, upper - ROW / 2), (start, lane), (x - 0.25 * at.box, lane)]
-            line(axes, path, RESIDUAL)
-        else:
-            _residual(axes, at, number, (x, joint), upper)
+            _residual(axes, at, number, upper, x - 0.25 * at.box)
+        else:  # from above, beside the layer's own line
+            corner = x - RADIUS * 0.7, joint + RADIUS * 0.7
+            _residual(axes, at, number, upper, x - 0.13, corner)
 
 
 def _into_scorer_from_sectors(
@@ -269,16 +270,12 @@ def _into_scorer_from_sectors(
     plus(axes, (scorer - at.width / 2 - RADIUS, total))
     line(axes, [(min(starts), total), (scorer - at.width / 2 - 2 * RADIUS, total)], TRAINED)
     line(axes, [(scorer - at.width / 2, total), (scorer - at.box / 2, total)], TRAINED)
+    names = [addend.name for addend in panel.wiring.output.addends if addend.name]
+    alone = " and ".join(f"${name[0]}_{{{name[1:]}}}$" for name in names)
     axes.text(
-        min(starts) + 0.06, total - 0.05, "the sum of all sectors and " + _plain_terms(panel),
+        min(starts) + 0.06, total - 0.05, f"the sum of all sectors and {alone}",
         va="top", fontsize=SMALL, color=QUIET, parse_math=True,
     )  # fmt: skip
-
-
-def _plain_terms(panel: Panel) -> str:
-    assert panel.wiring is not None
-    names = [addend.name for addend in panel.wiring.output.addends if addend.name]
-    return " and ".join(f"${name[0]}_{{{name[1:]}}}$" for name in names)
 
 
 def _sector(
@@ -293,27 +290,16 @@ def _sector(
     plus(axes, (x, joint))
     line(axes, [(x, lower - ROW / 2), (x, joint + RADIUS)], TRAINED)
     line(axes, [(x, joint - RADIUS), (x, total)], TRAINED)
-    lane, start = upper - ROW / 2 - LANE, at.middle[layer] + 0.3 * at.box
     gap = x + at.width / 2
-    path = [(start, upper - ROW / 2), (start, lane), (gap, lane), (gap, joint), (x + RADIUS, joint)]
-    line(axes, path, RESIDUAL)
+    _residual(axes, at, layer, upper, gap, (gap, joint), (x + RADIUS, joint))
     return True
 
 
-def _step(axes: Axes, at: Columns, cell: int, end: Point, lower: float) -> None:
-    """From a cell to the sum before the next one."""
-    start = at.middle[cell] + at.box / 2
-    bend = at.middle[cell] + at.width / 2
-    line(axes, [(start, lower), (bend, lower), (bend, end[1]), end], TRAINED)
-
-
-def _residual(axes: Axes, at: Columns, layer: int, end: Point, upper: float) -> None:
-    """From a frozen layer along the lane to a sum further on; from above, beside the layer's."""
-    start = at.middle[layer] + 0.3 * at.box
-    lane, down = upper - ROW / 2 - LANE, end[0] - 0.13
-    corner = end[0] - RADIUS * 0.7, end[1] + RADIUS * 0.7
-    first = upper - ROW / 2 if layer not in at.hidden else lane
-    line(axes, [(start, first), (start, lane), (down, lane), corner], RESIDUAL)
+def _residual(axes: Axes, at: Columns, layer: int, upper: float, turn: float, *rest: Point) -> None:
+    """From a frozen layer along the lane to x = `turn`, then through the other points."""
+    start, lane = at.middle[layer] + 0.3 * at.box, upper - ROW / 2 - LANE
+    first = lane if layer in at.hidden else upper - ROW / 2
+    line(axes, [(start, first), (start, lane), (turn, lane), *rest], RESIDUAL)
 
 
 def box(axes: Axes, part: Box, at: Point, width: float, height: float) -> None:
