@@ -217,10 +217,7 @@ def page(view: View, store: Store) -> str:
     name, figure = table_name(view.request), isinstance(view, FigureView)
     folder, endings = (f"../{FIGURES_FOLDER}/", ENDINGS) if figure else ("", ("csv", "json", "tex"))
     files = ", ".join(link(ending.upper(), f"{folder}{name}.{ending}") for ending in endings)
-    protocol = _folded(
-        "Protocol: what the paper says, what is used here, and the source",
-        protocol_table(view.request) if view.runs else [],
-    )
+    protocol = "Protocol: what the paper says, what is used here, and the source"
     lines = [
         f"# {prose(heading(view))}",
         "",
@@ -229,7 +226,7 @@ def page(view: View, store: Store) -> str:
         f"**Status:** {prose(_status(view))}",
         "",
         picture(view) if isinstance(view, FigureView) else markdown(view),
-        *(protocol if view.runs else []),
+        *(_folded(protocol, protocol_table(view.request)) if view.runs else ()),
         *_folded("Provenance: command, runs, machines and versions", _provenance(view, store)),
     ]
     return "\n".join(lines)
