@@ -55,7 +55,7 @@ def pack(
     results = o.open_store(store)
     sweeps = saved_sweeps(results)
     views = asked_views(results) if saved_requests(results) or not sweeps else []
-    files = dict(map(request_file, [*(view.request for view in views), *sweeps]))
+    files = dict(request_file(view.request) for view in views) | dict(map(request_file, sweeps))
     for view in views:
         if isinstance(view, TableView):
             files |= count_files(view.table, view.request, results)

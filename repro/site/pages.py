@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -20,26 +21,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
+from repro.report import summary as report
 from repro.report.captions import caption
 from repro.report.figures.view import FigureView
 from repro.report.files import command_line, table_name
 from repro.report.notes import notes
 from repro.report.protocol import choices, machines
 from repro.report.render import count, csv_text
-from repro.report.summary import (
-    Summary,
-    View,
-    answer,
-    contradictions,
-    decided,
-    encoder,
-    heading,
-    missing,
-    status,
-    tally,
-    title,
-    training_rows,
-)
+from repro.report.summary import Summary, View
 from repro.report.view import TableView
 from repro.site import words
 from repro.site.cells import show
@@ -83,16 +72,19 @@ def site_files(
     for view in track(summary.views):
         base = words.page_of(view.request).removesuffix(".html")
         if isinstance(view, TableView):
-            found[f"{base}.html"] = fill("table.html", f"{base}.html", table_page(view, runs))
-            found[f"{base}.csv"] = csv_text(view).encode()
+            template, own, text = "table.html", table_page(view, runs), csv_text(view)
         else:
-            found[f"{base}.html"] = fill("figure.html", f"{base}.html", figure_page(view, runs))
-            found[f"{base}.csv"] = view.csv.encode()
+            template, own, text = "figure.html", figure_page(view, runs), view.csv
             found[f"{base}.svg"] = (pictures / f"{table_name(view.request)}.svg").read_bytes()
+        shown = {"view": view, "machines": machines(view.runs, summary.read)} | own
+        found[f"{base}.html"] = fill(template, f"{base}.html", shown)
+        found[f"{base}.csv"] = text.encode()
     for path, (template, of_run) in runs.pages().items():
         found[path] = fill(template, path, of_run)
-    for name, page in (("index", index_page), ("claims", claims_page), ("audit", audit_page)):
-        found[f"{name}.html"] = fill(f"{name}.html", f"{name}.html", page(summary))
+    keys = sorted({key for view in summary.views for key in view.runs})
+    whole = {"summary": summary, "machines": machines(keys, summary.read)}
+    for page in ("index.html", "claims.html", "audit.html"):
+        found[page] = fill(page, page, whole)
     return found
 
 
@@ -116,21 +108,33 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         finalize=_told,
     )
-    environment.filters["label"] = words.label
+    environment.filters |= {"label": words.label, "most_common": most_common, "pretty": pretty}
     environment.globals |= {
+        "report": report,
         "table_name": table_name,
+        "command_line": command_line,
+        "choices": choices,
+        "run_name": run_name,
         "interval": words.interval,
         "count": count,
         "plain": plain,
         "page_of": words.page_of,
+        "cell_id": words.cell_id,
         "verdicts": words.WORDS,
-        "title_of": title,
-        "encoder": encoder,
-        "training_rows": training_rows,
-        "status": status,
-        "tally": tally,
+        "kinds": KINDS,
+        "severities": SEVERITIES,
+        "look": look,
     }
     return environment
+
+
+def pretty(document: Any) -> str:
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def most_common(values: Iterable[object]) -> list[tuple[str, int]]:
+    """Each value and how often it is there, the commonest first."""
+    return Counter(map(str, values)).most_common()
 
 
 def _told(value: Any) -> Any:
@@ -141,6 +145,7 @@ def _told(value: Any) -> Any:
 
 
 def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
+    """What the page of a table shows, in which every cell opens the runs behind it."""
     records = view.records
     cells = [show(view, record, runs) for record in records]
     down, across = ("column", "row") if view.table.transposed else ("row", "column")
@@ -149,11 +154,8 @@ def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
     sizes = any(record["trained_parameters"] is not None for record in records)
     found = Counter(cell["word"] for cell in cells if cell["word"])
     return {
-        "title": heading(view),
-        "view": view,
         "paper": PAPERS.get(view.table.paper, view.table.paper),
         "caption": caption(view),
-        "command_line": command_line(view.request),
         "heads": list(dict.fromkeys(record[across] for record in records)),
         "lines": grouped((cell["record"][down], cell) for cell in cells),
         "sizes": sizes and not view.table.transposed,
@@ -163,13 +165,11 @@ def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
         "x": differences([cell["record"] for cell in compared]) if compared else None,
         "mean": words.difference(fmean(off), 2) if compared else "",
         "notes": notes(view),
-        "protocol": choices(view.request),
-        "machines": machines(view.runs, runs.read),
     }
 
 
 def figure_page(view: FigureView, runs: Runs) -> dict[str, Any]:
-    """What the page shows; the picture stands beside it, as `picture` names it."""
+    """What the page of a figure shows; the picture stands beside it."""
     use = Use(words.page_of(view.request), "runs", view.id, "runs of the figure")
     shown = []
     for key in view.runs:
@@ -178,65 +178,9 @@ def figure_page(view: FigureView, runs: Runs) -> dict[str, Any]:
             shown.append((run_name(run.spec), words.run_page(key)))
     head, *rows = list(csv.reader(io.StringIO(view.csv)))
     return {
-        "title": heading(view),
-        "view": view,
-        "command_line": command_line(view.request),
-        "picture": f"{table_name(view.request)}.svg",
         "head": [name.replace("_", " ") for name in head],
         "rows": rows,
         "runs": shown,
-        "protocol": choices(view.request),
-        "machines": machines(view.runs, runs.read),
-    }
-
-
-def index_page(summary: Summary) -> dict[str, Any]:
-    """What the first page shows: the answer, the index, what is missing, what is decided."""
-    keys = sorted({key for view in summary.views for key in view.runs})
-    places = [
-        (
-            words.page_of(view.request),
-            words.cell_id(view.table, cell),
-            view.request.id,
-            f"{cell['row']}, {cell['column']}",
-            words.WORDS[cell["verdict"]],
-        )
-        for view, cell in contradictions(summary)
-    ]
-    return {
-        "title": "Do the published numbers reproduce?",
-        "answer": answer(summary),
-        "against": places,
-        "read": summary.read,
-        "views": summary.at("paper", "reduced"),
-        "smoke": summary.at("smoke"),
-        "missing": missing(summary),
-        "decided": decided(summary),
-        "machines": machines(keys, summary.read),
-    }
-
-
-def audit_page(summary: Summary) -> dict[str, Any]:
-    counts = Counter(str(one.severity) for one in summary.findings)
-    return {
-        "title": "Audit of the printed numbers",
-        "papers": summary.findings_by_paper(),
-        "severities": SEVERITIES,
-        "counts": [(name, counts[name]) for name in SEVERITIES],
-        "total": len(summary.findings),
-    }
-
-
-def claims_page(summary: Summary) -> dict[str, Any]:
-    judged = summary.claims
-    return {
-        "title": "What the papers claim",
-        "papers": summary.claims_by_paper(),
-        "look": look,
-        "published": Counter(str(one.published) for one in judged).most_common(),
-        "ours": Counter(str(one.ours) for one in judged).most_common(),
-        "kinds": KINDS,
-        "total": len(judged),
     }
 
 
