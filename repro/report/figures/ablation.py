@@ -13,6 +13,7 @@ import statistics
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import sub
 from typing import TYPE_CHECKING, Any
 
 from repro.methods.bottleneck_adapters import BottleneckAdapters
@@ -27,6 +28,7 @@ from repro.papers.three_shared.tables import (
     published_drops,
     published_intact,
 )
+from repro.report.captions import METRICS
 from repro.report.declared import runs_differ
 from repro.report.figures.style import GAIN, LOSS, MARK, PAPER, WIDTH, headed, ink_on
 from repro.report.figures.view import FigureView, lacking
@@ -52,7 +54,6 @@ RELATIVE = "accuracy"
 """Houlsby et al. draw the change in this metric, relative to the intact model's."""
 MAJORITY = "majority_share"
 NO_SHARE = "no change in percent: the intact model's accuracy is 0"
-NAMES = {"matthews": "Matthews correlation", "accuracy": "accuracy"}
 CELL, MARGINS, MOST = 0.33, 0.75, 27
 """Inches of a cell, inches beside a grid, and cells that stand side by side in a row of grids."""
 DIGITS = 7.3
@@ -318,13 +319,10 @@ def grids_differ(figure: Figure, request: Request, store: Store) -> str:
 
 
 def lost(run: StoredRun, task: GlueName) -> Grid:
-    """Points that each span costs one run, in the metric that the task is selected by."""
-    return _grid(run, task, GLUE[task].monitor, drop)
-
-
-def drop(intact: float, score: float) -> float:
-    """Points lost: positive where switching adapters off hurts."""
-    return intact - score
+    """Points that each span costs one run, in the metric that the task is selected by: positive
+    where switching adapters off hurts.
+    """
+    return _grid(run, task, GLUE[task].monitor, sub)
 
 
 def relative_change(intact: float, score: float) -> float | None:
@@ -393,7 +391,8 @@ def _panels(
     if all(_score(run, task, RELATIVE, INTACT) != 0 for run in found):
         undefined = {}
     constant = frozenset(s for s in spans if 100.0 in _scores(found, task, MAJORITY, span_group(s)))
-    unit = f"drop in {NAMES[GLUE[task].monitor]}, points"
+    monitor = GLUE[task].monitor
+    unit = f"drop in {METRICS.get(monitor, monitor)}, points"
     published, drops = _published(task, unit), mean_grid([lost(run, task) for run in found])
     reproduced = Panel("reproduced", "Reproduced", unit, layers, drops, constant, missing)
     absent = reproduced.absent or published.absent
