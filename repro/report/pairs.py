@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.pairs import COLUMNS, Pair
-from repro.report.files import digest, figure_paths, table_name, write_drawing
+from repro.report.files import digest, table_name, write_drawing
 from repro.report.latex import NEEDS, escape, floated, label
 from repro.report.layout import markdown_table, plain_label, prose
 from repro.report.render import GAP, Grid, Line, csv_of, number, signed
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 Record = Mapping[str, Any]
-PICTURES = ("png", "svg", "pdf")
 COLOURS = {"higher": "#0072B2", "lower": "#D55E00"}
 """Of columns that are shown to differ (Okabe and Ito's palette); the others are grey."""
 EFFECT = "All tasks"
@@ -182,8 +181,8 @@ def write_plot(pair: Pair, folder: Path) -> list[str]:
     """
     if not _drawn(pair):
         return []
-    write_drawing(folder, name_of(pair), lambda: draw(pair), {})
-    return list(map(str, figure_paths(name_of(pair), PICTURES)))
+    paths = write_drawing(folder, name_of(pair), lambda: draw(pair), {})
+    return [str(path.relative_to(folder)) for path in paths]
 
 
 def _drawn(pair: Pair) -> list[Record]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-FORMATS = ("png", "svg", "pdf")
 WIDTH = 10.0
 """Inches of a figure that takes a page's whole width."""
 BASE, SMALL, LEAST = 10.0, 8.5, 5.5
@@ -163,8 +162,8 @@ def rendered(drawing: Drawing) -> dict[str, bytes]:
     drawing.draw_without_rendering()
     drawing.set_layout_engine("none")
     found = {}
-    for format in FORMATS:
+    for format, metadata in METADATA.items():
         out = io.BytesIO()
-        drawing.savefig(out, format=format, metadata=METADATA[format])
+        drawing.savefig(out, format=format, metadata=metadata)
         found[format] = out.getvalue()
     return found
