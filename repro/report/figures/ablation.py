@@ -129,6 +129,8 @@ class AblationView(FigureView):
     compared with the published ones.
     """
 
+    task: GlueName
+    method: str
     drawn: int
     constant: int
     intact: Mapping[str, float]
@@ -139,15 +141,6 @@ class AblationView(FigureView):
     statements: tuple[Statement, ...]
     partial: str
     differs: str
-
-    @property
-    def task(self) -> GlueName:
-        task: GlueName = self.figure.task(self.request)
-        return task
-
-    @property
-    def method(self) -> str:
-        return str(self.figure.method(self.request))
 
     @property
     def headline(self) -> str:
@@ -297,6 +290,8 @@ def view_of(figure: Figure, request: Request, store: Store) -> AblationView:
         cells=len(all_spans(lead.backbone.layers)),
         done=len(panels[1].grid) if whole else 0,
         collapsed="intact model" if constant else "",
+        task=task,
+        method=figure.method(request),
         drawn=len(found),
         constant=constant,
         intact={metric: statistics.fmean(row) for metric, row in intact.items() if row},

@@ -97,6 +97,7 @@ class ActivationsView(FigureView):
     cannot be compared with the published ones, "" where they can.
     """
 
+    model: str
     lines: tuple[Line, ...]
     differs: str
 
@@ -115,10 +116,6 @@ class ActivationsView(FigureView):
         ends = [x for one in self.figure.published().values() for x, _ in one.points]
         number = round((max(ends) - min(ends)) / STEP) + 1
         return np.linspace(min(ends), max(ends), number).round(6)
-
-    @property
-    def model(self) -> str:
-        return str(self.figure.method(self.request))
 
     @property
     def stamp(self) -> str:
@@ -274,6 +271,7 @@ def view_of(figure: Activations, request: Request, store: Store) -> ActivationsV
         cells=len(wanted),
         done=sum(line.learned is not None for line in wanted),
         collapsed=", ".join(dict.fromkeys(titles)),
+        model=figure.method(request),
         lines=tuple(lines),
         differs=runs_differ(matrix, lookup, *(("", task) for task in tasks)),
     )
