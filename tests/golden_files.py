@@ -21,7 +21,7 @@ from repro.errors import ReproError
 from repro.papers.hyperformer import setting as hyperformer
 from repro.papers.registry import ARTEFACTS, FIGURES, TABLES
 from repro.papers.request import SHORT_NAMES, Request, settings_of
-from repro.report.figures.kinds import view_figure
+from repro.report.figures.view import view_figure
 from repro.report.files import command_line, saved_requests
 from repro.report.view import view_table
 from repro.spec.backbones import KNOWN

@@ -14,8 +14,7 @@ from repro.cli.run import exit_code, train
 from repro.cli.scales import choose_shown
 from repro.engine.plan import make_plan
 from repro.papers.registry import find_figure
-from repro.report.figures.kinds import view_figure
-from repro.report.figures.view import FigureView, write_figure
+from repro.report.figures.view import FigureView, view_figure, write_figure
 from repro.report.files import FIGURES_FOLDER, check_writable
 from repro.report.render import json_text
 from repro.report.reproduce import write_page

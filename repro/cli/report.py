@@ -50,7 +50,7 @@ def command(
         check_replaceable(site)
     drawn = tracked(views, "Writing tables and figures")
     paths = [path for view in drawn for path in write(view, out)]
-    for sweep in saved_sweeps(results).values():
+    for sweep in saved_sweeps(results):
         paths += write_sweep(view_sweep(sweep, results), out)
     paths += write_tex([view for view in views if isinstance(view, TableView)], out)
     summary = summarise(views, results)

@@ -18,7 +18,7 @@ from repro.papers.registry import TABLES, find_artefact
 from repro.papers.request import Request
 from repro.papers.sweeps import Sweep
 from repro.report.counted import count_missing
-from repro.report.files import save_request, save_sweep
+from repro.report.files import Asked, save_request
 from repro.store.store import Store
 from repro.words import share
 
@@ -72,11 +72,9 @@ def planned(
     """
     sweep_jobs(store)
     plan = make_plan(requests, store, retry_failed=retry)
-    if sweep is not None:
-        save_sweep(store, sweep)
-        return plan
-    for request in requests:
-        save_request(store, request)
+    remembered: Sequence[Asked] = requests if sweep is None else [sweep]
+    for asked in remembered:
+        save_request(store, asked)
     return plan
 
 

@@ -19,7 +19,7 @@ from repro.engine.verify import Checked, other_results, runs_to_verify, verify_f
 from repro.errors import DIFFERS, RUN_FAILED, ReproError
 from repro.folders import expanded
 from repro.report.counted import count_files
-from repro.report.files import request_file, saved_requests, saved_sweeps, sweep_document
+from repro.report.files import request_file, saved_requests, saved_sweeps
 from repro.report.render import json_text
 from repro.report.view import TableView
 from repro.store.bundle import SUFFIX
@@ -55,7 +55,7 @@ def pack(
     results = o.open_store(store)
     sweeps = saved_sweeps(results)
     views = asked_views(results) if saved_requests(results) or not sweeps else []
-    files = dict(request_file(view.request) for view in views)
+    files = dict(request_file(view.request) for view in views) | dict(map(request_file, sweeps))
     for view in views:
         if isinstance(view, TableView):
             files |= count_files(view.table, view.request, results)
@@ -63,8 +63,7 @@ def pack(
     added = [row for row in results.external() if row.table in asked]
     files |= {row.file: json_bytes(row.model_dump(mode="json")) for row in added}
     keys = {key for view in views for key in view.runs}
-    for name, sweep in sweeps.items():
-        files |= {f"requests/{name}.json": json_bytes(sweep_document(sweep))}
+    for sweep in sweeps:
         keys |= runs_of(sweep.requests).keys() & set(results.keys())
     packed = results.pack(keys, expanded(file), files)
     parts = [counted(packed, "run"), counted(len(views) + len(sweeps), "request")]

@@ -80,9 +80,9 @@ def _lends(table: Table, row: Row, request: Request) -> bool:
     """
     if not row.scored or not table.scores:
         return False
-    columns = [column for column in table.scores if not table.gap(column, request)]
+    column = (table.reproduced(request) or table.scores)[0]
     try:
-        chains = table.chains(row, (columns or table.scores)[0], replace(request, seeds=1))
+        chains = table.chains(row, column, replace(request, seeds=1))
     except ReproError:
         return False
     methods = [chain[-1].method for chain in chains if set(chain[-1].parents) <= {START}]

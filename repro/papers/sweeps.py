@@ -20,7 +20,7 @@ from repro.papers.request import (
     as_typed,
     settings_of,
 )
-from repro.papers.tables import Row, Score, Table
+from repro.papers.tables import Row, Table
 
 MOST = 200
 """Settings of a sweep at most."""
@@ -290,7 +290,7 @@ def matrices(table: Table, sweep: Sweep) -> list[Matrix[Table]]:
 
 def _check_seeds(matrix: Matrix[Table]) -> None:
     row = swept_row(matrix)
-    for column in scored_columns(matrix):
+    for column in matrix.artefact.reproduced(matrix.request):
         specs = matrix.of(row.name, column.name)
         if len({spec.seed for spec in specs}) < len(specs):
             raise ReproError(
@@ -315,7 +315,7 @@ def swept_row(matrix: Matrix[Table]) -> Row:
             f"A sweep is of one row with runs of its own, and this names {len(rows)} ({names}). "
             "Choose one with --row, and the part of the table with --section."
         )
-    if not rows[0].scored or not scored_columns(matrix):
+    if not rows[0].scored or not matrix.artefact.reproduced(matrix.request):
         raise ReproError(
             f"{rows[0].name} has no scores of a model that is trained for {matrix.request.id}: "
             "sweep another row."
@@ -327,12 +327,6 @@ def row_name(matrix: Matrix[Table]) -> str:
     """What the swept row is called; the user's own by its method, as its name holds settings."""
     row = swept_row(matrix)
     return f"{matrix.request.method} ({YOURS})" if row.added else row.name
-
-
-def scored_columns(matrix: Matrix[Table]) -> tuple[Score, ...]:
-    """The columns with scores that are asked for and whose data are here."""
-    table, request = matrix.artefact, matrix.request
-    return tuple(column for column in table.scores if not table.gap(column, request))
 
 
 def fields_in_short(fields: Sequence[str]) -> Iterator[str]:

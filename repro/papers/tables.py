@@ -285,6 +285,10 @@ class Table:
             return f"needs a run on {column.start}: {request.unavailable[column.start]}"
         return request.unavailable.get(column.task, "")
 
+    def reproduced(self, request: Request) -> list[Score]:
+        """The scores that are asked for and whose data are here."""
+        return [column for column in self.scores if not self.gap(column, request)]
+
     def published_cell(self, row: Row, column: Column) -> Published | None:
         """The printed number, or None where the paper has none."""
         if row.published is not None and not column.published_column:
@@ -346,7 +350,7 @@ def _matrix(table: Table, request: Request, method: type[Method] | None) -> Matr
     if request.method is not None:
         table = with_method(table, request, request.method)
     shown = _sections(table, request)
-    asked = [column for column in table.scores if not table.gap(column, request)]
+    asked = table.reproduced(request)
     facts = [column for column in table.columns if isinstance(column, Fact)]
     others = [c for c in table.scores if c not in asked] if facts or not asked else []
     cells: dict[Where, Sequence[Chain]] = {}

@@ -21,11 +21,6 @@ METRICS = {
 }
 
 
-def many_tasks(view: TableView) -> bool:
-    """Whether its columns are of several tasks, so that a cell has runs of its own."""
-    return len(view.table.tasks) > 1
-
-
 def of_data(view: TableView) -> bool:
     """Whether it counts rows, so that no model has a part in it."""
     columns = view.table.columns
@@ -170,8 +165,7 @@ def _rows(view: TableView, columns: Sequence[Score]) -> str:
 
 def scored_columns(view: TableView) -> list[Score]:
     """The columns that are reproduced; all where none is."""
-    columns = view.table.scores
-    return [column for column in columns if not view.table.gap(column, view.request)] or columns
+    return view.table.reproduced(view.request) or view.table.scores
 
 
 def settings(view: TableView) -> str:

@@ -131,10 +131,8 @@ def score_cell(at: Place, column: Score) -> Cell:
         for one in found
         if one.run is not None and (value := value_of(at, column, one.run)) is not None
     ]
-    if at.row.select == "tuned":
-        return _tuned(at, column, found, values)
-    if at.row.select == "best":
-        return _best(at, column, found, values)
+    if at.row.swept:
+        return _chosen(at, column, found, values)
     if at.request.server:
         values = [(one, value) for one in found if (value := _served(at, column, one)) is not None]
     return _mean_of_seeds(at, column, found, values)
@@ -237,56 +235,74 @@ def _all_stored(found: Sequence[Found]) -> bool:
     return all(one.run is not None for one in found)
 
 
-def _best(
+def _chosen(
     at: Place, column: Score, found: Sequence[Found], values: Sequence[tuple[Found, float]]
 ) -> Cell:
-    """The best run of a whole sweep, ties to the first; a diverged run is never the best.
+    """The best run of a whole sweep or, tuned, the mean over seeds of the setting with the best
+    mean on validation. Ties go to the first; what diverged is never the best.
 
-    Blank while one of the others may still win. With more seeds than the paper's best is of (as
-    printed, else as declared), the value is what the best of that number is expected to be.
+    Blank while one of the others may still win.
     """
-    behind = tuple(one.key for one in found if one.run is not None)
-    why = _undecided(at, found, values)
+    stored = tuple(one.key for one in found if one.run is not None)
+    shown = {one.key: value for one, value in values}
+    tuned = at.row.select == "tuned"
+    settings = grouped((_setting(one.spec) if tuned else one.key, one) for one in found)
+    worth = {
+        name: _on_validation(at, runs) if tuned else shown.get(name)
+        for name, runs in settings.items()
+    }
+    known = {name: value for name, value in worth.items() if value is not None}
+    why = _undecided(at, found, values) or ("" if known else "every setting diverged")
     if why:
-        return at.gap(column, why, behind=behind, settled=_all_stored(found))
-    best, value = max(values, key=lambda pair: pair[1])
-    published = at.table.published_cell(at.row, column)
-    restarts = (published.n if published else None) or at.table.default_seeds["paper"]
-    of_seed = grouped((one.spec.seed, value) for one, value in values)
-    if len(of_seed) > restarts:
-        value = expected_maximum(list(map(max, of_seed.values())), restarts)
-    chosen = varying(best.spec, [one.spec for one in found])
-    if at.request.server:
-        served = _served(at, column, best)
-        if served is None:
-            return at.gap(column, NOT_IMPORTED, behind=behind, chosen=chosen, model=best.spec)
-        value = served
-    fewer = f"best of {at.request.seeds}, declared of {restarts}"
-    fewer = fewer if at.request.seeds < restarts else ""
-    return _selected(at, column, [(best, value)], chosen, behind, at.differs(column) or fewer)
-
-
-def _selected(
-    at: Place,
-    column: Score,
-    values: Sequence[tuple[Found, float]],
-    chosen: dict[str, Any],
-    behind: tuple[str, ...],
-    differs: str,
-) -> Cell:
+        return at.gap(column, why, behind=stored, settled=_all_stored(found))
+    best = settings[max(known, key=lambda name: known[name])]
+    if any(one.key not in shown for one in best):
+        why = at.lookup.why(best, at.row.epoch, at.table.collapse)
+        return at.gap(column, why, behind=stored, settled=_all_stored(best))
+    chosen = varying(best[0].spec, [runs[0].spec for runs in settings.values()])
+    more: dict[str, Any] = {"behind": stored, "chosen": chosen, "model": best[0].spec}
+    numbers, differs = [shown[one.key] for one in best], at.differs(column)
+    if not tuned:
+        number, fewer = _best_of(at, column, best[0], values)
+        if number is None:
+            return at.gap(column, NOT_IMPORTED, **more)
+        numbers, differs = [number], differs or fewer
     return judged(
         at,
         column,
-        [value for _, value in values],
+        numbers,
         "",
         differs=differs,
-        runs=tuple(one.key for one, _ in values),
-        behind=behind,
+        runs=tuple(one.key for one in best),
         complete=True,
-        collapsed=tuple(one.key for one, _ in values if one.run and one.run.result.collapsed),
-        chosen=chosen,
-        model=values[0][0].spec,
+        collapsed=tuple(one.key for one in best if one.run and one.run.result.collapsed),
+        **more,
     )
+
+
+def _best_of(
+    at: Place, column: Score, best: Found, values: Sequence[tuple[Found, float]]
+) -> tuple[float | None, str]:
+    """The number of the best run, None where the server's was not imported, and why it is the best
+    of fewer runs than declared.
+
+    With more seeds than the paper's best is of (as printed, else as declared), it is what the best
+    of that number is expected to be.
+    """
+    published = at.table.published_cell(at.row, column)
+    restarts = (published.n if published else None) or at.table.default_seeds["paper"]
+    of_seed = list(map(max, grouped((one.spec.seed, value) for one, value in values).values()))
+    fewer = f"best of {at.request.seeds}, declared of {restarts}"
+    if at.request.server:
+        number = _served(at, column, best)
+    else:
+        number = expected_maximum(of_seed, min(restarts, len(of_seed)))
+    return number, fewer if at.request.seeds < restarts else ""
+
+
+def _setting(spec: RunSpec) -> str:
+    """What the runs of a setting share: all but the seed."""
+    return canonical_json(identity_fields(spec.model_copy(update={"seed": 0})))
 
 
 def _undecided(at: Place, found: Sequence[Found], values: Sequence[tuple[Found, float]]) -> str:
@@ -299,33 +315,6 @@ def _undecided(at: Place, found: Sequence[Found], values: Sequence[tuple[Found, 
         known = f"{len(found) - len(open_)} of {len(found)}"
         return f"{known} runs of the sweep have ended; the rest: {why}"
     return why
-
-
-def _tuned(
-    at: Place, column: Score, found: Sequence[Found], values: Sequence[tuple[Found, float]]
-) -> Cell:
-    """The mean over seeds of the setting with the best mean on validation, ties to the first.
-
-    Blank while another may still win; a setting of which a seed diverged never does.
-    """
-    behind = tuple(one.key for one in found if one.run is not None)
-    shown = {one.key: value for one, value in values}
-    settings = grouped(
-        (canonical_json(identity_fields(one.spec.model_copy(update={"seed": 0}))), one)
-        for one in found
-    )
-    chosen_by = {name: _on_validation(at, runs) for name, runs in settings.items()}
-    known = {name: value for name, value in chosen_by.items() if value is not None}
-    why = _undecided(at, found, values) or ("" if known else "every setting diverged")
-    if why:
-        return at.gap(column, why, behind=behind, settled=_all_stored(found))
-    best = settings[max(known, key=lambda name: known[name])]
-    if any(one.key not in shown for one in best):
-        why = at.lookup.why(best, at.row.epoch, at.table.collapse)
-        return at.gap(column, why, behind=behind, settled=_all_stored(best))
-    chosen = varying(best[0].spec, [runs[0].spec for runs in settings.values()])
-    numbers = [(one, shown[one.key]) for one in best]
-    return _selected(at, column, numbers, chosen, behind, at.differs(column))
 
 
 def _on_validation(at: Place, runs: Sequence[Found]) -> float | None:

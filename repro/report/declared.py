@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from repro.papers.matrix import Artefact, Behind, Matrix, Where
 from repro.report.runs_found import Lookup
@@ -125,13 +125,12 @@ def _differing(
     ours: Sequence[RunSpec], declared: Sequence[RunSpec], only: Sequence[str]
 ) -> dict[str, tuple[str, str]]:
     """Field path -> its values in both, of the fields whose values are not the same."""
-    sides = [[_fields(run, only) for run in runs] for runs in (ours, declared)]
-    names = sorted({name for side in sides for fields in side for name in fields})
+    names = sorted({name for run in (*ours, *declared) for name in _fields(run, only)})
+    sides = [[dict(flatten(run.model_dump())) for run in runs] for runs in (ours, declared)]
     found = {}
-    for name in names:
+    for name in names:  # a field that was left out has its default; None where a part has none
         one, other = (
-            list(dict.fromkeys(map(_shown, (_value(run, name) for run in runs))))
-            for runs in (ours, declared)
+            list(dict.fromkeys(_shown(held.get(name)) for held in side)) for side in sides
         )
         if set(one) != set(other):
             found[name] = _listed(one), _listed(other)
@@ -158,17 +157,6 @@ def _of_parents(ours: Behind, declared: Behind) -> dict[str, tuple[str, str]]:
         for name, values in _differing(one, other, ()).items():
             found[f"parents.{role}.{name}"] = values
     return found
-
-
-def _value(run: RunSpec, path: str) -> Any:
-    """A field's value, its default included; None where a part has no such field."""
-    value: Any = run
-    for name in path.split("."):
-        if isinstance(value, BaseModel):
-            value = getattr(value, name, None)
-        else:
-            value = value.get(name) if isinstance(value, dict) else None
-    return value
 
 
 def _shown(value: Any) -> str:

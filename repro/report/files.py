@@ -40,8 +40,11 @@ from repro.store.temporary import unfinished_name
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-REQUEST = TypeAdapter(Request)
-SWEEP = TypeAdapter(Sweep)
+Asked = Request | Sweep
+"""What a store remembers: the request of a table or a figure, or a sweep."""
+DOCUMENTS: dict[type[Asked], TypeAdapter[Any]] = {
+    kind: TypeAdapter(kind) for kind in (Request, Sweep)
+}
 FIGURES_FOLDER = "figures"
 ENDINGS = ("png", "svg", "pdf", "csv", "json")
 """Of a figure's files."""
@@ -75,10 +78,10 @@ def table_name(request: Request) -> str:
     for name in LATER:
         if asked[name] is None:
             del asked[name]
-    digest = _digest(canonical_json(asked))[:6]
-    room = LONGEST_TABLE - len(f"{own}..{digest}")
+    ending = digest(canonical_json(asked))[:6]
+    room = LONGEST_TABLE - len(f"{own}..{ending}")
     shown = ".".join(parts) if len(".".join(parts)) <= room else parts[0][:room].strip("-.")
-    return ".".join(part for part in (own, shown, digest) if part)
+    return ".".join(part for part in (own, shown, ending) if part)
 
 
 def _differing(request: Request) -> Iterator[tuple[str, bool]]:
@@ -117,11 +120,16 @@ def sweep_name(sweep: Sweep) -> str:
     points = [dict(point) for point in sweep.points]
     if sweep.epochs is not None:  # the others depend on scores
         points = [point for point in points if point[EPOCHS] == points[0][EPOCHS]]
-    digest = _digest(canonical_json({"request": asked, "points": points}))[:6]
+    ending = digest(canonical_json({"request": asked, "points": points}))[:6]
     row = re.sub("-+", "-", _plain(sweep.request.method or "-".join(sweep.request.rows or ())))
     fields = _plain("-".join(fields_in_short(sorted(sweep.fields))))
     lead = f"{sweep.request.id}.{sweep.request.scale}.sweep"
-    return f"{lead}.{row.strip('-')[:40]}.{fields[:40]}.{digest}"
+    return f"{lead}.{row.strip('-')[:40]}.{fields[:40]}.{ending}"
+
+
+def name_of(asked: Asked) -> str:
+    """What the files of a request or of a sweep are called."""
+    return sweep_name(asked) if isinstance(asked, Sweep) else table_name(asked)
 
 
 def backbone_label(backbone: Backbone) -> str:
@@ -131,7 +139,7 @@ def backbone_label(backbone: Backbone) -> str:
     name = backbone.name.split("/")[-1]
     if backbone.id in KNOWN:
         return name
-    return f"{_plain(name)[:60]}-{_digest(canonical_json(identity_fields(backbone)))}"
+    return f"{_plain(name)[:60]}-{digest(canonical_json(identity_fields(backbone)))}"
 
 
 def file_name(text: str) -> str:
@@ -141,14 +149,15 @@ def file_name(text: str) -> str:
     plain = _plain(text)
     if plain == text and len(text) <= LONGEST:
         return text
-    return f"{plain[: LONGEST - 9]}-{_digest(text)}"
+    return f"{plain[: LONGEST - 9]}-{digest(text)}"
 
 
 def _plain(text: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in PLAIN) else "-" for c in text)
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Eight letters that tell one text from another."""
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
@@ -243,23 +252,32 @@ def check_writable(folder: Path) -> None:
     probe.unlink(missing_ok=True)
 
 
-def request_document(request: Request) -> dict[str, Any]:
-    """The request as plain data."""
-    document: dict[str, Any] = REQUEST.dump_python(request, mode="json")
+def request_document(asked: Asked) -> dict[str, Any]:
+    """The request or the sweep as plain data."""
+    document: dict[str, Any] = DOCUMENTS[type(asked)].dump_python(asked, mode="json")
     return document
 
 
-def request_file(request: Request) -> tuple[str, bytes]:
+def request_file(asked: Asked) -> tuple[str, bytes]:
     """The name and the content of the request's file in a bundle."""
-    return f"requests/{table_name(request)}.json", json_bytes(request_document(request))
+    return f"requests/{name_of(asked)}.json", json_bytes(request_document(asked))
 
 
-def save_request(store: Store, request: Request) -> None:
-    """Remembers the last request of this name, where it is new; warns where it replaces one whose
-    runs are on other data.
+def save_request(store: Store, asked: Asked) -> None:
+    """Remembers a request or a sweep where it is new, and the file of a further row's method, so
+    that the report finds it again. Warns where a request replaces one of its name whose runs are on
+    other data.
     """
-    name, document = table_name(request), request_document(request)
-    here, there = request.data_revisions, _remember(store, name, document, request)
+    name, document = name_of(asked), request_document(asked)
+    request = asked.request if isinstance(asked, Sweep) else asked
+    own = None if request.id in FIGURES else request.method
+    file = file_of(own) if own is not None else None
+    if own is not None and file is not None:
+        store.save_method(own, file)
+    known = store.requests().get(name)
+    if known is None or canonical_json(known) != canonical_json(document):
+        store.save_request(name, document)
+    here, there = request.data_revisions, (known or {}).get("data_revisions", {})
     other = [task for task in here if there.get(task, here[task]) not in (here[task], None)]
     if other:
         store.say(
@@ -268,70 +286,40 @@ def save_request(store: Store, request: Request) -> None:
         )
 
 
-def sweep_document(sweep: Sweep) -> dict[str, Any]:
-    """The sweep as plain data."""
-    document: dict[str, Any] = SWEEP.dump_python(sweep, mode="json")
-    return document
-
-
-def save_sweep(store: Store, sweep: Sweep) -> None:
-    """Remembers a sweep where it is new, for `status`, `why` and `pack`."""
-    _remember(store, sweep_name(sweep), sweep_document(sweep), sweep.request)
-
-
-def _remember(
-    store: Store, name: str, document: dict[str, Any], request: Request
-) -> Mapping[str, Any]:
-    """Stores a request or sweep where it is new, and the file of a further row's method, so that
-    the report finds it again. Returns the data revisions of what had the name before.
+def saved(store: Store) -> dict[str, Asked]:
+    """Name -> everything that was asked for: requests by name, then sweeps. One that this version
+    cannot read is left out with a warning.
     """
-    known = store.requests().get(name)
-    own = None if request.id in FIGURES else request.method
-    file = file_of(own) if own is not None else None
-    if own is not None and file is not None:
-        store.save_method(own, file)
-    if known is None or canonical_json(known) != canonical_json(document):
-        store.save_request(name, document)
-    revisions: Mapping[str, Any] = (known or {}).get("data_revisions", {})
-    return revisions
-
-
-def saved_requests(store: Store) -> list[Request]:
-    """All remembered requests of tables and figures, by name. One that this version cannot read is
-    left out with a warning.
-    """
-    found = {table_name(one): one for one in _saved(store).values() if isinstance(one, Request)}
-    return [found[name] for name in sorted(found)]
-
-
-def saved_sweeps(store: Store) -> dict[str, Sweep]:
-    """All remembered sweeps, by name; see `saved_requests`."""
-    return {name: one for name, one in _saved(store).items() if isinstance(one, Sweep)}
-
-
-def asked_for(store: Store) -> dict[str, Sequence[Request]]:
-    """Name -> requests of everything that was asked for in this store: a table's or a figure's one,
-    and of a sweep one a setting.
-    """
-    found = _saved(store)
-    alone = {table_name(one): [one] for one in found.values() if isinstance(one, Request)}
-    sweeps = {name: one.requests for name, one in found.items() if isinstance(one, Sweep)}
+    read = {name: read_asked(store, name, document) for name, document in store.requests().items()}
+    alone = {table_name(one): one for one in read.values() if isinstance(one, Request)}
+    sweeps = {name: one for name, one in read.items() if isinstance(one, Sweep)}
     return {**dict(sorted(alone.items())), **sweeps}
 
 
-def _saved(store: Store) -> dict[str, Request | Sweep]:
-    read = {name: read_asked(store, name, document) for name, document in store.requests().items()}
-    return {name: found for name, found in read.items() if found is not None}
+def saved_requests(store: Store) -> list[Request]:
+    """All remembered requests of tables and figures, by name; see `saved`."""
+    return [one for one in saved(store).values() if isinstance(one, Request)]
 
 
-def read_asked(store: Store, name: str, document: Any) -> Request | Sweep | None:
+def saved_sweeps(store: Store) -> list[Sweep]:
+    """All remembered sweeps; see `saved`."""
+    return [one for one in saved(store).values() if isinstance(one, Sweep)]
+
+
+def asked_for(store: Store) -> dict[str, Sequence[Request]]:
+    """Name -> requests of everything in `saved`: of a sweep one a setting."""
+    found = saved(store).items()
+    return {name: one.requests if isinstance(one, Sweep) else [one] for name, one in found}
+
+
+def read_asked(store: Store, name: str, document: Any) -> Asked | None:
     """The request or the sweep that was saved by this name; None, with a warning, where this
     version cannot read it.
     """
     is_sweep = isinstance(document, dict) and "points" in document
     known = {field.name for field in fields(Request)}
     try:
-        found: Request | Sweep = (SWEEP if is_sweep else REQUEST).validate_python(document)
+        found: Asked = DOCUMENTS[Sweep if is_sweep else Request].validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

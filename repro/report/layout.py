@@ -31,9 +31,9 @@ class Markdown(str):
     """Text that is Markdown already, so that a table does not escape it."""
 
 
-def link(text: str, target: str) -> Markdown:
+def link(text: str, target: str) -> str:
     """A link to a file, relative to the page that it stands on."""
-    return Markdown(f"[{alternative(text)}]({quote(target)})")
+    return f"[{alternative(text)}]({quote(target)})"
 
 
 def plain_label(text: str) -> str:
@@ -47,7 +47,7 @@ def _escaped(text: str, markup: re.Pattern[str]) -> str:
     return markup.sub(r"\\\g<0>", _ENTITY.sub("&amp;", text)).replace("<", "&lt;")
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Text in a cell of a Markdown table: on one line, without a bar that would end the cell."""
     if isinstance(text, Markdown):
         return text
@@ -70,7 +70,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int
     """
     from tabulate import tabulate
 
-    cells = [[_cell(cell) for cell in row] for row in [head, *rows]]
+    cells = [[cell(one) for one in row] for row in [head, *rows]]
     text: str = tabulate(
         cells[1:],
         headers=cells[0],
@@ -83,6 +83,6 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int
 
 def prose_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table whose cells are sentences: left-aligned and not padded."""
-    lines = [[_cell(cell) for cell in row] for row in [head, *rows]]
+    lines = [[cell(one) for one in row] for row in [head, *rows]]
     lines.insert(1, ["---"] * len(head))
     return [f"| {' | '.join(line)} |" for line in lines]

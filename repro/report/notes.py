@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterable
 
 from repro.papers.tables import NOT_ASKED, Column, Fact, Mean, Score
-from repro.report.captions import many_tasks
 from repro.report.cells import RowView
 from repro.report.view import TableView
 from repro.spec import GlueTask
 from repro.spec.glue import GLUE
-from repro.stats.summary import Summary, share_interval
+from repro.stats.summary import share_interval
 from repro.tasks.catalogue import TITLES
 from repro.words import grouped
 
@@ -75,7 +74,7 @@ def _asked(view: TableView) -> list[Score]:
 def _collapsed(view: TableView) -> list[str]:
     said = []
     for row in (row for row in view.asked if row.collapsed):
-        if many_tasks(view):
+        if len(view.table.tasks) > 1:  # a cell has runs of its own
             for cell in (cell for cell in row.cells if cell.collapsed):
                 of = 1 if cell.chosen else len(cell.behind)
                 runs = f"{len(cell.collapsed)} of {of} runs"
@@ -83,13 +82,9 @@ def _collapsed(view: TableView) -> list[str]:
         else:
             text = f"{row.row.name}: {row.collapsed} of {view.request.seeds} runs"
             if row.span_f1 is not None:
-                text += f", best non-null span F1 on HasAns {_spread(row.span_f1)}"
+                text += f", best non-null span F1 on HasAns {row.span_f1}"
             said.append(text)
     return [f"† collapsed, {view.table.collapse}: {'; '.join(said)}."] * bool(said)
-
-
-def _spread(summary: Summary) -> str:
-    return f"{summary.mean:.1f}" + (f" ± {summary.sd:.1f}" if summary.sd is not None else "")
 
 
 def _unavailable(view: TableView) -> list[str]:
@@ -156,7 +151,7 @@ def _row_gaps(row: RowView, view: TableView) -> list[str]:
     scores = {cell.column.name for cell in cells if isinstance(cell.column, Score)}
     lines = []
     for reason, columns in grouped(found).items():
-        some = many_tasks(view) and not scores <= set(columns)
+        some = len(view.table.tasks) > 1 and not scores <= set(columns)
         named = f" ({', '.join(columns)})" if some else ""
         lines.append(f"{named}: {reason.removesuffix('.')}.")
     return lines
@@ -259,7 +254,7 @@ def _converged(view: TableView) -> list[str]:
             said.append(
                 f"{cell.column.name}: {total - rest.n} of {total} runs collapsed "
                 f"(95 % interval of the share {low:.0%} to {high:.0%}); the mean of the other "
-                f"{rest.n} is {_spread(rest)}"
+                f"{rest.n} is {rest}"
             )
         if said:
             lines.append(f"{row.row.name}, {', '.join(said)}. The verdict is on all runs.")

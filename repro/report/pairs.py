@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,11 +11,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from repro.comparison.pairs import COLUMNS, Pair
-from repro.report.figures.view import csv_of
-from repro.report.files import figure_paths, table_name, write_drawing
+from repro.report.files import digest, table_name, write_drawing
 from repro.report.latex import NEEDS, escape, floated, label
 from repro.report.layout import markdown_table, plain_label, prose
-from repro.report.render import GAP, Grid, Line, number, signed
+from repro.report.render import GAP, Grid, Line, csv_of, number, signed
 from repro.spec import canonical_json
 from repro.words import grouped
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 Record = Mapping[str, Any]
-PICTURES = ("png", "svg", "pdf")
 COLOURS = {"higher": "#0072B2", "lower": "#D55E00"}
 """Of columns that are shown to differ (Okabe and Ito's palette); the others are grey."""
 EFFECT = "All tasks"
@@ -173,10 +170,9 @@ def as_json(pairs: Sequence[Pair], files: list[str]) -> dict[str, Any]:
 def name_of(pair: Pair) -> str:
     labels = [side.label for side in (pair.first, pair.second)]
     plain = "-".join(re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-") for text in labels)
-    whole = canonical_json([table_name(pair.view.request), *labels])
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:6]
+    whole = digest(canonical_json([table_name(pair.view.request), *labels]))[:6]
     request = pair.view.request
-    return f"compare-{request.id}.{request.scale}-{plain[:100]}-{digest}"
+    return f"compare-{request.id}.{request.scale}-{plain[:100]}-{whole}"
 
 
 def write_plot(pair: Pair, folder: Path) -> list[str]:
@@ -185,8 +181,8 @@ def write_plot(pair: Pair, folder: Path) -> list[str]:
     """
     if not _drawn(pair):
         return []
-    write_drawing(folder, name_of(pair), lambda: draw(pair), {})
-    return list(map(str, figure_paths(name_of(pair), PICTURES)))
+    paths = write_drawing(folder, name_of(pair), lambda: draw(pair), {})
+    return [str(path.relative_to(folder)) for path in paths]
 
 
 def _drawn(pair: Pair) -> list[Record]:
@@ -201,7 +197,7 @@ def draw(pair: Pair) -> Drawing:
     """A forest plot: the difference on each column with its interval, and over tasks. Call it
     within `styled`.
     """
-    from repro.report.figures.style import INK, PAPER, QUIET, headed, ruled
+    from repro.report.figures.style import INK, PAPER, QUIET, headed, legend, ruled
 
     lines = _drawn(pair)
     left = [line["column"] for line in pair.lines if line not in lines and line["kind"] != "fact"]
@@ -241,7 +237,7 @@ def draw(pair: Pair) -> Drawing:
     axes.set(ylim=(len(names) - 0.4, -0.6), xlim=(-1.06 * edge, 1.06 * edge))
     axes.set_xlabel(textwrap.fill(f"difference in points (right: {first} is higher)", LONGEST))
     ruled(axes, "x")
-    _legend(drawing, lines, effect is not None)
+    legend(drawing, _looks(lines, effect is not None), 3)
     return drawing
 
 
@@ -262,10 +258,8 @@ def _edge(differences: Sequence[float], ends: Sequence[tuple[float, float]]) -> 
     return max(least, min(max(reach), STRETCH * median(reach)) if reach else 0.0) or 1.0
 
 
-def _legend(drawing: Drawing, lines: list[Record], effect: bool) -> None:
+def _looks(lines: list[Record], effect: bool) -> dict[str, dict[str, Any]]:
     """What the colours and signs that are drawn mean."""
-    from matplotlib.lines import Line2D
-
     from repro.report.figures.style import INK, PAPER, QUIET
 
     known = {line["outcome"] for line in lines}
@@ -283,5 +277,4 @@ def _legend(drawing: Drawing, lines: list[Record], effect: bool) -> None:
         signs["mean of columns"] = hollow | {"marker": "s"}
     if effect:
         signs["mean over tasks (paired t)"] = {"color": INK, "marker": "D"}
-    handles = [Line2D([], [], label=name, **look) for name, look in signs.items()]
-    drawing.legend(handles=handles, loc="outside lower left", ncols=min(3, len(handles)))
+    return signs

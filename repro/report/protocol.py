@@ -15,7 +15,6 @@ from repro.papers.own_method import needed_settings
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.papers.tables import Table
-from repro.report.layout import prose_table
 from repro.spec import RunSpec
 from repro.spec.identity import flatten, identity_fields
 from repro.store.entry import StoredRun
@@ -37,19 +36,20 @@ class Value:
     origin: str | None
     citation: str | None
 
+    def __str__(self) -> str:
+        said = "none" if self.value is None else str(self.value)
+        return said + (f" — {self.origin}: {self.citation}" if self.origin else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One field: the value at the paper's scale and the one used here, for some rows or all."""
 
+    field: str
     paper: Value | None
     here: Value | None
     rows: tuple[str, ...]
     """The rows that it holds for; none where it holds for all."""
-
-    @property
-    def field(self) -> str:
-        return (self.here or self.paper).field  # type: ignore[union-attr]
 
     @property
     def same(self) -> bool:
@@ -94,10 +94,10 @@ def choices(request: Request) -> list[Choice]:
             if not field.startswith(UNTOLD):
                 pairs.setdefault(field, {})[row] = theirs.get(field), ours.get(field)
     found = []
-    for _, of_row in sorted(pairs.items()):
+    for field, of_row in sorted(pairs.items()):
         for rows in grouped((repr(pair), row) for row, pair in of_row.items()).values():
             some = () if len(rows) == len(here) else tuple(rows)
-            found.append(Choice(*of_row[rows[0]], some))
+            found.append(Choice(field, *of_row[rows[0]], some))
     return found
 
 
@@ -113,23 +113,6 @@ def _runs(request: Request) -> dict[str, RunSpec]:
         return {"": matrix.of("")[0]}
     drawn = matrix.wanted if isinstance(artefact, Curves) else matrix.runs
     return {"": next(iter(drawn.values()))} if drawn else {}
-
-
-def protocol_table(request: Request) -> list[str]:
-    """Lines of Markdown: field, the paper's value and its source, ours where it is another."""
-    lines = []
-    for one in choices(request):
-        rows = f" ({', '.join(one.rows)})" if one.rows else ""
-        lines.append([one.field + rows, _shown(one.paper), "" if one.same else _shown(one.here)])
-    return prose_table(["Field", "At the paper's scale", "Here, if another"], lines)
-
-
-def _shown(value: Value | None) -> str:
-    if value is None:
-        return "—"
-    said = "none" if value.value is None else str(value.value)
-    source = f" — {value.origin}: {value.citation}" if value.origin else ""
-    return said + source
 
 
 @dataclass(frozen=True, slots=True)

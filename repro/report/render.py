@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -305,15 +305,19 @@ def csv_text(view: TableView) -> str:
     """The frame, one cell a line: what is missing is empty; `values` and `runs` are separated by
     spaces, `chosen` is JSON.
     """
+
+    def text(name: str, value: Any) -> Any:
+        if name == "chosen":
+            return value and json.dumps(value, sort_keys=True)
+        return " ".join(map(str, value)) if isinstance(value, list) else value
+
+    return csv_of(COLUMNS, ([text(*item) for item in cell.items()] for cell in view.records))
+
+
+def csv_of(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV; what is None is empty."""
     text = io.StringIO()
-    lines = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    lines.writeheader()
-    for cell in view.records:
-        joined = {
-            name: " ".join(map(str, cell[name]))
-            for name in ("values", "runs")
-            if cell[name] is not None
-        }
-        chosen = cell["chosen"] and json.dumps(cell["chosen"], sort_keys=True)
-        lines.writerow(cell | joined | {"chosen": chosen})
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(columns)
+    lines.writerows(rows)
     return text.getvalue()

@@ -7,7 +7,9 @@ The same store, the same bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from repro.backbones.describe import LOCAL
@@ -15,60 +17,28 @@ from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
 from repro.papers.registry import FIGURES, TABLES
 from repro.papers.request import Request
-from repro.report.figures.view import FigureView
+from repro.report import summary as report
+from repro.report.figures.view import FigureView, view_figure
 from repro.report.files import ENDINGS, FIGURES_FOLDER, command_line, table_name, write_changed
-from repro.report.layout import Markdown, alternative, link, prose, prose_table
-from repro.report.protocol import machines, protocol_table
+from repro.report.layout import alternative, cell, link, prose, prose_table
+from repro.report.protocol import choices, machines
 from repro.report.render import markdown
-from repro.report.summary import (
-    SCALES,
-    STATUSES,
-    Based,
-    Summary,
-    View,
-    answer,
-    collapsed,
-    contradictions,
-    decided,
-    heading,
-    missing,
-    status,
-    tally,
-)
+from repro.report.summary import Based, Summary, View
 from repro.report.view import TableView, view_table
 from repro.stats.verdicts import MEANINGS
 from repro.store.store import Store
 from repro.words import counted
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 MOST_NAMED = 6
 """Claims of one kind, or cells, that the first page names."""
 TABLES_FOLDER = "tables"
-CLAIMS, AUDIT, SMOKE = "claims.md", "audit.md", "smoke.md"
-BACK = "[All tables and figures](../REPRODUCE.md)."
-HOW_TO_READ = [
-    "## How to read it",
-    "",
-    "A page has the table or figure, its notes and, folded below them, its protocol (each value "
-    "with its source) and its provenance (command, machines, versions). A table shows the "
-    "published number, the reproduced one (mean ± spread over seeds), their difference and, where "
-    "they can be compared, the verdict. † marks runs that give a constant answer. Claims are "
-    "judged at paper and reduced scale only.",
-    "",
-    *prose_table(["Scale", "What is trained"], [list(one) for one in SCALES.items()]),
-    "",
-    *prose_table(["Status", "Meaning"], [list(one) for one in STATUSES.items()]),
-    "",
-    *prose_table(["Verdict", "Meaning"], [[word, said] for word, said in MEANINGS.items()]),
-    "",
-    "The rule for verdicts is in `docs/verdicts.md`. `python -m repro report` writes this file and "
-    "all pages from the stored results alone; the same results give the same bytes.",
-]
 
 
 def view_of(request: Request, store: Store) -> View:
     if request.id in FIGURES:
-        from repro.report.figures.kinds import view_figure  # a table needs no figure's modules
-
         return view_figure(FIGURES[request.id], request, store)
     return view_table(TABLES[request.id], request, store)
 
@@ -81,8 +51,9 @@ def page_name(view: View) -> str:
 def write_pages(summary: Summary, store: Store, folder: Path) -> list[Path]:
     """Writes REPRODUCE.md and every page that it links; returns the paths of the pages."""
     write_changed(folder / "REPRODUCE.md", front_page(summary))
-    texts = {CLAIMS: claims_page, AUDIT: audit_page, SMOKE: smoke_page}
-    paths = [write_changed(folder / TABLES_FOLDER / n, made(summary)) for n, made in texts.items()]
+    names = ("claims.md", "audit.md", "smoke.md")
+    texts = {name: fill(name, summary) for name in names}
+    paths = [write_changed(folder / TABLES_FOLDER / name, text) for name, text in texts.items()]
     return paths + [write_page(view, store, folder) for view in summary.views]
 
 
@@ -92,150 +63,78 @@ def write_page(view: View, store: Store, folder: Path) -> Path:
 
 def front_page(summary: Summary) -> str:
     """REPRODUCE.md: the answer on one screen, the index, what is missing, how to read it."""
-    root = f"{TABLES_FOLDER}/"
-    lines = ["# Do the published numbers reproduce?", ""]
-    lines += [f"- **{one.title}: {one.number}.** {prose(one.says)}" for one in answer(summary)]
-    lines += [
-        *_not_as_published(summary, root),
-        f"- **In full:** {link('claims', root + CLAIMS)} with their arithmetic, "
-        f"{link('audit', root + AUDIT)} of the printed numbers, "
-        f"{link('smoke scale', root + SMOKE)}.",
-        "",
-        "## Tables and figures",
-        "",
-        *index(summary, ("paper", "reduced"), root),
-        "",
-        "## What is missing",
-        "",
-        *(f"- {prose(one)}." for one in missing(summary) or ["Nothing"]),
-        "",
-        "## Claims that are decided",
-        "",
-        *_decided(summary, root),
-        "",
-        *HOW_TO_READ,
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def index(summary: Summary, scales: Sequence[str], root: str) -> list[str]:
-    """One line a table or figure at these scales; `root` leads to the folder of the pages."""
-    rows = [
-        [
-            link(one.view.request.id, root + page_name(one.view)),
-            *(one.title, one.view.request.scale, one.encoder, one.rows, one.status),
-        ]
-        for one in summary.index(*scales)
-    ]
-    if not rows:
-        return ["None yet."]
-    return prose_table(["Page", "Title", "Scale", "Encoder", "Training rows", "Status"], rows)
-
-
-def _not_as_published(summary: Summary, root: str) -> list[str]:
-    found = contradictions(summary)
-    cells = [
-        f"{link(view.request.id, root + page_name(view))}, "
-        f"{prose(', '.join([cell['row'], cell['column']]))} ({cell['verdict'].lower()})"
-        for view, cell in found[:MOST_NAMED]
-    ]
-    cells += [f"and {len(found) - len(cells)} more"] * (len(found) > len(cells))
-    return [f"- **Not as published:** {'; '.join(cells)}."] * bool(found)
-
-
-def _decided(summary: Summary, root: str) -> list[str]:
-    """The claims that are decided; of many of a kind the first."""
-    lines = []
-    for what, claims in decided(summary):
-        lines.append(f"- **{what}:**")
-        for one in claims[:MOST_NAMED]:
-            claim, basis = one.judged.claim, _judged_on(one, root)
-            lines.append(f"  - {prose(PAPERS[claim.paper])}: {prose(claim.says)} ({basis})")
-        more = len(claims) - MOST_NAMED
-        lines += [f"  - and {more} more in {link(CLAIMS, root + CLAIMS)}"] * (more > 0)
-    return lines or ["None yet."]
-
-
-def _judged_on(claim: Based, root: str = "") -> Markdown:
-    """Links to what a claim was judged on, with the conditions of its runs."""
-    links = [
-        f"{link(view.request.id, root + page_name(view))}, {prose(conditions)}"
-        for view, conditions in claim.views
-    ]
-    return Markdown("; ".join([*links, *map(prose, claim.said)]) or "—")
-
-
-def _titled(title: str, says: str, lines: Sequence[str]) -> str:
-    return "\n".join([f"# {title}", "", BACK, "", says, "", *lines])
-
-
-def smoke_page(summary: Summary) -> str:
-    """The appendix: what was run on generated data, which says nothing about the papers."""
-    says = (
-        "Generated data and small encoders: these runs show that every table and figure can be "
-        "trained, scored and written. Their scores say nothing about the papers; numbers of "
-        "parameters are those of the papers' models where a verdict stands beside them."
-    )
-    return _titled("Tables and figures at smoke scale", says, index(summary, ("smoke",), "")) + "\n"
-
-
-def claims_page(summary: Summary) -> str:
-    says = (
-        "Each is a sentence of the paper or a reading of one of its tables or figures, judged on "
-        "the printed numbers and on the runs here. `docs/claims.md` has the rule."
-    )
-    head, lines = ["Claim", "On the printed numbers", "On the runs here", "Judged on"], []
-    for name, claims in summary.claims_by_paper():
-        rows = []
-        for based in claims:
-            one, claim = based.judged, based.judged.claim
-            said = f"{claim.says} ({KINDS[claim.kind]}: {claim.source})"
-            both = f"{one.published}: {one.published_detail}", f"{one.ours}: {one.ours_detail}"
-            rows.append([said, *both, _judged_on(based)])
-        lines += [f"## {name}", "", *prose_table(head, rows), ""]
-    return _titled("Claims of the papers", says, lines)
-
-
-def audit_page(summary: Summary) -> str:
-    says = (
-        "What the published numbers say against themselves. `docs/audit.md` lists what is checked."
-    )
-    head, lines = ["Severity", "Finding", "Arithmetic", "Source"], []
-    for name, findings in summary.findings_by_paper():
-        rows = [[one.severity, one.says, one.arithmetic, one.source] for one in findings]
-        lines += [f"## {name}", "", *prose_table(head, rows), ""]
-    return _titled("Audit of the printed numbers", says, lines)
+    return fill("REPRODUCE.md", summary)
 
 
 def page(view: View, store: Store) -> str:
-    """A table or figure with its numbers, and below them how they came about."""
+    """A table or figure with its numbers, and below them how they came about.
+
+    No template: importing their library takes a tenth of the time of a stored table.
+    """
     name, figure = table_name(view.request), isinstance(view, FigureView)
     folder, endings = (f"../{FIGURES_FOLDER}/", ENDINGS) if figure else ("", ("csv", "json", "tex"))
     files = ", ".join(link(ending.upper(), f"{folder}{name}.{ending}") for ending in endings)
-    protocol = _folded(
-        "Protocol: what the paper says, what is used here, and the source",
-        protocol_table(view.request) if view.runs else [],
-    )
+    protocol = "Protocol: what the paper says, what is used here, and the source"
     lines = [
-        f"# {prose(heading(view))}",
+        f"# {prose(report.heading(view))}",
         "",
-        f"{BACK} Files: {files}.",
+        f"[All tables and figures](../REPRODUCE.md). Files: {files}.",
         "",
         f"**Status:** {prose(_status(view))}",
         "",
         picture(view) if isinstance(view, FigureView) else markdown(view),
-        *(protocol if view.runs else []),
+        *(_folded(protocol, _protocol(view.request)) if view.runs else ()),
         *_folded("Provenance: command, runs, machines and versions", _provenance(view, store)),
     ]
     return "\n".join(lines)
 
 
+def fill(name: str, summary: Summary) -> str:
+    """A page on everything that was asked for, from its template in `templates/`."""
+    return _templates().get_template(f"{name}.jinja").render(summary=summary)
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("repro.report"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"prose": prose, "cell": cell}
+    environment.globals |= {
+        "report": report,
+        "page_link": page_link,
+        "judged_on": judged_on,
+        "most_named": MOST_NAMED,
+        "papers": PAPERS,
+        "kinds": KINDS,
+        "verdicts": MEANINGS,
+    }
+    return environment
+
+
+def page_link(view: View, root: str) -> str:
+    """A link to the page of a table or figure; `root` leads to the folder of the pages."""
+    return link(view.request.id, root + page_name(view))
+
+
+def judged_on(claim: Based, root: str) -> str:
+    """Links to what a claim was judged on, with the conditions of its runs."""
+    links = [f"{page_link(view, root)}, {prose(where)}" for view, where in claim.views]
+    return "; ".join([*links, *map(prose, claim.said)]) or "—"
+
+
 def _status(view: View) -> str:
     """Complete, 36 of 36 cells: 30 not comparable. Collapsed: ..."""
-    said = ", ".join(f"{number} {word.lower()}" for word, number in tally(view).items())
-    rows = collapsed(view)
+    said = ", ".join(f"{number} {word.lower()}" for word, number in report.tally(view).items())
+    rows = report.collapsed(view)
     constant = f" Constant answers (†): {rows}." if rows else ""
-    cells = f"{status(view)}, {view.done} of {counted(view.cells, 'cell')}"
+    cells = f"{report.status(view)}, {view.done} of {counted(view.cells, 'cell')}"
     return f"{cells}{': ' * bool(said)}{said}.{constant}"
 
 
@@ -256,6 +155,19 @@ def _folded(title: str, lines: Sequence[str]) -> list[str]:
     return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""]
 
 
+def _protocol(request: Request) -> list[str]:
+    """Field, the paper's value and its source, ours where it is another."""
+    rows = [
+        [
+            one.field + (f" ({', '.join(one.rows)})" if one.rows else ""),
+            str(one.paper or "—"),
+            "" if one.same else str(one.here or "—"),
+        ]
+        for one in choices(request)
+    ]
+    return prose_table(["Field", "At the paper's scale", "Here, if another"], rows)
+
+
 def _provenance(view: View, store: Store) -> list[str]:
     """What asks for it again, how many runs are behind it, and where they were trained."""
     lines = [f"    {command_line(view.request)}", ""]
@@ -269,11 +181,7 @@ def _provenance(view: View, store: Store) -> list[str]:
         ]
     if not view.runs:
         return [*lines, "Nothing was trained for it."]
-    behind = f"{counted(len(view.runs), 'run')} behind it"
-    lines += [
-        f"{behind}; the CSV names those of each cell."
-        if isinstance(view, TableView)
-        else f"{behind}."
-    ]
+    more = "; the CSV names those of each cell" * isinstance(view, TableView)
+    lines.append(f"{counted(len(view.runs), 'run')} behind it{more}.")
     rows = [[one.device, one.work, one.versions or "—"] for one in machines(view.runs, store.read)]
     return [*lines, "", *prose_table(["Device", "Time", "Versions"], rows)] if rows else lines

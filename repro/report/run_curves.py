@@ -205,9 +205,8 @@ def write_events(found: Sequence[Course], folder: Path) -> list[Path]:
 def draw(found: Sequence[Course]) -> Drawing:
     """Loss by step and each score by epoch, a colour a run; call it within `styled`."""
     import seaborn
-    from matplotlib.lines import Line2D
 
-    from repro.report.figures.style import QUIET, headed, ruled
+    from repro.report.figures.style import QUIET, headed, legend, ruled
 
     frame = long_frame(found).astype({"epoch": float, "step": float})
     frame["kept"] = frame["epoch"] == frame["key"].map({one.key: one.kept for one in found})
@@ -233,16 +232,14 @@ def draw(found: Sequence[Course]) -> Drawing:
             _by_step(axes, own, hues)
         axes.set(xlabel="epoch" if place else "step", ylabel="%" if place else "loss")
         ruled(axes)
-    handles = [
-        Line2D([], [], color=hues[course.key], label=course.label, marker="o", markersize=5)
-        for course in found
-        if len(found) > 1
-    ]
-    kept = Line2D([], [], markersize=9, markeredgecolor=QUIET, label="kept epoch", **ring)
+    looks: dict[str, Any] = {}
+    if len(found) > 1:
+        dot = {"marker": "o", "markersize": 5}
+        looks = {course.label: dot | {"color": hues[course.key]} for course in found}
+    if names:
+        looks["kept epoch"] = ring | {"markersize": 9, "markeredgecolor": QUIET}
     longest = max(len(course.label) for course in found)
-    columns = max(1, min(len(found) + 1, 120 // (longest + 8)))
-    handles += [kept] * bool(names)
-    drawing.legend(handles=handles, loc="outside lower left", ncols=columns)
+    legend(drawing, looks, max(1, 120 // (longest + 8)))
     return drawing
 
 

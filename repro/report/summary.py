@@ -68,18 +68,6 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of the index: a table or figure, and how often each verdict stands in it."""
-
-    view: View
-    title: str
-    encoder: str
-    rows: str
-    status: str
-    counts: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Based:
     """A claim and what it was judged on: tables and figures, each with the conditions of its runs,
     and what else is to be said (runs a side, or the source).
@@ -104,20 +92,6 @@ class Summary:
     def at(self, *scales: str) -> list[View]:
         """What was asked for at these scales, in their order."""
         return [v for scale in scales for v in self.views if v.request.scale == scale]
-
-    def index(self, *scales: str) -> list[Entry]:
-        """A line for each table and figure at these scales."""
-        return [
-            Entry(
-                view,
-                title(view),
-                encoder(view) or "—",
-                training_rows(view, self.read) or "—",
-                status(view),
-                tally(view),
-            )
-            for view in self.at(*scales)
-        ]
 
     def claims_by_paper(self) -> list[tuple[str, list[Based]]]:
         return [

@@ -22,7 +22,6 @@ from repro.papers.sweeps import (
     fields_in_short,
     matrices,
     row_name,
-    scored_columns,
     setting_in_words,
     swept_row,
 )
@@ -189,9 +188,10 @@ def view_sweep(sweep: Sweep, store: Store) -> SweepView:
     cells: list[Scores] = []
     row = ""
     for number, matrix in enumerate(matrices(TABLES[sweep.request.id], sweep), 1):
-        found = [_scores(number, matrix, column, lookup) for column in scored_columns(matrix)]
+        columns = matrix.artefact.reproduced(matrix.request)
+        found = [_scores(number, matrix, column, lookup) for column in columns]
         cells += found
-        if len({column.task for column in scored_columns(matrix)}) > 1:
+        if len({column.task for column in columns}) > 1:
             cells.append(_mean(found))
         row = row or row_name(matrix)
     order = list(dict.fromkeys(cell.column for cell in cells))
@@ -286,12 +286,12 @@ def _table(view: SweepView) -> list[str]:
     for number, point in enumerate(view.sweep.points, 1):
         row: list[str] = [*map(value_in_words, point.values())]
         for cell in (cell for cell in view.cells if cell.setting == number):
-            text = with_sd(cell.summary) + " †" * bool(cell.collapsed)
+            text = f"{cell.summary}{' †' * bool(cell.collapsed)}"
             if not cell.values:
                 text = f"{GAP} {cell.reason}" if cell.column != MEAN else GAP
             elif not cell.whole:
                 known = f"{len(cell.values)} of {cell.seeds} seeds"
-                text = f"{with_sd(cell.summary)} ({known})"
+                text = f"{cell.summary} ({known})"
             elif number in best[cell.column]:
                 text = Markdown(f"**{text}**")
             row.append(text)
@@ -314,12 +314,6 @@ def rows_in_words(split: str) -> str:
     return " and ".join(dict.fromkeys(names))
 
 
-def with_sd(found: Summary | None) -> str:
-    if found is None:
-        return GAP
-    return f"{found.mean:.1f}" + (f" ± {found.sd:.1f}" if found.sd is not None else "")
-
-
 def said(view: SweepView) -> Iterator[str]:
     """Paragraphs: the chosen setting, by task and by all, and the cost of choosing."""
     best, point = view.best(view.objective), view.sweep.points
@@ -334,14 +328,14 @@ def said(view: SweepView) -> Iterator[str]:
     yield (
         f"Chosen by {by} on {rows_in_words(best.split)} rows (bold: the best of its column)"
         f"{so_far}: {setting_in_words(point[best.setting - 1])}, which scores "
-        f"{with_sd(best.summary)}{tie * bool(others)}."
+        f"{best.summary}{tie * bool(others)}."
     )
     if many:
         chosen = ((column, view.best(column)) for column in view.columns if column != MEAN)
         yield (
             "Chosen by one column alone: "
             + "; ".join(
-                f"{column}: {setting_in_words(point[cell.setting - 1])} ({with_sd(cell.summary)})"
+                f"{column}: {setting_in_words(point[cell.setting - 1])} ({cell.summary})"
                 for column, cell in chosen
                 if cell is not None
             )
@@ -371,7 +365,7 @@ def _cost(view: SweepView, best: Scores) -> Iterator[str]:
     if best.held_out_split:
         yield (
             f"Its score on {rows_in_words(best.held_out_split)} rows, which chose nothing: "
-            f"{with_sd(best.held_out_summary)}."
+            f"{best.held_out_summary or GAP}."
         )
     else:
         yield (

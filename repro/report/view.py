@@ -136,8 +136,7 @@ def view_table(table: Table, request: Request, store: Store) -> TableView:
             cells = zip(*(rows[name].cells for name in row.delta), strict=True)
             own = tuple(delta_cell(at, *two) for two in cells if isinstance(two[0].column, SCORED))
             rows[row.name] = RowView(row, own, None, None)
-    wanted = [column for column in table.scores if not table.gap(column, request)]
-    first = (wanted or table.scores or table.columns)[0]
+    first = (table.reproduced(request) or table.scores or table.columns)[0]
     lead = matrix.of(table.trained[0].name, first.name)[0]
     for row, found in external_rows(table, request, store):
         table, rows[row.name] = placed(table, [row]), found
@@ -149,9 +148,7 @@ def _parameters(at: Place) -> tuple[int, int | None] | None:
     untold = at.row.swept or not at.row.scored
     if untold or not at.table.scores:
         return None
-    columns = at.table.scores
-    wanted = [column for column in columns if not at.table.gap(column, at.request)]
-    spec = at.specs((wanted or columns)[0])[0]
+    spec = at.specs((at.table.reproduced(at.request) or at.table.scores)[0])[0]
     if isinstance(spec.method, LastLayers):
         return None  # it trains nothing of its own
     if spec.method.awaits_layers:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from repro.report.layout import plain_label
 from repro.report.render import GAP, Cell, with_spread
 from repro.report.runs_found import kept_epoch
 from repro.report.view import TableView
 from repro.site import words
-from repro.site.plots import MARKS, Compared, spark
+from repro.site.plots import spark
 from repro.site.runs import Runs, Use, by_epoch, plain
 from repro.spec import RunSpec, run_key
 from repro.words import counted, grouped, run_name
@@ -19,52 +19,11 @@ MOST_NAMED = 40
 """More missing runs than this are counted, not named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
-    """A run behind a cell: its page, its score, and a small curve of that score by epoch."""
-
-    name: str
-    page: str
-    value: str
-    spark: str
-    told: str
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """Runs without a result, for one reason: (name, page or "")."""
-
-    reason: str
-    count: int
-    runs: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A cell: its row of the comparison frame, and that in words. `facts`, `evidence`: (term,
-    words).
+def show(view: TableView, cell: Cell, runs: Runs) -> dict[str, Any]:
+    """A cell as its template reads it: its row of the comparison frame, and that in words. `facts`
+    and `evidence` are (term, words); `runs` are behind the number, `others` were read to choose
+    these; `plotted`: its words in a plot, if it is in one.
     """
-
-    id: str
-    record: Cell
-    value: str
-    published: str
-    difference: str
-    word: words.Word | None
-    reason: str
-    facts: tuple[tuple[str, str], ...]
-    evidence: tuple[tuple[str, str], ...]
-    runs: tuple[Behind, ...]
-    others: tuple[Behind, ...]
-    missing: tuple[Missing, ...]
-    compared: Compared | None
-
-    @property
-    def opens(self) -> bool:
-        return bool(self.facts or self.runs or self.missing)
-
-
-def show(view: TableView, cell: Cell, runs: Runs) -> Shown:
     use = Use(
         words.page_of(view.request),
         words.cell_id(view.table, cell),
@@ -73,23 +32,23 @@ def show(view: TableView, cell: Cell, runs: Runs) -> Shown:
     )
     specs = {run_key(spec): spec for spec in _specs(view, cell)}
     behind = _behind(view, cell, [*specs], runs, use)
-    numbers = cell["mean"], cell["published"]
-    alone = cell["difference"] is None and None not in numbers
-    return Shown(
-        id=use.anchor,
-        record=cell,
-        value=_value(cell),
-        published="" if alone else words.printed(cell),
-        difference=words.difference(cell["difference"], cell["digits"]),
-        word=words.WORDS[cell["verdict"]] if cell["verdict"] else None,
-        reason=_reason(cell),
-        facts=tuple(_facts(view, cell)),
-        evidence=tuple(_evidence(cell)),
-        runs=tuple(one for key, one in behind.items() if key in cell["runs"]),
-        others=tuple(one for key, one in behind.items() if key not in cell["runs"]),
-        missing=_missing(specs, runs, use),
-        compared=_compared(cell),
-    )
+    alone = cell["difference"] is None and None not in (cell["mean"], cell["published"])
+    shown = {
+        "id": use.anchor,
+        "record": cell,
+        "value": _value(cell),
+        "published": "" if alone else words.printed(cell),
+        "difference": words.difference(cell["difference"], cell["digits"]),
+        "word": words.WORDS[cell["verdict"]] if cell["verdict"] else None,
+        "reason": _reason(cell),
+        "facts": _facts(view, cell),
+        "evidence": _evidence(cell),
+        "runs": [one for key, one in behind.items() if key in cell["runs"]],
+        "others": [one for key, one in behind.items() if key not in cell["runs"]],
+        "missing": _missing(specs, runs, use),
+        "plotted": _plotted(cell),
+    }
+    return shown | {"opens": bool(shown["facts"] or shown["runs"] or shown["missing"])}
 
 
 def _value(cell: Cell) -> str:
@@ -106,25 +65,18 @@ def _reason(cell: Cell) -> str:
     return cell["reason"] or ""
 
 
-def _compared(cell: Cell) -> Compared | None:
-    """What the plots need; None where no measured number of a model of the paper's stands beside a
-    printed one.
+def _plotted(cell: Cell) -> tuple[str, str] | None:
+    """The name in a plot and the words beside the mark; None where no measured number of a model of
+    the paper's stands beside a printed one.
     """
     if cell["measure"] == "difference" or cell["reference"] or cell["margin"] is None:
         return None
     places, word = cell["digits"], words.WORDS[cell["verdict"]]
     ends = _interval(cell, 95)
     told = f" [{words.interval(ends, places)}]" if ends else " (one run)"
-    return Compared(
-        name=plain_label(f"{cell['row']}, {cell['column']}"),
-        published=cell["published"],
-        difference=cell["difference"],
-        margin=cell["margin"],
-        interval=ends,
-        verdict=word.css,
-        path=MARKS[word.mark],
-        text=f"{words.difference(cell['difference'], places)}{told} {word.sign} {word.text}",
-    )
+    difference = words.difference(cell["difference"], places)
+    name = plain_label(f"{cell['row']}, {cell['column']}")
+    return name, f"{difference}{told} {word.sign} {word.text}"
 
 
 def _interval(cell: Cell, width: int) -> tuple[float, float] | None:
@@ -191,14 +143,16 @@ def _specs(view: TableView, cell: Cell) -> list[RunSpec]:
 
 def _behind(
     view: TableView, cell: Cell, asked: Sequence[str], runs: Runs, use: Use
-) -> dict[str, Behind]:
-    """The runs behind the number, and the others that were read to choose them, by key."""
+) -> dict[str, dict[str, str]]:
+    """Key -> a run behind the number, or read to choose it: its page, its score, and a small curve
+    of that score by epoch.
+    """
     score = cell["kind"] == "score" and cell["measure"] != "difference"
     values = (cell["values"] or []) if score else []
     own = len(values) == len(cell["runs"])
     told = dict(zip(cell["runs"], values, strict=True)) if own else {}
     epoch = next(row.epoch for row in view.table.rows if row.name == cell["row"])
-    found: dict[str, Behind] = {}
+    found: dict[str, dict[str, str]] = {}
     for key in dict.fromkeys((*cell["runs"], *asked)):
         run = runs.read(key)
         if run is None:
@@ -208,17 +162,18 @@ def _behind(
         kept = kept_epoch(run) if epoch is None else epoch
         said = [f"epoch {kept} of {run.spec.recipe.epochs}"]
         said += ["collapsed †"] * bool(run.result.collapsed)
-        found[key] = Behind(
-            name=run_name(run.spec),
-            page=words.run_page(key),
-            value=words.minus(f"{told[key]:.2f}") if key in told else "",
-            spark=spark(by_epoch(run, scored) if cell["kind"] == "score" else []),
-            told=", ".join(said),
-        )
+        found[key] = {
+            "name": run_name(run.spec),
+            "page": words.run_page(key),
+            "value": words.minus(f"{told[key]:.2f}") if key in told else "",
+            "spark": spark(by_epoch(run, scored) if cell["kind"] == "score" else []),
+            "told": ", ".join(said),
+        }
     return found
 
 
-def _missing(specs: Mapping[str, RunSpec], runs: Runs, use: Use) -> tuple[Missing, ...]:
+def _missing(specs: Mapping[str, RunSpec], runs: Runs, use: Use) -> list[dict[str, Any]]:
+    """The runs without a result, by reason: (name, page or "")."""
     lacking = {key: spec for key, spec in specs.items() if runs.read(key) is None}
     found = []
     for reason, keys in grouped((runs.why(spec), key) for key, spec in lacking.items()).items():
@@ -228,5 +183,5 @@ def _missing(specs: Mapping[str, RunSpec], runs: Runs, use: Use) -> tuple[Missin
             if failed:
                 runs.shown_in(key, use)
             named.append((run_name(specs[key]), words.run_page(key) if failed else ""))
-        found.append(Missing(reason, len(keys), tuple(named)))
-    return tuple(found)
+        found.append({"reason": reason, "count": len(keys), "runs": named})
+    return found

@@ -8,21 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-ROW, HEAD, FOOT = 24, 10, 48
-"""Pixels: of a line of a forest plot, above the first one and below the last."""
-LABELS, FIELD, NUMBERS = 250, 330, 330
-"""Pixels: of the names at the left of a forest plot, of its axis, of the numbers at the right."""
+LABELS, FIELD = 250, 330
+"""Pixels: of the names at the left of a forest plot, and of its axis."""
 WIDE, HIGH = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 56, 130, 14, 46
 """Pixels: of a plot with two axes, and of the margins around its field."""
-MARKS = {
-    "circle": "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z",
-    "up": "M0,-5.5L5.5,4.5L-5.5,4.5z",
-    "down": "M0,5.5L5.5,-4.5L-5.5,-4.5z",
-    "square": "M-4,-4H4V4H-4z",
-    "diamond": "M0,-5.5L5.5,0L0,5.5L-5.5,0z",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,42 +62,14 @@ def axis(values: Sequence[float], start: float, end: float, least: float = 1.0) 
     return Axis(low - air, high + air, start, end)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A published number with its reproduction; `text` is what stands beside it. `interval`: the
-    95 % one of the difference, None for one run; `path` is its mark.
+def differences(cells: Sequence[Mapping[str, Any]]) -> Axis:
+    """The axis of a forest plot of these records of a comparison frame: it holds every difference
+    and margin, and cuts an interval that is much wider.
     """
-
-    name: str
-    published: float
-    difference: float
-    margin: float
-    interval: tuple[float, float] | None
-    verdict: str
-    path: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Forest:
-    """Differences against the band within which nothing that the paper says would change: a line of
-    `ROW` pixels for each number.
-    """
-
-    x: Axis
-    lines: Sequence[Compared]
-    height: int
-    width: int = LABELS + FIELD + NUMBERS
-
-
-def forest(compared: Sequence[Compared]) -> Forest | None:
-    if not compared:
-        return None
-    far = max(max(2 * one.margin, abs(one.difference)) for one in compared)
-    ends = [abs(end) for one in compared for end in one.interval or ()]
+    far = max(max(2 * one["margin"], abs(one["difference"])) for one in cells)
+    ends = [abs(one[end]) for one in cells for end in ("low_95", "high_95") if one[end] is not None]
     reach = 1.1 * max([far, *(min(end, 2 * far) for end in ends)])
-    x = Axis(-reach, reach, LABELS, LABELS + FIELD)
-    return Forest(x, compared, HEAD + ROW * len(compared) + FOOT)
+    return Axis(-reach, reach, LABELS, LABELS + FIELD)
 
 
 Series = Sequence[tuple[float, float]]

@@ -17,7 +17,7 @@ from repro.spec import RunSpec, run_key
 from repro.store.entry import StoredRun
 from repro.store.result import Failure, Score
 from repro.store.store import Store
-from repro.words import grouped, run_name
+from repro.words import grouped
 
 MOST_POINTS = 200
 """More losses than this are drawn as means of neighbours."""
@@ -68,7 +68,7 @@ class Runs:
             if run is not None:
                 found[run_page(key)] = "run.html", stored_page(run, uses)
             elif failure is not None:
-                found[run_page(key)] = "failed.html", failed_page(failure, uses)
+                found[run_page(key)] = "failed.html", {"failure": failure, "uses": uses}
         return found
 
 
@@ -77,9 +77,7 @@ def stored_page(run: StoredRun, uses: Sequence[Use]) -> dict[str, Any]:
     losses, told = _losses(run)
     machine = run.environment()
     return {
-        "title": run_name(run.spec),
         "run": run,
-        "result": run.result,
         "kept": kept_epoch(run),
         "epochs": sorted({score.epoch for score in run.result.scores}),
         "scores": _pivot(run.result.scores),
@@ -87,27 +85,10 @@ def stored_page(run: StoredRun, uses: Sequence[Use]) -> dict[str, Any]:
         "losses": losses,
         "losses_told": told,
         "setting": values(run.spec),
-        "spec": pretty(run.spec.model_dump(mode="json")),
         "together": len(machine.get("members", [])),
         "environment": [(k, plain(v)) for k, v in sorted(machine.items()) if k != "members"],
         "uses": uses,
     }
-
-
-def failed_page(failure: Failure, uses: Sequence[Use]) -> dict[str, Any]:
-    """What the page of a failed run shows: the record is of any version of the spec."""
-    return {
-        "title": f"Failed run {failure.key[:12]}",
-        "failure": failure,
-        "spec": pretty(failure.spec),
-        "uses": uses,
-    }
-
-
-def pretty(document: Any) -> str:
-    import json
-
-    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 def plain(value: Any) -> str:

@@ -18,7 +18,7 @@ from repro.stats.verdicts import MEANINGS, SIGNS, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A verdict: its name in the style sheet, its sign and word, its mark in a plot."""
+    """A verdict: its name in the style sheet, its sign and word, the SVG path of its mark."""
 
     css: str
     sign: str
@@ -27,9 +27,12 @@ class Word:
     meaning: str
 
 
+CIRCLE = "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z"
+DIAMOND = "M0,-5.5L5.5,0L0,5.5L-5.5,0z"
 MARKS: dict[Verdict, str] = {
-    "MATCH": "circle", "LOWER": "down", "HIGHER": "up", "DIFFERS": "diamond",
-    "UNDECIDED": "diamond", "SINGLE": "square", "NOT COMPARABLE": "circle", "GAP": "circle",
+    "MATCH": CIRCLE, "LOWER": "M0,5.5L5.5,-4.5L-5.5,-4.5z", "HIGHER": "M0,-5.5L5.5,4.5L-5.5,4.5z",
+    "DIFFERS": DIAMOND, "UNDECIDED": DIAMOND, "SINGLE": "M-4,-4H4V4H-4z", "NOT COMPARABLE": CIRCLE,
+    "GAP": CIRCLE,
 }  # fmt: skip
 """In the order of the legend."""
 WORDS: dict[str, Word] = {

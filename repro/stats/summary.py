@@ -27,6 +27,10 @@ class Summary:
         """Standard error of the mean; None for one run."""
         return None if self.sd is None else self.sd / math.sqrt(self.n)
 
+    def __str__(self) -> str:
+        """7.1 ± 0.3."""
+        return f"{self.mean:.1f}" + (f" ± {self.sd:.1f}" if self.sd is not None else "")
+
     @property
     def n(self) -> int:
         """Number of runs."""

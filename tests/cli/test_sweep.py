@@ -28,11 +28,10 @@ from repro.papers.sweeps import Sweep, matrices
 from repro.report.figures.style import styled
 from repro.report.figures.sweep_drawing import draw_sweep
 from repro.report.files import (
+    request_document,
     save_request,
-    save_sweep,
     saved_requests,
     saved_sweeps,
-    sweep_document,
     sweep_name,
 )
 from repro.report.sweep import view_sweep
@@ -282,7 +281,7 @@ def test_a_sweep_over_the_budget_is_refused_and_says_what_fits(cli: Call, store:
     answer = cli(*words, "--budget", f"{minutes / 2}min")
     assert answer.code == 2
     assert re.search(r"the first [1-5] of 6 settings fit. Nothing was trained", answer.err)
-    assert saved_sweeps(store) == {}
+    assert saved_sweeps(store) == []
 
 
 def test_a_sweep_is_one_line_of_status_and_no_variant_of_its_table(
@@ -306,7 +305,7 @@ def test_a_sweep_is_one_line_of_status_and_no_variant_of_its_table(
 def test_the_store_knows_which_sweep_needs_a_run(cli: Call, store: Store) -> None:
     sweep(store)
     cli(*ASKED, "--tasks", "rte", *GRID)
-    (name,) = saved_sweeps(store)
+    name = sweep_name(saved_sweeps(store)[0])
     listed = document(cli("store", "ls", "--json"))["runs"]
     assert [one["needed_by"] for one in listed] == [[name]] * 12
 
@@ -318,7 +317,7 @@ def test_a_packed_sweep_is_shown_by_another_store(cli: Call, store: Store) -> No
     assert packed.out == "Packed 12 runs and 1 request into other/one.jsonl.xz.\n"
     again = cli(*ASKED, "--tasks", "rte", *GRID, "--store", "other", "--no-run")
     assert (again.code, again.out) == (0, before.out)
-    assert list(saved_sweeps(Store("other"))) == list(saved_sweeps(store))
+    assert saved_sweeps(Store("other")) == saved_sweeps(store)
 
 
 @pytest.mark.parametrize("points", [[], 5, [{"method.size": 8}, "x"], None])
@@ -326,8 +325,8 @@ def test_a_damaged_record_of_a_sweep_is_left_out_with_a_line(
     cli: Call, store: Store, points: Any
 ) -> None:
     found = sweep(store)
-    store.save_request("mine", sweep_document(found) | {"points": points})
-    store.save_request("other", sweep_document(found))
+    store.save_request("mine", request_document(found) | {"points": points})
+    store.save_request("other", request_document(found))
     answer = cli("status", "--json")
     assert [one["name"] for one in json.loads(answer.out)["tables"]] == ["other"]
     assert "mine.json was written by another version" in answer.err
@@ -386,7 +385,7 @@ def test_a_whole_grid_can_be_drawn_at_random(cli: Call, store: Store) -> None:
 
 def test_report_writes_the_files_of_sweeps_again(cli: Call, store: Store, tmp_path: Path) -> None:
     found = sweep(store)
-    save_sweep(store, found)
+    save_request(store, found)
     save_request(store, found.request)
     assert cli("report", "--out", tmp_path / "there").code == 0
     drawn = sorted(path.name for path in (tmp_path / "there" / "figures").iterdir())

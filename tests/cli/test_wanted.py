@@ -15,7 +15,7 @@ from fake_spans import FIGURE, store_chain
 from repro.cli.requests import make_request
 from repro.engine.plan import make_plan
 from repro.papers.registry import FIGURES, TABLES
-from repro.report.figures.kinds import view_figure
+from repro.report.figures.view import view_figure
 from repro.report.files import save_request, saved_requests
 from repro.report.view import view_table
 from repro.spec import run_key

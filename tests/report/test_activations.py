@@ -25,8 +25,8 @@ from repro.report.figures.activations import (
     Line,
     view_of,
 )
-from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
+from repro.report.figures.view import view_figure
 from repro.report.reproduce import picture
 from repro.spec import run_key
 from repro.spec.backbones import BERT_BASE, KNOWN

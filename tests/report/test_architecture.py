@@ -215,7 +215,7 @@ def test_deep_encoders_leave_out_their_middle_and_count_it() -> None:
     shown = columns(24, 3)
     assert shown.shown == (1, 2, 3, 4, 5, 6, 22, 23, 24)
     assert list(shown.hidden) == list(range(7, 22))
-    assert shown.middle(9) == shown.middle(20)
+    assert shown.middle[9] == shown.middle[20]
     assert columns(12, 3).shown == tuple(range(1, 13))
     found = view(BERT_LARGE)
     words = " ".join(text for text, *_ in texts(found))

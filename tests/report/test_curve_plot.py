@@ -12,8 +12,7 @@ from matplotlib.text import Text
 from repro.papers.curves import Point
 from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
 from repro.papers.hyperformer.tables import DAGGER_BASE, MULTI_BASE, PLUS_BASE
-from repro.report.figures.curves import view_of
-from repro.report.figures.curves_drawing import LOOKS, tick
+from repro.report.figures.curves import LOOKS, tick, view_of
 from repro.report.figures.style import rendered, styled
 from repro.store import Store
 

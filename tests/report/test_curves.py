@@ -24,7 +24,7 @@ from repro.report.figures.curve_points import (
     spread_of,
 )
 from repro.report.figures.curves import CurvesView, view_of
-from repro.report.figures.kinds import view_figure
+from repro.report.figures.view import view_figure
 from repro.spec import SquadTask, run_key
 from repro.spec.backbones import BERT_LARGE, KNOWN, bert
 from repro.store import Store

@@ -21,10 +21,8 @@ from fake_spans import FIGURE, by_place, request, store_chain
 
 from repro.errors import StoreError
 from repro.papers.registry import find_figure
-from repro.report.figures.ablation import AblationView, Panel, view_of
-from repro.report.figures.ablation_drawing import farthest, fill, in_rows
+from repro.report.figures.ablation import AblationView, Panel, farthest, fill, in_rows, view_of
 from repro.report.figures.architecture_drawing import text_ems
-from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import (
     GAIN,
     INK,
@@ -35,10 +33,9 @@ from repro.report.figures.style import (
     headed,
     ink_on,
     rendered,
-    rounded,
     styled,
 )
-from repro.report.figures.view import write_figure
+from repro.report.figures.view import view_figure, write_figure
 from repro.report.files import request_document, table_name
 from repro.report.render import json_text
 from repro.report.reproduce import picture
@@ -80,12 +77,12 @@ from pathlib import Path
 from repro.papers.registry import FIGURES, find_figure
 from repro.papers.request import Request
 from repro.report.figures.view import write_figure
-from repro.report.figures.kinds import view_figure
-from repro.report.files import REQUEST
+from repro.report.figures.view import view_figure
+from repro.report.files import DOCUMENTS
 from repro.store import Store
 
 for store, document in json.loads(sys.argv[1]):
-    asked = REQUEST.validate_python(document)
+    asked = DOCUMENTS[Request].validate_python(document)
     write_figure(view_figure(find_figure(asked.id), asked, Store(store)), Path("two"))
 for id, figure in FIGURES.items():
     view_figure(figure, Request(id, "smoke", 1), Store("nowhere"))
@@ -383,11 +380,6 @@ def test_the_estimated_width_of_a_number_is_the_fonts() -> None:
         for text in ("0.0", "-17.4", "60.7", "-44"):
             drawn = TextPath((0, 0), text, size=100).get_extents().width / 100
             assert drawn <= text_ems(text) <= drawn + 0.2
-
-
-def test_numbers_are_rounded_and_zero_has_no_sign() -> None:
-    assert [rounded(v, 1) for v in (-0.04, 0.0, -0.06, 12.34)] == ["0.0", "0.0", "-0.1", "12.3"]
-    assert [rounded(v, 0) for v in (-0.4, 12.6)] == ["0", "13"]
 
 
 def test_the_ink_is_the_one_that_contrasts_more() -> None:

@@ -21,8 +21,8 @@ from repro.report.figures.curves import (
     CurvesView,
     view_of,
 )
-from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
+from repro.report.figures.view import view_figure
 from repro.spec import RunSpec, TextToText
 from repro.store import Store
 

@@ -9,7 +9,7 @@ from repro.cli.requests import make_request
 from repro.papers.registry import ARTEFACTS, TABLES
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import PAPER
-from repro.report.protocol import Choice, choices, first_runs, protocol_table
+from repro.report.protocol import Choice, choices, first_runs
 
 
 def choice(found: list[Choice], field: str) -> Choice:
@@ -51,15 +51,11 @@ def test_a_reference_has_no_protocol() -> None:
 @pytest.mark.parametrize("id", [id for id in ARTEFACTS if id != "architecture-resadapters"])
 @pytest.mark.parametrize("scale", ["paper", "reduced", "smoke"])
 def test_every_value_has_a_source(id: str, scale: str) -> None:
-    asked = Request(id, scale, 1)  # type: ignore[arg-type]
-    found = choices(asked)
+    found = choices(Request(id, scale, 1))  # type: ignore[arg-type]
     assert len(found) > 20
     for one in found:
         for value in (one.paper, one.here):
             assert value is None or (value.origin and value.citation), one.field
-    lines = protocol_table(asked)
-    assert len(lines) == len(found) + 2
-    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
 
 
 @pytest.mark.parametrize("id", ["low-resource", "task-embeddings"])

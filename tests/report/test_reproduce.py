@@ -419,7 +419,7 @@ def test_a_row_is_named_on_the_first_page_as_it_is_asked_for(
     """HYPERFORMER_BASE, whose underscore Markdown does not take for emphasis."""
     view = view_table(TABLES["Hyperformer-1"], request("Hyperformer-1"), store)
     cell = next(one for one in view.records if one["row"].endswith("_BASE")) | {"verdict": "LOWER"}
-    monkeypatch.setattr("repro.report.reproduce.contradictions", lambda _: [(view, cell)])
+    monkeypatch.setattr("repro.report.summary.contradictions", lambda _: [(view, cell)])
     text = front_page(summarise([view], store))
     assert f"{cell['row']}, {cell['column']} (lower)" in text
 

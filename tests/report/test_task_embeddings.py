@@ -26,8 +26,8 @@ from repro.report.figures.embeddings import (
     EmbeddingsView,
     view_of,
 )
-from repro.report.figures.kinds import view_figure
 from repro.report.figures.style import styled
+from repro.report.figures.view import view_figure
 from repro.report.protocol import choices
 from repro.report.reproduce import picture
 from repro.spec import RunSpec, TextToText, run_key

@@ -8,9 +8,9 @@ from repro.site import plots
 
 
 def compared(
-    difference: float, ends: tuple[float, float] | None = None, published: float = 80.0
-) -> plots.Compared:
-    return plots.Compared("a row", published, difference, 1.0, ends, "match", "M0,0", "words")
+    difference: float, low: float | None = None, high: float | None = None
+) -> dict[str, float | None]:
+    return {"difference": difference, "margin": 1.0, "low_95": low, "high_95": high}
 
 
 def test_a_value_stands_where_its_share_of_the_axis_is() -> None:
@@ -37,17 +37,14 @@ def test_ticks_of_epochs_are_whole() -> None:
 
 
 def test_the_axis_of_differences_holds_every_margin_and_cuts_the_widest_interval() -> None:
-    drawn = plots.forest(
-        [compared(-2.0, (-3.0, -1.0)), compared(0.5), compared(1.0, (-40.0, 41.0))]
+    axis = plots.differences(
+        [compared(-2.0, -3.0, -1.0), compared(0.5), compared(1.0, -40.0, 41.0)]
     )
-    assert drawn is not None
-    middle = plots.LABELS + plots.FIELD / 2
-    assert drawn.x.at(0.0) == middle
-    assert drawn.x.holds(2.0)
-    assert drawn.x.holds(-3.0)
-    assert not drawn.x.holds(41.0)
-    assert drawn.x.at(41.0) == plots.LABELS + plots.FIELD
-    assert plots.forest([]) is None
+    assert axis.at(0.0) == plots.LABELS + plots.FIELD / 2
+    assert axis.holds(2.0)
+    assert axis.holds(-3.0)
+    assert not axis.holds(41.0)
+    assert axis.at(41.0) == plots.LABELS + plots.FIELD
 
 
 def test_a_curve_needs_two_points() -> None:

@@ -8,9 +8,12 @@ stays empty. In every panel no change is the lightest colour, and a loss has the
 
 from __future__ import annotations
 
+import math
 import statistics
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import sub
 from typing import TYPE_CHECKING, Any
 
 from repro.methods.bottleneck_adapters import BottleneckAdapters
@@ -25,10 +28,12 @@ from repro.papers.three_shared.tables import (
     published_drops,
     published_intact,
 )
+from repro.report.captions import METRICS
 from repro.report.declared import runs_differ
-from repro.report.figures.style import rounded
-from repro.report.figures.view import FigureView, csv_of
+from repro.report.figures.style import GAIN, LOSS, MARK, PAPER, WIDTH, headed, ink_on
+from repro.report.figures.view import FigureView, lacking
 from repro.report.files import command_line
+from repro.report.render import csv_of, number
 from repro.report.runs_found import Lookup, why_missing
 from repro.spec.glue import GLUE
 from repro.spec.spans import INTACT, Span, all_spans, span_group
@@ -38,6 +43,7 @@ from repro.store.store import Store
 from repro.words import counted
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 CSV_COLUMNS = (
@@ -48,7 +54,10 @@ RELATIVE = "accuracy"
 """Houlsby et al. draw the change in this metric, relative to the intact model's."""
 MAJORITY = "majority_share"
 NO_SHARE = "no change in percent: the intact model's accuracy is 0"
-NAMES = {"matthews": "Matthews correlation", "accuracy": "accuracy"}
+CELL, MARGINS, MOST = 0.33, 0.75, 27
+"""Inches of a cell, inches beside a grid, and cells that stand side by side in a row of grids."""
+DIGITS = 7.3
+"""Points of the number in a cell: -100.0 has room."""
 Grid = Mapping[Span, float]
 
 
@@ -72,7 +81,7 @@ class Panel:
         """Why a picture would show nothing; "" where it shows something."""
         values = set(self.grid.values())
         if len(values) == 1 and len(self.grid) > 1:
-            return f"{rounded(values.pop())} for every span"
+            return f"{number(values.pop())} for every span"
         if values:
             return ""
         return self.absent or next(iter(self.undefined.values()), "no span has a number")
@@ -109,17 +118,19 @@ class Statement:
         note = f" ({self.note})" if self.note else ""
         here = self.note or "not run"
         if self.reproduced is not None:
-            here = f"{rounded(self.reproduced)} %{note}"
+            here = f"{number(self.reproduced)} %{note}"
         return f"{self.text}: {self.published:g} %; here: {here}."
 
 
 @dataclass(frozen=True)
 class AblationView(FigureView):
-    """The figure at one scale. Runs of `drawn` seeds are behind the grids; the intact models of
-    `constant` seeds give every row one class. `differs`: why the grids cannot be compared with the
-    published ones.
+    """The figure at one scale; its cells are spans. Runs of `drawn` seeds are behind the grids; the
+    intact models of `constant` seeds give every row one class. `differs`: why the grids cannot be
+    compared with the published ones.
     """
 
+    task: GlueName
+    method: str
     drawn: int
     constant: int
     intact: Mapping[str, float]
@@ -130,30 +141,6 @@ class AblationView(FigureView):
     statements: tuple[Statement, ...]
     partial: str
     differs: str
-
-    @property
-    def task(self) -> GlueName:
-        task: GlueName = self.figure.task(self.request)
-        return task
-
-    @property
-    def method(self) -> str:
-        return str(self.figure.method(self.request))
-
-    @property
-    def cells(self) -> int:
-        """Spans in all."""
-        return len(all_spans(self.lead.backbone.layers))
-
-    @property
-    def done(self) -> int:
-        """Spans that were scored for every seed."""
-        return 0 if self.partial else len(self.panels[1].grid)
-
-    @property
-    def collapsed(self) -> str:
-        """What gives a constant answer."""
-        return "intact model" if self.constant else ""
 
     @property
     def headline(self) -> str:
@@ -189,8 +176,8 @@ class AblationView(FigureView):
         kind = "generated" if task.source == "generated" else "published"
         agreement = f"No rank correlation: {self.correlation_reason}."
         if self.correlation is not None:
-            number = rounded(self.correlation, 2)
-            agreement = f"Spearman rank correlation {number}, {self.correlation_reason}."
+            value = number(self.correlation, 2)
+            agreement = f"Spearman rank correlation {value}, {self.correlation_reason}."
         theirs = f"Their numbers are of their own adapters, those here of {self.method}."
         said = [*[theirs] * (self.method != "houlsby"), *map(str, self.statements)]
         parts = [
@@ -262,9 +249,25 @@ class AblationView(FigureView):
         }
 
     def draw(self) -> Drawing:
-        from repro.report.figures.ablation_drawing import draw_grids
-
-        return draw_grids(self)
+        """The grids that show something, with cells of one size, side by side."""
+        rows = in_rows([panel for panel in self.panels if not panel.blank])
+        said = lacking("Not drawn", ((p.title.lower(), p.blank) for p in self.panels if p.blank))
+        if any(panel.constant for row in rows for panel in row):
+            said.append(f"Framed: {self.framed}")
+        wide = [CELL * sum(panel.layers for panel in row) + MARGINS * len(row) for row in rows]
+        tall = [CELL * max(panel.layers for panel in row) + 1.4 for row in rows]
+        width = max([0.75 * WIDTH, *wide])
+        drawing = headed(width, math.fsum(tall), self.headline, self.stamp, *said)
+        parts: Any = drawing.subfigures(
+            len(rows) or 1, 1, height_ratios=tall or None, squeeze=False
+        )
+        for part, row, own in zip(parts[:, 0], rows, wide, strict=False):
+            ratios = [*(CELL * panel.layers + MARGINS for panel in row), width - own + 0.01]
+            grid = part.add_gridspec(1, len(ratios), width_ratios=ratios)
+            for place, panel in enumerate(row):
+                shared = self.panels[:2] if panel in self.panels[:2] else (panel,)
+                fill(part.add_subplot(grid[place]), panel, farthest(*shared))
+        return drawing
 
 
 def view_of(figure: Figure, request: Request, store: Store) -> AblationView:
@@ -278,19 +281,26 @@ def view_of(figure: Figure, request: Request, store: Store) -> AblationView:
     correlation, reason = rank_correlation(panels[0], panels[1])
     intact = {metric: _scores(found, task, metric, INTACT) for metric in GLUE[task].metrics}
     partial = f"{len(found)} of {len(keys)} seeds; the rest: {missing}"
+    whole = not found or len(found) == len(keys)
+    constant = _scores(found, task, MAJORITY, INTACT).count(100.0)
     return AblationView(
         matrix=matrix,
         lead=lead,
         runs=tuple(entry.key for entry in matrix.entries if store.read(entry.key)),
+        cells=len(all_spans(lead.backbone.layers)),
+        done=len(panels[1].grid) if whole else 0,
+        collapsed="intact model" if constant else "",
+        task=task,
+        method=figure.method(request),
         drawn=len(found),
-        constant=_scores(found, task, MAJORITY, INTACT).count(100.0),
+        constant=constant,
         intact={metric: statistics.fmean(row) for metric, row in intact.items() if row},
         published_intact=percent(published_intact()) if published_drops(task) else None,
         panels=panels,
         correlation=correlation,
         correlation_reason=reason,
         statements=_statements(task, found, panels[3]),
-        partial=partial if found and len(found) < len(keys) else "",
+        partial="" if whole else partial,
         differs=grids_differ(figure, request, store) if found else "",
     )
 
@@ -304,13 +314,10 @@ def grids_differ(figure: Figure, request: Request, store: Store) -> str:
 
 
 def lost(run: StoredRun, task: GlueName) -> Grid:
-    """Points that each span costs one run, in the metric that the task is selected by."""
-    return _grid(run, task, GLUE[task].monitor, drop)
-
-
-def drop(intact: float, score: float) -> float:
-    """Points lost: positive where switching adapters off hurts."""
-    return intact - score
+    """Points that each span costs one run, in the metric that the task is selected by: positive
+    where switching adapters off hurts.
+    """
+    return _grid(run, task, GLUE[task].monitor, sub)
 
 
 def relative_change(intact: float, score: float) -> float | None:
@@ -379,7 +386,8 @@ def _panels(
     if all(_score(run, task, RELATIVE, INTACT) != 0 for run in found):
         undefined = {}
     constant = frozenset(s for s in spans if 100.0 in _scores(found, task, MAJORITY, span_group(s)))
-    unit = f"drop in {NAMES[GLUE[task].monitor]}, points"
+    monitor = GLUE[task].monitor
+    unit = f"drop in {METRICS.get(monitor, monitor)}, points"
     published, drops = _published(task, unit), mean_grid([lost(run, task) for run in found])
     reproduced = Panel("reproduced", "Reproduced", unit, layers, drops, constant, missing)
     absent = reproduced.absent or published.absent
@@ -446,6 +454,62 @@ def _scores(found: Sequence[StoredRun], task: GlueName, metric: str, group: str)
 def _ends(grid: Grid) -> str:
     least, most = min(grid, key=lambda s: grid[s]), max(grid, key=lambda s: grid[s])
     return (
-        f"from {rounded(grid[least])} (layers {least[0]} to {least[1]}) "
-        f"to {rounded(grid[most])} (layers {most[0]} to {most[1]})"
+        f"from {number(grid[least])} (layers {least[0]} to {least[1]}) "
+        f"to {number(grid[most])} (layers {most[0]} to {most[1]})"
     )
+
+
+# The picture.
+
+
+def in_rows(panels: Sequence[Panel]) -> list[list[Panel]]:
+    """Rows of panels, of at most `MOST` cells side by side; a larger one stands alone."""
+    rows: list[list[Panel]] = []
+    for panel in panels:
+        if not rows or sum(p.layers for p in rows[-1]) + panel.layers > MOST:
+            rows.append([])
+        rows[-1].append(panel)
+    return rows
+
+
+def farthest(*panels: Panel) -> float:
+    """How far colours reach to either side of 0, their lightest."""
+    values = [abs(value) for panel in panels for value in panel.grid.values()]
+    return max(values, default=0.0) or 1.0
+
+
+def fill(axes: Axes, panel: Panel, reach: float) -> None:
+    """Draws one grid, and below it a bar of the colours that its values have."""
+    import pandas as pd
+    import seaborn
+    from matplotlib.patches import Rectangle
+    from matplotlib.ticker import MaxNLocator
+
+    numbers = range(panel.layers)
+    values = pd.DataFrame(index=numbers, columns=numbers, dtype=float)
+    texts = pd.DataFrame("", index=numbers, columns=numbers)
+    for (first, last), value in panel.grid.items():
+        values.loc[first, last], texts.loc[first, last] = value, number(value)
+    seaborn.heatmap(
+        values, vmin=-reach, vmax=reach, cmap=GAIN if panel.name == "relative" else LOSS,
+        annot=texts, fmt="", annot_kws={"size": DIGITS}, linewidths=0.5,
+        linecolor=PAPER, square=True, ax=axes,
+        cbar_kws={"location": "bottom", "aspect": 25, "pad": 0.03, "ticks": MaxNLocator(4)},
+    )  # fmt: skip
+    for text in axes.texts:
+        column, row = text.get_position()
+        shade = axes.collections[0].to_rgba(values.iloc[int(row), int(column)])
+        text.set_color(ink_on(tuple(shade)))
+    for first, last in sorted(panel.constant or ()):
+        place = (last + 0.06, first + 0.06)
+        axes.add_patch(Rectangle(place, 0.88, 0.88, fill=False, ec=MARK, lw=1.2))
+    letters = int(11 * CELL * panel.layers)
+    bar = axes.collections[0].colorbar
+    assert bar is not None
+    if any(panel.grid.values()):
+        bar.ax.set_xlim(min(0.0, *panel.grid.values()), max(0.0, *panel.grid.values()))
+    bar.set_label(textwrap.fill(panel.unit, letters + 6))
+    bar.outline.set_visible(False)
+    axes.set_title(textwrap.fill(panel.title, letters), loc="left")
+    axes.set(xlabel="last layer switched off", ylabel="first layer switched off", anchor="S")
+    axes.tick_params(length=0, labelrotation=0)

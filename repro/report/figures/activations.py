@@ -21,7 +21,8 @@ from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.report.declared import runs_differ
 from repro.report.figures.style import BASE, INK, QUIET, SMALL, WIDTH, headed
-from repro.report.figures.view import FigureView, csv_of, lacking
+from repro.report.figures.view import FigureView, lacking
+from repro.report.render import csv_of
 from repro.report.runs_found import Lookup
 from repro.spec import RunSpec
 from repro.spec.glue import GLUE
@@ -91,12 +92,13 @@ class Line:
 
 @dataclass(frozen=True)
 class ActivationsView(FigureView):
-    """The whole figure; `lead` is the run of the first panel. `differs`: why the curves cannot be
-    compared with the published ones, "" where they can.
+    """The whole figure; its cells are the curves that runs can give, because their data is here and
+    the model has such a layer. `lead` is the run of the first panel. `differs`: why the curves
+    cannot be compared with the published ones, "" where they can.
     """
 
+    model: str
     lines: tuple[Line, ...]
-    left_out: dict[str, str]
     differs: str
 
     def panel(self, name: Panel) -> tuple[Line, ...]:
@@ -109,34 +111,11 @@ class ActivationsView(FigureView):
         return placed == {n: n for n in self.figure.layers}
 
     @property
-    def wanted(self) -> tuple[Line, ...]:
-        """The curves that runs can give: their data is here, and the model has such a layer."""
-        return tuple(
-            line
-            for line in self.lines
-            if line.curve.task not in self.left_out and line.layer is not None
-        )
-
-    @property
-    def done(self) -> int:
-        """Curves that are learned."""
-        return sum(line.learned is not None for line in self.wanted)
-
-    @property
-    def cells(self) -> int:
-        """Curves asked for."""
-        return len(self.wanted)
-
-    @property
     def x(self) -> NDArray[np.float64]:
         """Places on x: as far as the published curves reach."""
         ends = [x for one in self.figure.published().values() for x, _ in one.points]
         number = round((max(ends) - min(ends)) / STEP) + 1
         return np.linspace(min(ends), max(ends), number).round(6)
-
-    @property
-    def model(self) -> str:
-        return str(self.figure.method(self.request))
 
     @property
     def stamp(self) -> str:
@@ -199,11 +178,6 @@ class ActivationsView(FigureView):
         if self.collapsed:
             found.append(f"Runs that predict one class: {self.collapsed}.")
         return found + ["Of several seeds the first one is drawn."] * (self.request.seeds > 1)
-
-    @property
-    def collapsed(self) -> str:
-        titles = [GLUE[line.curve.task].title for line in self.lines if line.constant]
-        return ", ".join(dict.fromkeys(titles))
 
     @property
     def alternative(self) -> str:
@@ -287,13 +261,20 @@ def view_of(figure: Activations, request: Request, store: Store) -> ActivationsV
     """Raises UnknownName or ReproError for what the figure cannot show."""
     matrix, lookup, published = figure.matrix(request), Lookup(store), figure.published()
     lines = [_line(matrix, lookup, curve, published.get(curve)) for curve in figure.curves(request)]
-    needed: tuple[str, ...] = figure.needed(request)
-    left_out = {name: why for name, why in request.unavailable.items() if name in needed}
-    tasks = [task for task in needed if task not in left_out]
-    (lead,) = matrix.of("", figure.task)
-    runs = tuple(dict.fromkeys(line.key for line in lines if line.learned is not None))
-    differs = runs_differ(matrix, lookup, *(("", task) for task in tasks))
-    return ActivationsView(matrix, lead, runs, tuple(lines), left_out, differs)
+    tasks = [task for task in figure.needed(request) if task not in request.unavailable]
+    wanted = [line for line in lines if line.curve.task in tasks and line.layer is not None]
+    titles = [GLUE[line.curve.task].title for line in lines if line.constant]
+    return ActivationsView(
+        matrix=matrix,
+        lead=matrix.of("", figure.task)[0],
+        runs=tuple(dict.fromkeys(line.key for line in lines if line.learned is not None)),
+        cells=len(wanted),
+        done=sum(line.learned is not None for line in wanted),
+        collapsed=", ".join(dict.fromkeys(titles)),
+        model=figure.method(request),
+        lines=tuple(lines),
+        differs=runs_differ(matrix, lookup, *(("", task) for task in tasks)),
+    )
 
 
 def own_layers(spec: RunSpec) -> Sequence[int]:

@@ -16,7 +16,8 @@ from repro.methods.resadapters import PipelinedCells
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.figures import Architecture, Sketch
 from repro.papers.request import Request
-from repro.report.figures.view import FigureView, csv_of
+from repro.report.figures.view import FigureView
+from repro.report.render import csv_of
 from repro.spec import RunSpec
 from repro.store.store import Store
 from repro.words import counted
@@ -164,13 +165,6 @@ class ArchitectureView(FigureView):
         return self.lead.backbone.layers
 
     @property
-    def cells(self) -> int:
-        """Panels, all of which are there."""
-        return len(self.panels)
-
-    done = cells
-
-    @property
     def headline(self) -> str:
         method = self.panels[0].method
         return (
@@ -253,7 +247,15 @@ def view_of(figure: Architecture, request: Request, store: Store | None = None) 
     """
     matrix = figure.matrix(request)
     panels = tuple(_panel(sketch, *matrix.of(sketch.name)) for sketch in figure.sketches)
-    return ArchitectureView(matrix, matrix.entries[0].spec, (), panels)
+    return ArchitectureView(
+        matrix=matrix,
+        lead=matrix.entries[0].spec,
+        runs=(),
+        cells=len(panels),
+        done=len(panels),
+        collapsed="",
+        panels=panels,
+    )
 
 
 def _panel(sketch: Sketch, spec: RunSpec) -> Panel:

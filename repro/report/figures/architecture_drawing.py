@@ -9,7 +9,7 @@ stages and the last one are drawn, and what is between is counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -143,36 +143,16 @@ def _legend(axes: Axes, y: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where the layers of a chain stand: left edge, width of a column, and the layers drawn."""
+    """Where the layers of a chain stand: the layers that are drawn and those left out, and the x of
+    each one's column; one left out stands in the gap. 0 is the embeddings, and the scorer stands
+    behind the last layer.
+    """
 
-    left: float
+    layers: int
     width: float
     shown: tuple[int, ...]
-    layers: int
-
-    @property
-    def split(self) -> int:
-        """How many layers are drawn before the gap; all of them where there is none."""
-        return next((n for n, layer in enumerate(self.shown) if layer != n + 1), len(self.shown))
-
-    @property
-    def hidden(self) -> range:
-        """The layers that are left out."""
-        if self.split == len(self.shown):
-            return range(0)
-        return range(self.split + 1, self.shown[self.split])
-
-    def middle(self, layer: int) -> float:
-        """x of a layer's column; of one left out that of the gap. 0 is the embeddings, and the
-        scorer stands behind the last layer.
-        """
-        if not self.hidden or layer < self.hidden.start:
-            place = layer
-        elif layer in self.hidden:
-            place = self.split + 1
-        else:
-            place = layer - len(self.hidden) + 1
-        return self.left + (place + 0.5) * self.width
+    hidden: range
+    middle: Mapping[int, float]
 
     @property
     def box(self) -> float:
@@ -181,12 +161,16 @@ class Columns:
 
 def columns(layers: int, stage: int) -> Columns:
     """All layers, or of a deep encoder two stages at its start and one at its end."""
-    shown = tuple(range(1, layers + 1))
+    hidden = range(0)
     if layers > max(MOST, 3 * stage + 1):
-        shown = (*shown[: 2 * stage], *shown[-stage:])
-    gap = len(shown) < layers
-    width = min(WIDEST, (WIDTH - 2 * EDGE) / (len(shown) + gap + 2))
-    return Columns(EDGE, width, shown, layers)
+        hidden = range(2 * stage + 1, layers - stage + 1)
+    shown = tuple(layer for layer in range(1, layers + 1) if layer not in hidden)
+    width = min(WIDEST, (WIDTH - 2 * EDGE) / (len(shown) + bool(hidden) + 2))
+    middle, place = {}, 0
+    for layer in range(layers + 2):
+        middle[layer] = EDGE + (place + 0.5) * width
+        place += not (layer in hidden and layer + 1 in hidden)
+    return Columns(layers, width, shown, hidden, middle)
 
 
 def height(panel: Panel) -> float:
@@ -214,21 +198,21 @@ def draw_chain(axes: Axes, panel: Panel, at: Columns, top: float) -> None:
 
 def _boxes(axes: Axes, panel: Panel, at: Columns, upper: float, lower: float) -> None:
     for layer in (0, *at.shown):
-        box(axes, panel.box(f"T{layer}"), (at.middle(layer), upper), at.box, ROW)
+        box(axes, panel.box(f"T{layer}"), (at.middle[layer], upper), at.box, ROW)
         if layer:
-            box(axes, panel.box(f"C{layer}"), (at.middle(layer), lower), at.box, ROW)
+            box(axes, panel.box(f"C{layer}"), (at.middle[layer], lower), at.box, ROW)
     if at.hidden:
-        x, first, last = at.middle(at.hidden.start), at.hidden.start, at.hidden[-1]
+        x, first, last = at.middle[at.hidden.start], at.hidden.start, at.hidden[-1]
         for letter, y in (("T", upper), ("C", lower)):
             count = len(at.hidden) * panel.box(f"{letter}{first}").parameters
             lines = ["···", f"${letter}_{{{first}}}$ to ${letter}_{{{last}}}$", f"{count:,}"]
             words(axes, lines, (x, y), at.box, ROW)
-    scorer = at.middle(at.layers + 1)
+    scorer = at.middle[at.layers + 1]
     y = lower - 0.63 - ROW / 2 + 0.1 if sectors(panel) else lower
     box(axes, panel.box("scorer"), (scorer, y), at.box, ROW)
     for layer in range(at.layers):
         if not (layer in at.hidden and layer + 1 in at.hidden):
-            ends = at.middle(layer) + at.box / 2, at.middle(layer + 1) - at.box / 2
+            ends = at.middle[layer] + at.box / 2, at.middle[layer + 1] - at.box / 2
             line(axes, [(ends[0], upper), (ends[1], upper)], FROZEN)
 
 
@@ -238,7 +222,7 @@ def _into(axes: Axes, signal: Signal, layer: int, at: Columns, rows: tuple[float
     Of a layer that is left out only those from layers that are drawn.
     """
     upper, lower = rows
-    x, joint = at.middle(layer), lower + ROW / 2 + (GAP - LANE) / 2
+    x, joint = at.middle[layer], lower + ROW / 2 + (GAP - LANE) / 2
     alone, hidden = len(signal.terms) == 1, layer in at.hidden
     if not alone and not hidden:
         line(axes, [(x, joint - RADIUS), (x, lower + ROW / 2)], TRAINED)
@@ -248,18 +232,19 @@ def _into(axes: Axes, signal: Signal, layer: int, at: Columns, rows: tuple[float
         if hidden and number in at.hidden:
             continue
         if letter == "C" and (alone or hidden):
-            line(axes, [(at.middle(number) + at.box / 2, lower), (x - at.box / 2, lower)], TRAINED)
+            line(axes, [(at.middle[number] + at.box / 2, lower), (x - at.box / 2, lower)], TRAINED)
         elif letter == "C":
-            _step(axes, at, number, (x - RADIUS, joint), lower)
+            start, bend = (at.middle[number] + wide / 2 for wide in (at.box, at.width))
+            path = [(start, lower), (bend, lower), (bend, joint), (x - RADIUS, joint)]
+            line(axes, path, TRAINED)
         elif number == layer:
             end = lower + ROW / 2 if alone else joint + RADIUS
             line(axes, [(x, upper - ROW / 2), (x, end)], FROZEN)
         elif hidden:
-            start, lane = at.middle(number) + 0.3 * at.box, upper - ROW / 2 - LANE
-            path = [(start, upper - ROW / 2), (start, lane), (x - 0.25 * at.box, lane)]
-            line(axes, path, RESIDUAL)
-        else:
-            _residual(axes, at, number, (x, joint), upper)
+            _residual(axes, at, number, upper, x - 0.25 * at.box)
+        else:  # from above, beside the layer's own line
+            corner = x - RADIUS * 0.7, joint + RADIUS * 0.7
+            _residual(axes, at, number, upper, x - 0.13, corner)
 
 
 def _into_scorer_from_sectors(
@@ -269,32 +254,28 @@ def _into_scorer_from_sectors(
     assert panel.wiring is not None
     upper, lower = rows
     partial, total = lower - ROW / 2 - 0.18, lower - ROW / 2 - 0.53
-    scorer = at.middle(at.layers + 1)
+    scorer = at.middle[at.layers + 1]
     starts = []
     for addend in panel.wiring.output.addends:
         if addend.parts:
             if _sector(axes, addend, at, (upper, lower, partial), total):
-                starts.append(at.middle(int(addend.terms[0][1:])))
+                starts.append(at.middle[int(addend.terms[0][1:])])
             continue
-        x = at.left + at.width * 0.93  # beside the first cell
+        x = EDGE + at.width * 0.93  # beside the first cell
         lane = upper - ROW / 2 - LANE / 2
-        first = at.middle(int(addend.name[1:])) - 0.3 * at.box
+        first = at.middle[int(addend.name[1:])] - 0.3 * at.box
         path = [(first, upper - ROW / 2), (first, lane), (x, lane), (x, total)]
         line(axes, path, RESIDUAL, arrow=False)
         starts.append(x)
     plus(axes, (scorer - at.width / 2 - RADIUS, total))
     line(axes, [(min(starts), total), (scorer - at.width / 2 - 2 * RADIUS, total)], TRAINED)
     line(axes, [(scorer - at.width / 2, total), (scorer - at.box / 2, total)], TRAINED)
+    names = [addend.name for addend in panel.wiring.output.addends if addend.name]
+    alone = " and ".join(f"${name[0]}_{{{name[1:]}}}$" for name in names)
     axes.text(
-        min(starts) + 0.06, total - 0.05, "the sum of all sectors and " + _plain_terms(panel),
+        min(starts) + 0.06, total - 0.05, f"the sum of all sectors and {alone}",
         va="top", fontsize=SMALL, color=QUIET, parse_math=True,
     )  # fmt: skip
-
-
-def _plain_terms(panel: Panel) -> str:
-    assert panel.wiring is not None
-    names = [addend.name for addend in panel.wiring.output.addends if addend.name]
-    return " and ".join(f"${name[0]}_{{{name[1:]}}}$" for name in names)
 
 
 def _sector(
@@ -305,31 +286,20 @@ def _sector(
     cell, layer = (int(term[1:]) for term in signal.terms)
     if cell in at.hidden:
         return False
-    x = at.middle(cell)
+    x = at.middle[cell]
     plus(axes, (x, joint))
     line(axes, [(x, lower - ROW / 2), (x, joint + RADIUS)], TRAINED)
     line(axes, [(x, joint - RADIUS), (x, total)], TRAINED)
-    lane, start = upper - ROW / 2 - LANE, at.middle(layer) + 0.3 * at.box
     gap = x + at.width / 2
-    path = [(start, upper - ROW / 2), (start, lane), (gap, lane), (gap, joint), (x + RADIUS, joint)]
-    line(axes, path, RESIDUAL)
+    _residual(axes, at, layer, upper, gap, (gap, joint), (x + RADIUS, joint))
     return True
 
 
-def _step(axes: Axes, at: Columns, cell: int, end: Point, lower: float) -> None:
-    """From a cell to the sum before the next one."""
-    start = at.middle(cell) + at.box / 2
-    bend = at.middle(cell) + at.width / 2
-    line(axes, [(start, lower), (bend, lower), (bend, end[1]), end], TRAINED)
-
-
-def _residual(axes: Axes, at: Columns, layer: int, end: Point, upper: float) -> None:
-    """From a frozen layer along the lane to a sum further on; from above, beside the layer's."""
-    start = at.middle(layer) + 0.3 * at.box
-    lane, down = upper - ROW / 2 - LANE, end[0] - 0.13
-    corner = end[0] - RADIUS * 0.7, end[1] + RADIUS * 0.7
-    first = upper - ROW / 2 if layer not in at.hidden else lane
-    line(axes, [(start, first), (start, lane), (down, lane), corner], RESIDUAL)
+def _residual(axes: Axes, at: Columns, layer: int, upper: float, turn: float, *rest: Point) -> None:
+    """From a frozen layer along the lane to x = `turn`, then through the other points."""
+    start, lane = at.middle[layer] + 0.3 * at.box, upper - ROW / 2 - LANE
+    first = lane if layer in at.hidden else upper - ROW / 2
+    line(axes, [(start, first), (start, lane), (turn, lane), *rest], RESIDUAL)
 
 
 def box(axes: Axes, part: Box, at: Point, width: float, height: float) -> None:

@@ -17,8 +17,8 @@ from repro.papers.curves import MEAN, MEDIAN, Axis, Curves, Mark, Point, Scored
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request
 from repro.report.declared import runs_differ
-from repro.report.figures.style import rounded
 from repro.report.files import command_line
+from repro.report.render import number
 from repro.report.runs_found import Lookup, kept_epoch
 from repro.spec import RunSpec
 from repro.store.entry import StoredRun
@@ -111,7 +111,7 @@ class Line:
         for dot in ends:
             label = dot.point.removeprefix(self.series).removeprefix(", ")
             shown = f" ({label})" if label and self.shape != "level" else ""
-            named.append(rounded(dot.y or 0.0) + shown)
+            named.append(number(dot.y or 0.0) + shown)
         return f"{self.series} {'from ' if len(named) > 1 else ''}{' to '.join(named)}"
 
 
@@ -134,7 +134,7 @@ class CurvePanel:
         if not drawn:
             return self.absent
         if len(drawn) > 1 and max(drawn) - min(drawn) < ALIKE:
-            return f"every point is at {rounded(drawn[0])} ({self.unit})"
+            return f"every point is at {number(drawn[0])} ({self.unit})"
         return ""
 
 
@@ -193,16 +193,14 @@ def panels_of(
         spread = f"{LOW}th to {HIGH}th percentile"
         made.append((MEDIAN, f"Median over {many}", unit, spread, dots))
     elif figure.across == MEAN:
-        number = sum(counts.values())
-        unit = f"mean of {number} numbers, %" if number > 1 else "score, %"
+        metrics = sum(counts.values())
+        unit = f"mean of {metrics} numbers, %" if metrics > 1 else "score, %"
         dots = {p: _over_metrics(figure, p, counts, cells) for p in points}
         made.append((MEAN, f"Mean over {many}", unit, SPREADS[figure.spread], dots))
     for task in shown_tasks(figure, tasks, request):
         name = figure.scored(task, request).name
         unit = name + (" x 100" if "correlation" in name else ", %")
-        dots = {
-            p: _of_seeds(figure, cells[p, task], level=p.series == figure.reference) for p in points
-        }
+        dots = {p: _of_seeds(figure, cells[p, task]) for p in points}
         made.append((task, TITLES[task], unit, SPREADS[figure.spread], dots))
     return tuple(_panel(figure, request, cells, *one) for one in made)
 
@@ -301,14 +299,15 @@ def _over_metrics(
         for of_seed in zip(*(one.values for one in own), strict=True)
     )
     found = replace(own[0], values=values, collapsed=max(one.collapsed for one in own))
-    return _of_seeds(figure, found, level=False)
+    return _of_seeds(figure, found)
 
 
-def _of_seeds(figure: Curves, one: Measured, *, level: bool) -> Dot | None:
-    """A point's mean over seeds; None where one is missing. `level`: it has no place on x."""
+def _of_seeds(figure: Curves, one: Measured) -> Dot | None:
+    """A point's mean over seeds; None where one is missing. The reference has no place on x."""
     if one.mean is None:
         return None
     error = spread_of(figure, one.values)
+    level = one.point.series == figure.reference
     return Dot(
         point=one.point.name,
         x=None if level else place_of(figure, one.point, one.lead),

@@ -1,27 +1,56 @@
-"""Figures of curves: the points to draw, why some are absent, captions and notes.
+"""Figures of curves: captions, notes and the picture; `curve_points` makes the points.
 
-`curve_points` makes the points, `curves_drawing` draws them. Built from the store alone, without
-torch.
+Built from the store alone, without torch. In the picture a series has a colour and a marker of its
+own. What is reproduced is filled and solid, what is published hollow and dashed; a cross marks a
+point of which a run predicts one class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from repro.papers.curves import MEDIAN, Curves, Said
+import numpy as np
+
+from repro.papers.curves import MEAN, MEDIAN, Curves, Said
+from repro.papers.houlsby.curve_runs import FULL, NORMS, SIZED, TOP
+from repro.papers.hyperformer.tables import DAGGER_BASE, MULTI_BASE, PLUS_BASE
 from repro.papers.request import Request
 from repro.report.captions import setting
-from repro.report.figures.curve_points import Cells, CurvePanel, Measured, measure, panels_of
-from repro.report.figures.style import rounded
-from repro.report.figures.view import FigureView, csv_of
+from repro.report.figures.curve_points import (
+    COLLAPSE,
+    SPREADS,
+    X_LABELS,
+    Cells,
+    CurvePanel,
+    Dot,
+    Line,
+    Measured,
+    measure,
+    panels_of,
+)
+from repro.report.figures.style import (
+    INK,
+    MARK,
+    PAPER,
+    QUIET,
+    SMALL,
+    WIDTH,
+    headed,
+    legend,
+    ruled,
+)
+from repro.report.figures.view import FigureView, lacking
+from repro.report.render import csv_of, number
 from repro.report.runs_found import Lookup
 from repro.store.store import Store
 from repro.tasks.catalogue import TITLES
 from repro.words import counted, grouped
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 ROWS = {
@@ -38,6 +67,26 @@ CSV_COLUMNS = (
     "trained_parameters", "collapsed_runs", "of", "values", "encoder", "source",
 )  # fmt: skip
 
+LOOKS = {
+    SIZED: (SIZED, "#E69F00", "o"),
+    TOP: (TOP, "#0072B2", "s"),
+    NORMS: (NORMS, "#009E73", "D"),
+    FULL: (FULL, INK, "P"),
+    PLUS_BASE: ("HyperFormer++", "#E69F00", "o"),
+    DAGGER_BASE: ("Adapters† (layer norms shared by tasks)", "#0072B2", "s"),
+    MULTI_BASE: ("T5 fine-tuned on all tasks", INK, "D"),
+}
+"""Series -> its name in a legend, its colour (Okabe and Ito's palette) and its marker."""
+JOINED = {"reproduced": "-", "digitised": "--", "quoted": ""}
+"""How a point is known -> the line that joins points."""
+NARROWEST, ROOM = 5.0, 0.12
+"""Points that y spans at least, so that no noise looks large; share of an axis left free."""
+STRETCH = 2.0
+"""A collapsed run stands at the edge of a panel that it would stretch by more than this factor."""
+CROSS: dict[str, Any] = {
+    "linestyle": "", "marker": "x", "color": MARK, "markersize": 8, "markeredgewidth": 1.8,
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Stated:
@@ -50,14 +99,14 @@ class Stated:
     def __str__(self) -> str:
         said = self.said
         where = f" on {TITLES[said.task]}" if said.task else ""
-        here = self.note if self.reproduced is None else f"{rounded(self.reproduced)} points"
+        here = self.note if self.reproduced is None else f"{number(self.reproduced)} points"
         return f"{said.text}{where}: {said.published:g} %, quoted; here: {here}."
 
 
 @dataclass(frozen=True)
 class CurvesView(FigureView):
-    """The figure at one scale. `tasks` are in it; `gaps`: reason -> the cells that lack a number
-    because of it.
+    """The figure at one scale; its cells are points times tasks. `tasks` are in it; `gaps`: reason
+    -> the cells that lack a number because of it.
     """
 
     tasks: tuple[str, ...]
@@ -72,21 +121,6 @@ class CurvesView(FigureView):
         scored = (self.figure.scored(task, self.request).other_rows for task in self.tasks)
         found = [one.differs for one in self.measured if one.differs]
         return next(iter((*found, *filter(None, scored))), "")
-
-    @property
-    def cells(self) -> int:
-        """Points times tasks."""
-        return len(self.measured)
-
-    @property
-    def done(self) -> int:
-        """Of them those that are scored for every seed."""
-        return sum(bool(one.values) for one in self.measured)
-
-    @property
-    def collapsed(self) -> str:
-        """Which points have a run that gives a constant answer."""
-        return _named([one for one in self.measured if one.collapsed], 2)
 
     @property
     def stamp(self) -> str:
@@ -234,9 +268,17 @@ class CurvesView(FigureView):
         }
 
     def draw(self) -> Drawing:
-        from repro.report.figures.curves_drawing import draw_curves
-
-        return draw_curves(self)
+        """One pair of axes a panel, x on a logarithmic scale, one legend below all of them."""
+        panels = [panel for panel in self.panels if not panel.blank]
+        said = lacking("Not drawn", ((p.title, p.blank) for p in self.panels if p.blank))
+        said += lacking("Not reproduced", ((p.title, p.absent) for p in panels if p.absent))
+        width = {0: 1.0, 1: 0.7, 2: 1.0}.get(len(panels), 1.25) * WIDTH
+        drawing = headed(width, 4.6 if panels else 0.0, self.figure.title, self.stamp, *said)
+        for place, panel in enumerate(panels, 1):
+            fill(drawing.add_subplot(1, len(panels), place), panel)
+        signs = signs_of([line for panel in panels for line in panel.lines])
+        legend(drawing, signs, int(width / 2.3))
+        return drawing
 
 
 def _titles(tasks: Sequence[str]) -> str:
@@ -261,6 +303,9 @@ def view_of(figure: Curves, request: Request, store: Store) -> CurvesView:
         matrix=matrix,
         lead=matrix.of(points[0].name, tasks[0])[0],
         runs=tuple(dict.fromkeys(key for one in cells.values() for key in one.runs)),
+        cells=len(cells),
+        done=sum(bool(one.values) for one in cells.values()),
+        collapsed=_named([one for one in cells.values() if one.collapsed], 2),
         tasks=tasks,
         measured=tuple(cells.values()),
         panels=panels_of(figure, request, tasks, cells),
@@ -279,3 +324,141 @@ def _stated(figure: Curves, said: Said, cells: Cells) -> Stated:
     if own.mean is None or theirs.mean is None:
         return Stated(said, None, own.reason or theirs.reason)
     return Stated(said, theirs.mean - own.mean, "")
+
+
+# The picture.
+
+
+def signs_of(lines: Sequence[Line]) -> dict[str, Any]:
+    """A series by colour and marker, then what hollow and dashed is, then other signs."""
+    found: dict[str, Any] = {}
+    for line in lines:
+        if line.shape != "threshold":
+            name, colour, marker = LOOKS[line.series]
+            shown = "" if line.shape == "level" else marker
+            found.setdefault(name, {"color": colour, "marker": shown, "linestyle": "-"})
+    for line in lines:
+        if line.shape == "threshold":
+            found[line.points[0].point] = {"color": QUIET, "linestyle": ":"}
+        elif line.kind != "reproduced":
+            name = f"published ({line.kind}, {line.encoder})"
+            found[name] = {"color": QUIET, "marker": "o", "mfc": PAPER, "linestyle": "--"}
+    if any(dot.collapsed for line in lines for dot in line.points):
+        found[f"a run {COLLAPSE}"] = CROSS
+    return found
+
+
+def fill(axes: Axes, panel: CurvePanel) -> None:
+    import pandas as pd
+    import seaborn
+
+    axes.set_title(panel.title, loc="left")
+    rows = [
+        {"series": line.series, "kind": line.kind, **asdict(dot)}
+        for line in panel.lines
+        if line.shape == "curve"
+        for dot in line.points
+    ]
+    colours, markers = ({name: look[n] for name, look in LOOKS.items()} for n in (1, 2))
+    for kind, own in pd.DataFrame(rows).groupby("kind") if rows else ():
+        known, ours = len(axes.lines), kind == "reproduced"
+        seaborn.lineplot(
+            own, x="x", y="y", hue="series", style="series", palette=colours, markers=markers,
+            dashes=False, linestyle=JOINED[str(kind)], linewidth=1.5 if ours else 0.9,
+            markersize=6, errorbar=None, legend=False, ax=axes, zorder=4 if ours else 3,
+        )  # fmt: skip
+        for drawn in axes.lines[known:]:
+            drawn.set(mfc=drawn.get_color() if ours else PAPER, mec=drawn.get_color())
+    for line in panel.lines:
+        _spread(axes, panel, line, colours.get(line.series, QUIET))
+    _scale(axes, panel)
+    _crosses(axes, panel)
+
+
+def _spread(axes: Axes, panel: CurvePanel, line: Line, colour: str) -> None:
+    """Bars or a band of a curve, the line of a level or of a threshold."""
+    ours, first = line.kind == "reproduced", line.points[0]
+    if line.shape == "threshold":
+        axes.axvline(first.x or 0.0, color=QUIET, linewidth=0.9, linestyle=":")
+    elif line.shape == "level":
+        if first.low is not None and first.high is not None:
+            axes.axhspan(first.low, first.high, color=colour, alpha=0.1, linewidth=0)
+        axes.axhline(
+            first.y or 0.0, color=colour, linewidth=1.2 if ours else 0.9,
+            linestyle="-" if ours else "--", zorder=1.5,
+        )  # fmt: skip
+    elif bars := [dot for dot in line.points if dot.low is not None]:
+        x, y, low, high = (
+            np.array([getattr(dot, name) for dot in bars]) for name in ("x", "y", "low", "high")
+        )
+        if ours and len(bars) > 1 and panel.spread != SPREADS["sem"]:
+            axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, zorder=1)
+        else:
+            axes.errorbar(x, y, [y - low, high - y], fmt="none", ecolor=colour, capsize=2.5)
+
+
+def _scale(axes: Axes, panel: CurvePanel) -> None:
+    """A logarithmic x with readable ticks; a y that no collapsed run and no noise stretches."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+    dots = [dot for line in panel.lines for dot in line.points]
+    places = [dot.x for dot in dots if dot.x is not None]
+    axes.set_xscale("log")
+    if places:
+        decades = max(math.log10(max(places) / min(places)), 0.5)
+        axes.set_xlim(min(places) / 10 ** (ROOM * decades), max(places) * 10 ** (ROOM * decades))
+        fine = (1.0,) if decades > 1.6 else (1.0, 2.0, 5.0)
+        axes.xaxis.set_major_locator(LogLocator(base=10, subs=fine, numticks=12))
+        if panel.x == X_LABELS["samples a task"]:
+            axes.xaxis.set_major_locator(FixedLocator(sorted(set(places))))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
+    whole, sound = (_range(d for d in dots if every or not d.collapsed) for every in (True, False))
+    low, high = whole if whole[1] - whole[0] <= STRETCH * (sound[1] - sound[0]) else sound
+    room = ROOM * (high - low)
+    top = high + room
+    if panel.name != MEDIAN and high <= 100 < top:  # no tick above what a score can be
+        top = 100 + room / 4
+    axes.set_ylim(low - room, top)
+    axes.set(xlabel=panel.x, ylabel=panel.unit)
+    if panel.name == MEAN:
+        axes.set_ylabel("mean over the tasks' metrics, %")
+    ruled(axes)
+
+
+def _range(dots: Iterable[Dot]) -> tuple[float, float]:
+    """From the least to the largest y or end of a bar, `NARROWEST` apart at least."""
+    ends = [end for dot in dots for end in (dot.low, dot.y, dot.high)]
+    drawn = [end for end in ends if end is not None] or [0.0]
+    spare = max(0.0, NARROWEST - (max(drawn) - min(drawn))) / 2
+    low, high = min(drawn) - spare, max(drawn) + spare
+    return (low, high) if max(drawn) > 100 or high <= 100 else (100 - NARROWEST, 100.0)
+
+
+def _crosses(axes: Axes, panel: CurvePanel) -> None:
+    """Marks points that a collapsed run is behind: a level at the left, and at the lower edge,
+    with its value, what lies below the axes.
+    """
+    floor = axes.get_ylim()[0]
+    crossed = [(line, dot) for line in panel.lines for dot in line.points if dot.collapsed]
+    for line, dot in crossed:
+        _, colour, marker = LOOKS[line.series]
+        x, y = (axes.get_xlim()[0] if dot.x is None else dot.x), dot.y or 0.0
+        if y < floor:
+            axes.plot([x], [floor], color=colour, marker=marker, markersize=6, clip_on=False)
+            axes.annotate(
+                number(y), (x, floor), (0, 8), textcoords="offset points", ha="center",
+                fontsize=SMALL,
+            )  # fmt: skip
+        axes.plot([x], [max(y, floor)], clip_on=False, zorder=6, **CROSS)
+
+
+def tick(value: float) -> str:
+    """200k, 3M, 1e-4, 1."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    if value >= 1:
+        return f"{value:g}"
+    mantissa, _, power = f"{value:.0e}".partition("e")
+    return f"{mantissa}e{int(power)}"

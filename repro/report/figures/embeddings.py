@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from repro.methods.t5 import HyperFormer
 from repro.papers.figures import FEWEST, Embeddings
 from repro.papers.request import Request
-from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed
-from repro.report.figures.view import FigureView, csv_of, lacking
+from repro.report.figures.style import INK, QUIET, SMALL, WIDTH, headed, legend
+from repro.report.figures.view import FigureView, lacking
 from repro.report.files import command_line
+from repro.report.render import csv_of
 from repro.report.runs_found import Lookup
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
@@ -87,28 +88,19 @@ class Map:
 
 @dataclass(frozen=True)
 class EmbeddingsView(FigureView):
-    """The whole figure. `tasks` are those shown; `width` that of a vector.
+    """The whole figure; its cells are embeddings, none of a run that cannot be trained here.
+    `tasks` are those shown; `width` that of a vector.
 
     `distances` are cosine distances between two tasks, both ways; none of a zero vector. `absent`
-    says why there is no vector. `constant`: the run gives constant answers on every task.
+    says why there is no vector.
     """
 
+    model: str
     width: int
     tasks: tuple[WrittenName, ...]
     maps: tuple[Map, Map]
     distances: Distances
     absent: str
-    constant: bool
-
-    @property
-    def done(self) -> int:
-        """Embeddings that are learned."""
-        return 0 if self.absent else len(self.tasks)
-
-    @property
-    def cells(self) -> int:
-        """Embeddings asked for; none of a run that cannot be trained here."""
-        return 0 if self.figure.lacking(self.lead, self.request) else len(self.tasks)
 
     def nearest(self, task: WrittenName) -> WrittenName | None:
         """The task at the least cosine distance, None where there is no distance."""
@@ -121,11 +113,6 @@ class EmbeddingsView(FigureView):
         pairs = [p for p in combinations(self.tasks, 2) if (kind(p[0]) == kind(p[1])) == within]
         found = [self.distances[pair] for pair in pairs if pair in self.distances]
         return fmean(found) if found else None, len(found)
-
-    @property
-    def model(self) -> str:
-        method = str(self.figure.method(self.request))
-        return NAMES.get(method, method)
 
     @property
     def stamp(self) -> str:
@@ -181,7 +168,7 @@ class EmbeddingsView(FigureView):
         ]
         if near:
             found.append(f"Nearest to each task, with the cosine distance: {'; '.join(near)}.")
-        if self.constant:
+        if self.collapsed:
             found.append(
                 "The run gives a constant answer on every task: its embeddings may mean nothing."
             )
@@ -190,10 +177,6 @@ class EmbeddingsView(FigureView):
     @property
     def alternative(self) -> str:
         return f"Two maps of task embeddings, {self.stamp}. {' '.join(map(str, self.maps))}"
-
-    @property
-    def collapsed(self) -> str:
-        return self.model if self.constant else ""
 
     @property
     def csv(self) -> str:
@@ -252,8 +235,6 @@ class EmbeddingsView(FigureView):
         }
 
     def draw(self) -> Drawing:
-        from matplotlib.lines import Line2D
-
         maps = [one for one in self.maps if not one.absent]
         absent = ((TITLES[one.name], one.absent) for one in self.maps if one.absent)
         said = lacking("Not drawn", absent)
@@ -262,14 +243,14 @@ class EmbeddingsView(FigureView):
         if not maps:
             return drawing
         panels = [fill(drawing.add_subplot(1, 2, n), self, one) for n, one in enumerate(maps, 1)]
-        handles = []
+        looks: dict[str, Look] = {}
         for (kind, tasks), (colour, shape) in zip(self.figure.kinds.items(), MARKS, strict=False):
             shown = ", ".join(named(task) for task in tasks if task in self.tasks)
-            look: Look = {"color": colour, "marker": shape, "markersize": 8, "linestyle": ""}
-            handles += [Line2D([], [], label=f"{kind}: {shown}", **look)] * bool(shown)
-        look = {"color": QUIET, "linewidth": 0.8, "alpha": 0.6}
-        handles.append(Line2D([], [], label="nearest by cosine distance", **look))
-        drawing.legend(handles=handles, loc="outside lower left", ncols=3)
+            if shown:
+                mark: Look = {"marker": shape, "markersize": 8, "linestyle": ""}
+                looks[f"{kind}: {shown}"] = mark | {"color": colour}
+        looks["nearest by cosine distance"] = {"color": QUIET, "linewidth": 0.8, "alpha": 0.6}
+        legend(drawing, looks, 3)
         drawing.draw_without_rendering()  # so that names are placed where the axes will stand
         drawing.set_layout_engine("none")
         for axes, one in zip(panels, maps, strict=True):
@@ -292,17 +273,22 @@ def view_of(figure: Embeddings, request: Request, store: Store) -> EmbeddingsVie
         absent = f"no embedding is stored of {', '.join(unknown)}" if unknown else ""
     gaps = [f"no data of {name}: {why}" for name, why in figure.lacking(spec, request).items()]
     absent = "; ".join(gaps) or absent
+    collapsed = found.run is not None and found.run.result.collapsed
+    model = NAMES.get(figure.method(request), figure.method(request))
     vectors = np.empty((0,)) if absent else np.array([held[task] for task in tasks])
     return EmbeddingsView(
         matrix=matrix,
         lead=spec,
         runs=() if absent else (found.key,),
+        cells=0 if gaps else len(tasks),
+        done=0 if absent else len(tasks),
+        collapsed=model if collapsed else "",
+        model=model,
         width=spec.method.task_embedding,
         tasks=tasks,
         maps=(_map("pca", tasks, vectors, absent), _map("tsne", tasks, vectors, absent)),
         distances={} if absent else _distances(tasks, vectors),
         absent=absent,
-        constant=found.run is not None and bool(found.run.result.collapsed),
     )
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-FORMATS = ("png", "svg", "pdf")
 WIDTH = 10.0
 """Inches of a figure that takes a page's whole width."""
 BASE, SMALL, LEAST = 10.0, 8.5, 5.5
@@ -35,6 +34,9 @@ white at 0, a loss is purple, a gain orange.
 """
 LETTERS, LINE = 14.0, 0.22
 """Letters of a title that fit into an inch, and the height of one of its lines in inches."""
+
+Looks = Mapping[str, Mapping[str, Any]]
+"""What a line or a mark is -> how it is drawn, in the words of matplotlib."""
 
 CONFIG = "MPLCONFIGDIR"
 RC: dict[str, Any] = {
@@ -127,15 +129,19 @@ def headed(width: float, height: float, title: str, *said: str) -> Drawing:
     return drawing
 
 
+def legend(drawing: Drawing, looks: Looks, columns: int) -> None:
+    """What the lines and marks mean, below everything, so many beside each other; none without."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
+    if handles:
+        drawing.legend(handles=handles, loc="outside lower left", ncols=columns)
+
+
 def ruled(axes: Axes, axis: Literal["x", "y"] = "y") -> None:
     """Thin lines behind everything, at the ticks of an axis."""
     axes.grid(axis=axis, color="#DDDDDD", linewidth=0.5, zorder=0)
     axes.set_axisbelow(True)
-
-
-def rounded(value: float, decimals: int = 1) -> str:
-    """A number without a sign on zero."""
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def ink_on(shade: Sequence[float]) -> str:
@@ -156,8 +162,8 @@ def rendered(drawing: Drawing) -> dict[str, bytes]:
     drawing.draw_without_rendering()
     drawing.set_layout_engine("none")
     found = {}
-    for format in FORMATS:
+    for format, metadata in METADATA.items():
         out = io.BytesIO()
-        drawing.savefig(out, format=format, metadata=METADATA[format])
+        drawing.savefig(out, format=format, metadata=metadata)
         found[format] = out.getvalue()
     return found

@@ -7,12 +7,23 @@ random, every setting is a dot in a panel a field; of a search by halving, a lin
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any
 
 from repro.papers.sweeps import EPOCHS, fields_in_short, setting_in_words, spans_powers
-from repro.report.figures.style import INK, MARK, QUIET, SMALL, WIDTH, headed, rounded, ruled
+from repro.report.figures.style import (
+    INK,
+    MARK,
+    QUIET,
+    SMALL,
+    WIDTH,
+    Looks,
+    headed,
+    legend,
+    ruled,
+)
+from repro.report.render import number
 from repro.report.sweep import MEAN, SweepView, rows_in_words, value_in_words
 
 if TYPE_CHECKING:
@@ -36,8 +47,6 @@ STAR: dict[str, Any] = {
     "linestyle": "", "marker": "*", "markersize": 14, "markerfacecolor": MARK,
     "markeredgecolor": "white", "markeredgewidth": 0.8, "zorder": 6,
 }  # fmt: skip
-Looks = Mapping[str, dict[str, Any]]
-"""Name of a line -> how it is drawn."""
 
 
 def draw_sweep(view: SweepView) -> Drawing:
@@ -182,13 +191,10 @@ def _scale(axes: Axes, values: Sequence[Any], scale: bool) -> None:
 
 def _legend(drawing: Drawing, view: SweepView, looks: Looks) -> None:
     """What a line is, and the star, which marks the setting that the objective chooses."""
-    from matplotlib.lines import Line2D
-
     if view.best(view.objective) is not None:
         looks = {**looks, f"chosen by {_said(view, view.objective)}": STAR}
-    handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
     room = max(1, int(14 * drawing.get_figwidth()) // (max(map(len, looks)) + 6))
-    drawing.legend(handles=handles, loc="outside lower left", ncols=min(len(handles), room))
+    legend(drawing, looks, room)
 
 
 def _of_two(view: SweepView, frame: pandas.DataFrame) -> Drawing:
@@ -237,7 +243,7 @@ def _heat_map(
     )
     means = means.reindex(index=range(len(down)), columns=range(len(across)))
     seaborn.heatmap(
-        means, ax=axes, cmap="viridis", annot=means.map(rounded), fmt="",
+        means, ax=axes, cmap="viridis", annot=means.map(number), fmt="",
         annot_kws={"fontsize": SMALL}, linewidths=1.0, cbar_kws={"label": "score, %"},
         xticklabels=list(map(value_in_words, across)), yticklabels=list(map(value_in_words, down)),
     )  # fmt: skip

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repro.papers.matrix import Matrix
+from repro.papers.registry import AnyFigure
 from repro.papers.request import Request
 from repro.report.declared import not_comparable
 from repro.report.files import figure_paths, table_name, write_drawing
 from repro.report.render import json_text
 from repro.spec import RunSpec
+from repro.store.store import Store
 from repro.words import grouped
 
 if TYPE_CHECKING:
@@ -24,12 +26,17 @@ if TYPE_CHECKING:
 class FigureView(ABC):
     """One figure at one scale; each kind of figure is a subclass.
 
-    `lead` is its first run, `runs` are the keys of the stored ones behind it.
+    `lead` is its first run, `runs` are the keys of the stored ones behind it. `cells` is how many
+    points, curves, spans or panels are asked for, `done` how many of them are there. `collapsed`
+    names the models that give a constant answer, "" if none does.
     """
 
     matrix: Matrix[Any] = field(compare=False)
     lead: RunSpec
     runs: tuple[str, ...]
+    cells: int
+    done: int
+    collapsed: str
 
     @property
     def figure(self) -> Any:
@@ -52,11 +59,6 @@ class FigureView(ABC):
         return self.done == self.cells
 
     @property
-    def collapsed(self) -> str:
-        """Which models give a constant answer; "" if none does."""
-        return ""
-
-    @property
     def notes(self) -> list[str]:
         """The lines below the caption."""
         return [*dict.fromkeys(self.own_notes()), *self.figure.notes]
@@ -69,16 +71,6 @@ class FigureView(ABC):
         head = {"id": self.id, "scale": self.request.scale}
         tail = {"complete": f"{self.done}/{self.cells}", "runs": list(self.runs)}
         return head | self.data() | tail | {"notes": self.notes, "files": files}
-
-    @property
-    @abstractmethod
-    def cells(self) -> int:
-        """How many points, curves or spans are asked for."""
-
-    @property
-    @abstractmethod
-    def done(self) -> int:
-        """How many of its cells are scored."""
 
     @property
     @abstractmethod
@@ -115,6 +107,21 @@ class FigureView(ABC):
         return " · ".join([*parts, *not_comparable(scale, differs, what)])
 
 
+def view_figure(figure: AnyFigure, request: Request, store: Store) -> FigureView:
+    """The figure as it stands in the store; each kind of figure is one module."""
+    from repro.report.figures import ablation, activations, architecture, curves, embeddings
+
+    kinds: dict[str, Any] = {
+        "heat map": ablation,
+        "curves": curves,
+        "activations": activations,
+        "embeddings": embeddings,
+        "architecture": architecture,
+    }
+    view: FigureView = kinds[figure.kind].view_of(figure, request, store)
+    return view
+
+
 def write_figure(view: FigureView, folder: Path) -> list[Path]:
     """Writes figures/NAME.{png,svg,pdf,csv,json} where content changed; returns the paths.
 
@@ -122,14 +129,6 @@ def write_figure(view: FigureView, folder: Path) -> list[Path]:
     """
     texts = {"csv": view.csv, "json": json_text(view.document)}
     return write_drawing(folder, table_name(view.request), view.draw, texts)
-
-
-def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as CSV; what is None is empty, and whole numbers stay whole."""
-    import pandas as pd
-
-    frame = pd.DataFrame([list(row) for row in rows], columns=list(columns), dtype=object)
-    return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 def lacking(word: str, parts: Iterable[tuple[str, str]]) -> list[str]:
