@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from hashlib import sha256
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from repro.spec import canonical_json
+
+E = TypeVar("E")
 
 UNWRITTEN = -100
 """Stands in a batch of answers where one is shorter than the longest."""
@@ -103,6 +108,36 @@ class TaskData(Protocol):
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether one epoch's scores are those of a constant answer."""
+
+
+def score(
+    task: str, split: str, protocol: str, metric: str, value: float, n: int, group: str = "ALL"
+) -> dict[str, Any]:
+    """A score as `result.json` holds it, but for its epoch; `value` is over `n` examples."""
+    return {
+        "task": task,
+        "split": split,
+        "protocol": protocol,
+        "metric": metric,
+        "group": group,
+        "value": value,
+        "n": n,
+    }
+
+
+def joined(parts: Mapping[str, Sequence[E]]) -> tuple[list[E], dict[str, slice]]:
+    """The examples of all splits in one list, and where each split stands in it."""
+    found: list[E] = []
+    places = {}
+    for split, examples in parts.items():
+        places[split] = slice(len(found), len(found) + len(examples))
+        found += examples
+    return found, places
+
+
+def digest_of_ids(ids: Iterable[int]) -> str:
+    """SHA-256 of the ids of drawn rows, in their order, as canonical JSON."""
+    return sha256(canonical_json(list(ids)).encode()).hexdigest()
 
 
 def check_ids(where: str, stored: Sequence[Any], rows: Sequence[Any]) -> None:

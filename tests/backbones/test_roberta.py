@@ -29,8 +29,8 @@ from repro.methods.modules.learner import Inputs
 from repro.papers.registry import find_table
 from repro.papers.request import Request
 from repro.spec.backbones import KNOWN, ROBERTA_BASE
-from repro.tasks.sentences.examples import make_examples
 from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.task import make_examples
 
 CPU = torch.device("cpu")
 SPECIAL = {"bos_token": "<s>", "cls_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>",

@@ -1,28 +1,77 @@
-"""All that the training loop needs of a task of one or two texts, made once a job."""
+"""All that the training loop needs of a task of one or two texts, made once a job.
+
+Rows become tokens as BERT reads them: `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec import canonical_json
 from repro.spec.facts import Facts
 from repro.spec.tasks import SentenceTask
-from repro.tasks.data import check_ids
-from repro.tasks.sentences.development import DEVELOPMENT
-from repro.tasks.sentences.examples import SentenceExample, make_examples
-from repro.tasks.sentences.sources import task_rows
+from repro.tasks.data import check_ids, digest_of_ids, joined, score
+from repro.tasks.sentences.rows import DEVELOPMENT, Row, task_rows
+from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 MAJORITY = "majority_share"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceExample:
+    """One row as tokens, not padded."""
+
+    task: ClassVar[int] = 0
+
+    idx: int
+    input_ids: NDArray[np.int32]
+    """(tokens,)"""
+    type_ids: NDArray[np.int8]
+    """(tokens,); 0 everywhere for a tokenizer without token types."""
+    target: int | float
+    """A class, or STS-B's similarity from 0 to 5."""
+
+
+def make_examples(
+    rows: Sequence[Row],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    cache: Path | None = None,
+) -> list[SentenceExample]:
+    """Every row's tokens; of a pair that is too long the longer text loses its end first."""
+    from datasets import Dataset
+
+    columns = zip(*(row.texts for row in rows), strict=True)
+    texts = Dataset.from_dict({f"text{place}": column for place, column in enumerate(columns)})
+    mapped = tokenised(texts, PAIRS, tokenizer, cache, max_length=max_length)
+    parts = (arrays(mapped, name) for name in PAIRS.columns)
+    return [
+        SentenceExample(row.idx, ids, types, row.label)
+        for row, ids, types in zip(rows, *parts, strict=True)
+    ]
+
+
+def _tokens(texts: Columns, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Columns:
+    encoded = tokenizer(
+        *texts.values(),
+        truncation="longest_first",
+        max_length=max_length,
+        padding=False,
+        return_attention_mask=False,
+    )
+    types = encoded.get("token_type_ids") or [[0] * len(ids) for ids in encoded["input_ids"]]
+    return {"input_ids": encoded["input_ids"], "type_ids": types}
+
+
+PAIRS = Tokenisation(_tokens, {"input_ids": ["int32"], "type_ids": ["int8"]}, revision=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +106,7 @@ class SentenceData:
         if not self.divided:
             return None
         parts = {"train": self.training, DEVELOPMENT: self.evaluation[self.splits[DEVELOPMENT]]}
-        return {split: _digest(examples) for split, examples in parts.items()}
+        return {split: digest_of_ids(one.idx for one in of) for split, of in parts.items()}
 
     def collector(self) -> SentenceCollector:
         """A new one, for one run and one evaluation."""
@@ -176,15 +225,7 @@ def split_scores(
         values[MAJORITY] = 1.0
     for metric, value in values.items():
         if value is not None:
-            yield {
-                "task": task.name,
-                "split": split,
-                "protocol": task.protocol,
-                "metric": metric,
-                "group": "ALL",
-                "value": 100 * value,
-                "n": len(predicted),
-            }
+            yield score(task.name, split, task.protocol, metric, 100 * value, len(predicted))
 
 
 def rescored(task: SentenceTask, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -212,22 +253,13 @@ def load_sentences(
         for split, rows in task_rows(task).items()
     }
     training = cut.pop("train")
-    evaluation: list[SentenceExample] = []
-    splits: dict[str, slice] = {}
-    for split, examples in cut.items():
-        splits[split] = slice(len(evaluation), len(evaluation) + len(examples))
-        evaluation += examples
-    return SentenceData(task, training, evaluation, splits, int(tokenizer.pad_token_id))
+    return SentenceData(task, training, *joined(cut), int(tokenizer.pad_token_id))
 
 
 def _value(scores: list[dict[str, Any]], split: str, metric: str) -> float | None:
     wanted = (split, metric, "ALL")
     found = (s["value"] for s in scores if (s["split"], s["metric"], s["group"]) == wanted)
     return next(found, None)
-
-
-def _digest(examples: list[SentenceExample]) -> str:
-    return sha256(canonical_json([example.idx for example in examples]).encode()).hexdigest()
 
 
 def _plain(value: np.generic) -> int | float:

@@ -8,34 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from repro.spec import SquadTask
-from repro.tasks.data import check_ids
+from repro.tasks.data import check_ids, score
 from repro.tasks.squad2.decoding import Answers, Outcomes, answers
-from repro.tasks.squad2.features import Convention, Union, Window, make_windows, union
-from repro.tasks.squad2.questions import Question
-from repro.tasks.squad2.sources import evaluation_questions
-from repro.tasks.squad2.subsets import evaluation_sets
+from repro.tasks.squad2.features import Convention, Window, make_windows, union
+from repro.tasks.squad2.questions import Question, evaluation_questions, evaluation_sets
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 HEADLINE = "legacy/argmax-pair"
 SPAN_DECODING = "best-span"
-
-
-class Score(TypedDict):
-    """One number: `value` in percent (a threshold in logits) over `n` questions."""
-
-    task: str
-    split: str
-    protocol: str
-    metric: str
-    group: str
-    value: float
-    n: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,13 +44,23 @@ def prepare_evaluation(
 ) -> Evaluation:
     """The evaluation of a task; raises what the sources raise for missing or other data."""
     questions = evaluation_questions(task)
-    both = _both(task, questions, tokenizer, cache)
+    cut = partial(
+        make_windows,
+        questions,
+        tokenizer,
+        max_length=task.max_length,
+        stride=task.stride,
+        max_query=task.max_query,
+        cache=cache,
+    )
+    both = union(cut("legacy"), cut("overlap"))
     sets = evaluation_sets(task, questions)
     return Evaluation(task.name, questions, both.windows, both.indices, sets)
 
 
-def score_run(outcomes: Outcomes, evaluation: Evaluation) -> list[Score]:
+def score_run(outcomes: Outcomes, evaluation: Evaluation) -> list[dict[str, Any]]:
     """Every score of one model; `outcomes` are those of `evaluation.windows`, in their order.
+    Scores are in percent, thresholds in logits.
 
     Metrics: "em", "f1" for ALL, HasAns, NoAns; "best_em", "best_f1" and their thresholds, and
     "null_rate" (share of questions left unanswered) for ALL; for best-span "span_f1" on HasAns, the
@@ -78,18 +75,10 @@ def score_answers(
     task: str,
     questions: Sequence[Question],
     sets: Mapping[str, Sequence[int]],
-) -> list[Score]:
+) -> list[dict[str, Any]]:
     """The same of the answers under every protocol; `sets` are positions in `questions`."""
     return [
-        Score(
-            task=task,
-            split=split,
-            protocol=protocol,
-            metric=metric,
-            group=group,
-            value=value,
-            n=count,
-        )
+        score(task, split, protocol, metric, value, count, group)
         for split, positions in sets.items()
         for protocol, answered in found.items()
         for group, metric, value, count in _scores(
@@ -121,7 +110,7 @@ def predictions_document(outcomes: Outcomes, evaluation: Evaluation) -> dict[str
     }
 
 
-def rescored(task: SquadTask, document: dict[str, Any]) -> list[Score]:
+def rescored(task: SquadTask, document: dict[str, Any]) -> list[dict[str, Any]]:
     """See `repro.spec.task.Task.rescored`."""
     questions = evaluation_questions(task)
     ids = sorted(question.id for question in questions)
@@ -134,45 +123,21 @@ def rescored(task: SquadTask, document: dict[str, Any]) -> list[Score]:
     return score_answers(found, task.name, questions, evaluation_sets(task, questions))
 
 
-def _both(
-    task: SquadTask,
-    questions: list[Question],
-    tokenizer: PreTrainedTokenizerBase,
-    cache: Path | None,
-) -> Union:
-    legacy, overlap = (
-        make_windows(
-            questions,
-            tokenizer,
-            convention,
-            max_length=task.max_length,
-            stride=task.stride,
-            max_query=task.max_query,
-            cache=cache,
-        )
-        for convention in ("legacy", "overlap")
-    )
-    return union(legacy, overlap)
-
-
 def _scores(
     protocol: str, found: Answers, questions: list[Question]
 ) -> Iterator[tuple[str, str, float, int]]:
     """(group, metric, value, questions) of one protocol on one set."""
-    from repro.tasks.metrics.squad_scores import score
+    from repro.tasks.metrics import squad_scores
 
     answers = {question.id: question.answers for question in questions}
-    groups = score(found.texts, answers, found.margins, found.spans)
+    groups = squad_scores.score(found.texts, answers, found.margins, found.spans)
     for group, values in groups.items():
         count = int(values.pop("n"))
         for metric, value in values.items():
             yield group, metric, value, count
-    yield "ALL", "null_rate", _null_rate(found.texts, questions), len(questions)
+    unanswered = sum(not found.texts[question.id] for question in questions)
+    yield "ALL", "null_rate", 100 * unanswered / len(questions), len(questions)
     answerable = {id: golds for id, golds in answers.items() if golds}
     if answerable and protocol.endswith(SPAN_DECODING):
-        spans = score(found.spans, answerable)["HasAns"]
+        spans = squad_scores.score(found.spans, answerable)["HasAns"]
         yield "HasAns", "span_f1", spans["f1"], len(answerable)
-
-
-def _null_rate(texts: Mapping[str, str], questions: list[Question]) -> float:
-    return 100 * sum(not texts[question.id] for question in questions) / len(questions)

@@ -20,7 +20,7 @@ from repro.tasks.squad2.protocols import (
     prepare_evaluation,
     score_run,
 )
-from repro.tasks.squad2.sources import training_questions
+from repro.tasks.squad2.questions import training_questions
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -14,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec import TextToText, canonical_json
+from repro.spec import TextToText
 from repro.spec.facts import Metric
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
-from repro.tasks.data import check_ids
-from repro.tasks.text_to_text.division import divided
+from repro.tasks.data import check_ids, digest_of_ids, score
 from repro.tasks.text_to_text.examples import SPANS, TextExample, make_examples
 from repro.tasks.text_to_text.formats import INVALID, answer_text, parsed_class, parsed_number
-from repro.tasks.text_to_text.sources import task_rows
+from repro.tasks.text_to_text.rows import divided, task_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -71,11 +69,12 @@ class TextToTextData:
     def drawn(self) -> dict[str, str]:
         """ "task/split" -> digest of the ids of its rows, in order."""
         trained = {
-            f"{name}/train": _digest([e for e in self.training if e.task == number])
+            f"{name}/train": digest_of_ids(e.idx for e in self.training if e.task == number)
             for number, name in enumerate(self.task.tasks)
         }
         scored = {
-            f"{part.name}/{part.split}": _digest(self.evaluation[part.place]) for part in self.parts
+            f"{part.name}/{part.split}": digest_of_ids(e.idx for e in self.evaluation[part.place])
+            for part in self.parts
         }
         return trained | scored
 
@@ -165,15 +164,7 @@ def split_scores(
 ) -> Iterator[dict[str, Any]]:
     """Every score of one part of a task, in percent, but for its epoch; see `measured`."""
     for metric, value in measured(name, answers, gold).items():
-        yield {
-            "task": name,
-            "split": split,
-            "protocol": PROTOCOL,
-            "metric": metric,
-            "group": "ALL",
-            "value": 100 * value,
-            "n": len(answers),
-        }
+        yield score(name, split, PROTOCOL, metric, 100 * value, len(answers))
 
 
 def rescored(task: TextToText, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -182,11 +173,11 @@ def rescored(task: TextToText, document: dict[str, Any]) -> Iterator[dict[str, A
     """
     for name in (name for name in task.tasks if name in document and name != SPANS):
         rows = divided(task_rows(task, name), name, task)
-        for split, of in ((VALIDATION, rows.validation), (TEST, rows.test)):
+        for split in (VALIDATION, TEST):
             if split in document[name]:
                 stored = document[name][split]
-                check_ids(f"{name}, {split}", stored["ids"], [row.idx for row in of])
-                gold = [answer_text(name, row.label, task.grid) for row in of]
+                check_ids(f"{name}, {split}", stored["ids"], [row.idx for row in rows[split]])
+                gold = [answer_text(name, row.label, task.grid) for row in rows[split]]
                 yield from split_scores(name, split, stored["texts"], gold)
 
 
@@ -230,13 +221,7 @@ def load_text_to_text(
     scored: dict[str, list[list[TextExample]]] = {VALIDATION: [], TEST: []}
     for name in task.tasks:
         rows = divided(task_rows(task, name), name, task)
-        made = make_examples(
-            {"train": rows.training, VALIDATION: rows.validation, TEST: rows.test},
-            name,
-            task,
-            tokenizer,
-            cache,
-        )
+        made = make_examples(rows, name, task, tokenizer, cache)
         training += made.pop("train")
         for split, examples in made.items():
             scored[split].append(examples)
@@ -261,7 +246,3 @@ def _texts(
         written = row[: ends[0]] if len(ends) else row
         cut.append(written[written != pad].tolist())
     return list(tokenizer.batch_decode(cut, skip_special_tokens=not marks))
-
-
-def _digest(examples: Sequence[TextExample]) -> str:
-    return sha256(canonical_json([example.idx for example in examples]).encode()).hexdigest()

@@ -9,8 +9,7 @@ from tagging_samples import sentence, tagging_data, tagging_task
 from tiny_models import minilm_tokenizer
 
 from repro.spec.tagging import TAGS, UNTAGGED
-from repro.tasks.tagging.examples import make_examples
-from repro.tasks.tagging.task import TaggingData
+from repro.tasks.tagging import TaggingData, make_examples
 from repro.training.batches import collate
 
 

@@ -12,8 +12,7 @@ from repro.backbones.tiny_t5 import tiny_tokenizer
 from repro.errors import ReproError
 from repro.spec.text_to_text import MIXTURE
 from repro.tasks.text_to_text.formats import answer_text
-from repro.tasks.text_to_text.sizes import scored_rows, training_rows
-from repro.tasks.text_to_text.sources import task_rows
+from repro.tasks.text_to_text.rows import scored_rows, task_rows, training_rows
 from repro.tasks.text_to_text.task import TextToTextData, load_text_to_text
 
 TOKENIZER = tiny_tokenizer()
