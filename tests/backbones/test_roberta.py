@@ -21,9 +21,9 @@ from transformers import (
 from repro.backbones.describe import describe
 from repro.backbones.load import Encoder, load_encoder
 from repro.errors import MissingModel
-from repro.methods.inside.counting import count_modules
 from repro.methods.inside.learner import Inside
 from repro.methods.lora import LoRA
+from repro.methods.modules.counting import count_modules
 from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Inputs
 from repro.papers.registry import find_table

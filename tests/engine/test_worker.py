@@ -30,9 +30,9 @@ from repro.engine.loaded import Loaded
 from repro.engine.results import collapsed
 from repro.engine.worker import Exit
 from repro.errors import MissingData
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
+from repro.methods.untrained import AlwaysNull
 from repro.spec import RunSpec, run_key
 from repro.store import Store, claims, staging
 from repro.store.atomic import write_json

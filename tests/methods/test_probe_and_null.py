@@ -7,10 +7,10 @@ import torch
 from run_samples import run_spec
 from tiny_models import inputs_of, random_states, real_tokens, tiny_data, tiny_encoder
 
-from repro.methods.always_null import AlwaysNull
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.linear_probe.module import Probe
 from repro.methods.modules.randomness import Dropout, generator
+from repro.methods.untrained import AlwaysNull
 from repro.tasks.squad2.decoding import answers, decode_batch
 
 

@@ -16,12 +16,12 @@ from tiny_models import tiny_bert, tiny_data, tiny_encoder
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.linear_probe.module import Probe
 from repro.methods.modules.randomness import Dropout
 from repro.methods.resadapters.pipelined import Pipelined
+from repro.methods.untrained import AlwaysNull
 from repro.spec import RunSpec
 from repro.training.batches import collate, placed
 from repro.training.checkpoint import read_artefact

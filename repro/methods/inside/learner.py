@@ -17,9 +17,15 @@ from torch import Tensor, nn
 from repro.backbones.load import Encoder
 from repro.errors import ReproError
 from repro.methods.inside import InsideEncoder, Trained
-from repro.methods.inside.heads import STD, Head, frozen_pooler, trained_pooler
 from repro.methods.inside.layer import use_packed_tokens
-from repro.methods.inside.norms import TrainedNorm, unfreeze_norms
+from repro.methods.inside.parts import (
+    STD,
+    Head,
+    TrainedNorm,
+    frozen_pooler,
+    trained_pooler,
+    unfreeze_norms,
+)
 from repro.methods.inside.passing import Mask, Pass
 from repro.methods.inside.slots import Family, embed, family_of, layers_of
 from repro.methods.modules.learner import Inputs, Learned, Learner, Linear, draw
@@ -234,7 +240,10 @@ class Inside(Learner):
         states = self.now.shares.stack(states)  # (runs, batch or tokens, hidden)
         if not self.trains.pooled:
             scores = self.now.shares.unstack(self.head(states, lambda x: x).float())
-            return self._tags(scores) if self.trains.tags else self._spans(scores)
+            if self.trains.tags:  # (runs, batch, length, tags)
+                return self.now.packing.unpack(scores)
+            spans = self.now.packing.unpack(scores, fill=float("-inf"))
+            return spans.permute(0, 3, 1, 2)  # (runs, 2, batch, length)
         pool = self.pooler or self._frozen_pooler
         pooled = states if pool is None else torch.tanh(pool(states))
         found: Tensor = self.head(pooled, self.now.drop_rows)
@@ -281,14 +290,6 @@ class Inside(Learner):
         """From here on the inputs of activations are remembered anew."""
         if self.added is not None:
             self.added.forget_inputs()
-
-    def _tags(self, scores: Tensor) -> Tensor:
-        """Scores (1, tokens, tags) -> (runs, batch, length, tags)."""
-        return self.now.packing.unpack(scores)
-
-    def _spans(self, scores: Tensor) -> Tensor:
-        """Scores (1, tokens, 2) -> (runs, 2, batch, length)."""
-        return self.now.packing.unpack(scores, fill=float("-inf")).permute(0, 3, 1, 2)
 
 
 def _copied(trains: Trained, model: nn.Module, family: Family) -> list[nn.Module]:
