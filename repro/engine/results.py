@@ -96,16 +96,18 @@ def _keep(
         "result.json": render(result_of(member, group, parents, notes)),
         "environment.json": json_bytes(machine),
         "history.jsonl": member.history.read(),
-        "predictions.json": group.predictions(member),
+        "predictions.json": member.predictions,
     }
     if weights:
-        files[ADAPTER] = group.artefact(member)
+        files[ADAPTER] = member.artefact
     store.write(member.key, member.spec, files)
 
 
 def result_of(member: Member, group: Group, parents: Parents, notes: list[str]) -> Result:
     """The member's `result.json`."""
-
+    cohort, run = group.place(member)
+    found = cohort.learner.activations(run)
+    learned = {str(layer): Activation(**asdict(one)) for layer, one in found.items()}
     return Result(
         key=member.key,
         parameters_trained=member.built.trained_parameters(),
@@ -113,19 +115,13 @@ def result_of(member: Member, group: Group, parents: Parents, notes: list[str]) 
         collapsed=collapsed(member, group.data),
         selected_epoch=member.kept,
         parents=digests(parents),
-        layers=group.selected(member),
+        layers=cohort.learner.selected(run),
         rows=group.data.drawn,
-        activations=activations(member, group),
-        embeddings=group.embeddings(member) or None,
+        activations=learned or None,
+        embeddings=cohort.learner.embeddings() or None,
         notes=notes,
         scores=[Score(**score) for score in member.scores],
     )
-
-
-def activations(member: Member, group: Group) -> dict[str, Activation] | None:
-    """Layer -> its learned activation, as `result.json` holds it; None where none is learned."""
-    found = group.activations(member)
-    return {str(layer): Activation(**asdict(one)) for layer, one in found.items()} or None
 
 
 def collapsed(member: Member, data: TaskData) -> bool | None:

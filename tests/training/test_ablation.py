@@ -24,7 +24,7 @@ def ablated(spec: RunSpec, work: Path) -> tuple[list[dict[str, Any]], list[dict[
     [member] = made.members
     epoch = member.kept or spec.recipe.epochs
     own = [score for score in member.scores if score["epoch"] == epoch]
-    tensors = read_artefact(made.artefact(member))
+    tensors = read_artefact(member.artefact)
     device = torch.device("cpu")
     events: list[dict[str, Any]] = []
     scores = ablate(spec, tensors, epoch, tiny_encoder(3), data_of(), device, events.append)

@@ -16,7 +16,7 @@ from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Inputs
 from repro.methods.modules.randomness import Dropout
 from repro.spec.spans import INTACT, all_spans, span_group
-from repro.training.spans import score_spans, span_scores
+from repro.training.ablation import score_spans, span_scores
 
 SILENT = Dropout([])
 SILENT.active = False
