@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from repro.engine.dispatch import CHECKPOINTING, Ended, Listener
+from repro.engine.dispatch import Ended, Executor, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
 from repro.engine.progress import JobFailure, progress_event
@@ -54,7 +54,7 @@ class Profile(BaseModel):
 
 
 @dataclass(slots=True)
-class RayExecutor:
+class RayExecutor(Executor):
     """The executor of a Ray cluster that shares the folder `root` of the store."""
 
     root: Path
@@ -115,15 +115,6 @@ class RayExecutor:
     ) -> None:
         """Ends what runs; its claims go with it."""
         self._ray.shutdown()
-
-    @property
-    def at_ctrl_c(self) -> str:
-        """See `Executor`."""
-        return CHECKPOINTING
-
-    def follows(self, job: Job) -> bool:
-        """Workers end with the command that started them."""
-        return False
 
     def start(self, job: Job, store: Store) -> None:
         """See `Executor`."""

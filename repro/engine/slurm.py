@@ -22,7 +22,7 @@ from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from repro.engine.dispatch import Ended, Listener
+from repro.engine.dispatch import Ended, Executor, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
 from repro.engine.progress import JobFailure, progress_event
@@ -105,7 +105,7 @@ class Task(NamedTuple):
 
 
 @dataclass(slots=True)
-class SlurmExecutor:
+class SlurmExecutor(Executor):
     """The executor of a Slurm cluster that shares the folder `root` of the store."""
 
     root: Path

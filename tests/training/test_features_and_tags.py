@@ -21,8 +21,8 @@ from repro.spec import RunSpec
 from repro.spec.method import Method
 from repro.spec.tagging import UNTAGGED
 from repro.tasks.data import TaskData
-from repro.training import group as group_module
 from repro.training import feed
+from repro.training import group as group_module
 from repro.training.batches import collate, placed
 from repro.training.checkpoint import read_artefact
 from repro.training.cohort import cohorts_of
