@@ -15,11 +15,9 @@ from pathlib import Path
 from repro.errors import ReproError
 from repro.store.bundle import LARGEST_RECORD, RECORDS, SUFFIX, Bundle
 from repro.store.entry import MANIFEST, FolderFiles, StoredRun, read_small
-from repro.store.external import External
 from repro.store.reading import Corrupt, Entries, Foreign, read_entry
 from repro.store.records import checked_record
-from repro.store.result import Coordinates, Failure, Record, Score
-from repro.store.served import ServedRun
+from repro.store.result import Coordinates, External, Failure, Record, Score, ServedRun
 from repro.store.shelf import KEY, Shelf
 from repro.store.store import Store
 from repro.store.strict_json import parse_json

@@ -26,9 +26,8 @@ from repro.errors import StoreError
 from repro.spec import RunSpec
 from repro.store.atomic import write_bytes
 from repro.store.entry import MANIFEST, StoredRun, digest_of, read_file
-from repro.store.external import External
 from repro.store.reading import Entries
-from repro.store.served import ServedRun
+from repro.store.result import External, ServedRun
 from repro.store.strict_json import json_bytes
 
 FORMATS = (1, 2)

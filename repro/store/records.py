@@ -24,10 +24,8 @@ from repro.store.atomic import (
 )
 from repro.store.bundle import REQUESTS, SUFFIX, Bundle
 from repro.store.entry import first_problem, lies, plain, read_small, written_later
-from repro.store.external import External
 from repro.store.remote import Remote
-from repro.store.result import Failure, Record
-from repro.store.served import ServedRun
+from repro.store.result import External, Failure, Record, ServedRun
 from repro.store.sharing import Sharing
 from repro.store.shelf import KEY, Shelf
 from repro.store.strict_json import json_bytes, parse_json

@@ -22,18 +22,20 @@ from repro.store.entry import (
     FolderFiles,
     Manifest,
     StoredRun,
+    check_files,
+    discard,
     file_stamp,
     lies,
     manifest_bytes,
     plain,
     spec_bytes,
+    stage,
 )
 from repro.store.reading import Entries
 from repro.store.records import Records, Say, to_stderr
 from repro.store.remote import FILE as REMOTE
 from repro.store.result import Failure, FailureKind
 from repro.store.shelf import KEY, SHARD, entry_path
-from repro.store.staging import check_files, discard, stage
 from repro.store.strict_json import json_bytes
 from repro.store.temporary import is_leftover, is_unfinished
 from repro.words import counted

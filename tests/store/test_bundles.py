@@ -15,7 +15,7 @@ from repro.methods.untrained import AblatedSpans
 from repro.spec import run_key
 from repro.spec.identity import REVISIONS
 from repro.store import Store, bundle, render
-from repro.store.served import ServedRun
+from repro.store.result import ServedRun
 
 ABSENT = "ab" * 32
 REQUEST = {"requests/T-1.json": b'{"seeds": 1}'}
