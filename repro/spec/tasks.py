@@ -113,8 +113,8 @@ class SquadTask(Task):
         return load_squad(self, tokenizer, cache)
 
     def rescored(self, predictions: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
-        """See `repro.tasks.squad2.protocols`."""
-        from repro.tasks.squad2.protocols import rescored
+        """See `repro.tasks.squad2.task`."""
+        from repro.tasks.squad2.task import rescored
 
         return rescored(self, predictions)
 

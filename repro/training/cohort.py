@@ -19,9 +19,8 @@ from repro.methods.modules.randomness import Dropout, generator
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.training.environment import matrix_products
-from repro.training.flat import FlatParameters
 from repro.training.graphs import Graphs
-from repro.training.optimizer import AdamW
+from repro.training.optimizer import AdamW, FlatParameters
 
 Start = tuple[RunSpec, dict[str, Tensor]]
 """A run that others start from, and its artefact."""

@@ -15,8 +15,7 @@ from repro.methods.linear_probe import LinearProbe
 from repro.methods.linear_probe.module import Probe
 from repro.methods.modules.randomness import generator
 from repro.spec import Recipe
-from repro.training.flat import FlatParameters
-from repro.training.optimizer import AdamW, scheduled
+from repro.training.optimizer import AdamW, FlatParameters, scheduled
 
 HIDDEN, STEPS = 5, 20
 

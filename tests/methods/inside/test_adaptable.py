@@ -30,8 +30,7 @@ from repro.methods.modules.counting import count_modules
 from repro.methods.modules.randomness import Dropout
 from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
-from repro.training.flat import FlatParameters
-from repro.training.optimizer import AdamW
+from repro.training.optimizer import AdamW, FlatParameters
 
 LAYERS, HIDDEN = 3, 32
 

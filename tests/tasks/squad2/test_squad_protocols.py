@@ -15,7 +15,7 @@ from squad_examples import always_null, data_folder, dev_questions, minilm, row,
 from repro.tasks.metrics.squad_scores import score
 from repro.tasks.rows import data_revision
 from repro.tasks.squad2.decoding import Outcomes, decode_batch, join
-from repro.tasks.squad2.protocols import (
+from repro.tasks.squad2.task import (
     HEADLINE,
     Evaluation,
     predictions_document,
