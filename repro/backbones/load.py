@@ -11,18 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from repro.backbones.checks import (
-    TIED,
-    Tokens,
-    check_configuration,
-    check_names,
-    check_tokens,
-    misshapen,
-    not_finite,
-    refusal,
-)
+from repro.backbones.checks import Tokens, check_configuration, check_tokens
 from repro.backbones.contents import CONFIG, fetch
 from repro.backbones.describe import locate
+from repro.backbones.weight_files import TIED, check_names, misshapen, not_finite, refusal
 from repro.errors import MissingModel, told
 from repro.spec.backbones import TINY_T5
 from repro.spec.types import Backbone
