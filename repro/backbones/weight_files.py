@@ -158,7 +158,7 @@ def opened(path: Path) -> Iterator[Any]:
 def check_shapes(found: Mapping[str, Shape], config: Mapping[str, Any], where: object) -> None:
     """Raises MissingModel unless the tensors are those of the configuration, in shape too."""
     family = config["model_type"]
-    expected = expected_shapes(config)
+    expected = _t5_shapes(config) if family == "t5" else _bert_shapes(config)
     named = {_plain(name, family): name for name in found}
     if family == "t5" and any(name in named for name in TIED):
         expected = {n: shape for n, shape in expected.items() if n not in TIED or n in named}
@@ -223,12 +223,8 @@ def _plain(name: str, family: str) -> str:
     return name
 
 
-def expected_shapes(config: Mapping[str, Any]) -> dict[str, Shape]:
-    """Every tensor of the configuration's model, by the library's name for it."""
-    return _t5_shapes(config) if config["model_type"] == "t5" else _bert_shapes(config)
-
-
 def _bert_shapes(config: Mapping[str, Any]) -> dict[str, Shape]:
+    """Every tensor of the configuration's model, by the library's name for it."""
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     shapes: dict[str, Shape] = {
         "embeddings.word_embeddings.weight": (config["vocab_size"], hidden),

@@ -145,8 +145,13 @@ class Store(Records):
 
     def specs(self) -> dict[str, RunSpec]:
         """Key -> spec of every finished run whose spec reads well; results are not read."""
-        specs = {key: self._spec(key) for key in self.keys()}
-        return {key: spec for key, spec in specs.items() if spec is not None}
+        found = {}
+        for key in self.keys():
+            specs = (entries.spec(key) for entries in (self._shelf, *self._bundles))
+            spec = next((one for one in specs if one is not None), None)
+            if spec is not None:
+                found[key] = spec
+        return found
 
     def identities(self) -> dict[str, Mapping[str, Any]]:
         """Key -> identity document of every finished run, unchecked: a tenth of the cost of
@@ -159,10 +164,6 @@ class Store(Records):
             if document is not None:
                 found[key] = document
         return found
-
-    def _spec(self, key: str) -> RunSpec | None:
-        found = (entries.spec(key) for entries in (self._shelf, *self._bundles))
-        return next((spec for spec in found if spec is not None), None)
 
     def state(self, key: str, asked: RunSpec | None = None) -> State:
         """Derived from what lies on disk, so that a process that dies has nothing to write;

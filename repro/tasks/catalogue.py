@@ -61,16 +61,12 @@ def unavailable(scale: Scale, name: str, pool: Pool = "train") -> str | None:
     if scale == "smoke" or (facts.hub_id and (scale == "paper" or name == SQUAD2)):
         return None
     reason = rows.unavailable(name, splits_read(facts, scale, pool))
-    return reason if reason or scale != "paper" else _not_published(name)
-
-
-def _not_published(name: str) -> str | None:
-    """What is said of a local set that has other rows than the published ones."""
-    try:
-        data_revision("paper", name)
-    except MissingData as problem:
-        return str(problem).removesuffix(".")
-    return None
+    if reason is None and scale == "paper":
+        try:
+            data_revision("paper", name)
+        except MissingData as problem:  # other rows than the published ones
+            return str(problem).removesuffix(".")
+    return reason
 
 
 def data_revision(scale: Scale, name: str, pool: Pool = "train") -> str | None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import ge, gt
 from pathlib import Path
 from typing import Any
 
@@ -163,13 +164,10 @@ class Group:
 
     def _orders(self, epoch: int) -> dict[int, list[NDArray[np.int64]]]:
         """Each seed's batches of an epoch."""
-        return {seed: self._order(lead, epoch) for seed, lead in self._seeds()}
-
-    def _order(self, lead: RunSpec, epoch: int) -> list[NDArray[np.int64]]:
-        """The batches of an epoch, of the seed of `lead`."""
-        if lead.recipe.look_steps is None:
-            return epoch_order(lead, epoch, self.lengths)
-        return drawn_order(lead, epoch, [example.task for example in self.data.training])
+        if self.lead.recipe.look_steps is None:
+            return {seed: epoch_order(run, epoch, self.lengths) for seed, run in self._seeds()}
+        tasks = [example.task for example in self.data.training]
+        return {seed: drawn_order(run, epoch, tasks) for seed, run in self._seeds()}
 
     def _train_step(self, epoch: int, batch: dict[int, NDArray[np.int64]]) -> None:
         """One step of every member; `batch` holds each seed's examples."""
@@ -310,8 +308,8 @@ class Group:
         to the first.
         """
         found = self.data.monitor([s for s in member.scores if s["epoch"] == epoch])
-        ties = member.spec.recipe.keep == "best"
-        if member.best is None or (found is not None and _outdoes(found, member.best, ties)):
+        reached = ge if member.spec.recipe.keep == "best" else gt
+        if member.best is None or (found is not None and reached(found, member.best)):
             member.kept, member.best = epoch, found
             self._write_artefact(member)
 
@@ -415,10 +413,6 @@ class Group:
         mean = sum(self.lengths) / max(1, len(self.lengths))
         tokens = mean * self.lead.recipe.batch_size
         return cohorts_of(self.specs, self.settings.device.type, tokens)
-
-
-def _outdoes(found: float, best: float, ties: bool) -> bool:
-    return found > best or (ties and found == best)
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:

@@ -122,7 +122,12 @@ def divided(found: dict[str, list[Row]], task: GlueTask) -> dict[str, list[Row]]
         pool = fewer(scored, len(scored) // 2, FIXED_SEED, "pool")
         ids = {row.idx for row in pool}
         scored = [row for row in scored if row.idx not in ids]
-        _check_pool(pool, task)
+        if task.train_rows is not None and task.train_rows > len(pool):
+            raise MissingData(
+                f"{task.train_rows:,} rows of {KNOWN[task.name].title} cannot be drawn from its "
+                f"validation set: {len(pool):,} may be drawn, the others are scored. Add its "
+                "training rows, or draw fewer (--train-rows)."
+            )
     order = np.random.default_rng(task.subset_seed).permutation(len(pool))
     drawn = [pool[place] for place in order][: task.train_rows]
     count = trained_of(len(drawn), task.development or 0)
@@ -136,15 +141,6 @@ def divided(found: dict[str, list[Row]], task: GlueTask) -> dict[str, list[Row]]
         DEVELOPMENT: drawn[count:],
         official: fewer(scored, task.evaluation_rows, FIXED_SEED, "scored"),
     }
-
-
-def _check_pool(pool: Sequence[Row], task: GlueTask) -> None:
-    if task.train_rows is not None and task.train_rows > len(pool):
-        raise MissingData(
-            f"{task.train_rows:,} rows of {KNOWN[task.name].title} cannot be drawn from its "
-            f"validation set: {len(pool):,} may be drawn, the others are scored. Add its training "
-            "rows, or draw fewer (--train-rows)."
-        )
 
 
 def submission_rows(name: str) -> dict[str, list[Row]]:

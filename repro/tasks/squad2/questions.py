@@ -113,14 +113,6 @@ def evaluation_questions(task: SquadTask) -> list[Question]:
 
 
 def _read(task: SquadTask, split: str) -> list[Question]:
-    _check_consistent(task)
-    if task.source == "generated":
-        return questions_of(generated(task.name, task.revision)[split])
-    splits = task.splits(task.name)
-    return questions_of(load(task.name, task.revision, splits, wanted=[split])[split])
-
-
-def _check_consistent(task: SquadTask) -> None:
     kinds = {task.source == "generated", task.train == "generated", task.evaluation == "generated"}
     if len(kinds) > 1:
         raise ReproError(
@@ -128,6 +120,10 @@ def _check_consistent(task: SquadTask) -> None:
             f"train {task.train}, evaluation {task.evaluation}. Set all three to 'generated', or "
             "none."
         )
+    if task.source == "generated":
+        return questions_of(generated(task.name, task.revision)[split])
+    splits = task.splits(task.name)
+    return questions_of(load(task.name, task.revision, splits, wanted=[split])[split])
 
 
 def _some(questions: list[Question], purpose: str) -> list[Question]:
