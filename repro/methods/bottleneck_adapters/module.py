@@ -124,11 +124,6 @@ class Adapters(Added):
         """In order."""
         return iter(cast("Iterable[Adapter]", self.children()))
 
-    def initialise(self, streams: list[torch.Generator]) -> None:
-        """Each in order."""
-        for adapter in self:
-            adapter.initialise(streams)
-
 
 def slots_of(spec: BottleneckAdapters, layers: int) -> list[tuple[int, ...]]:
     """For each layer, the module in each of its slots: two (Houlsby) or one (Pfeiffer)."""

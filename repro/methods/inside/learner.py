@@ -63,6 +63,11 @@ class Added(Trainable):
     a whole pass are then drawn together.
     """
 
+    def initialise(self, streams: list[torch.Generator]) -> None:
+        """Each of its modules in order, from the runs' CPU generators."""
+        for part in self.children():
+            part.initialise(streams)  # type: ignore[operator]
+
 
 class Inside(Learner):
     """`runs` runs of a method inside the encoder; one run where it copies whole parts of it.
