@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from repro.spec import TaggingTask
 from repro.spec.tagging import TAGS, UNTAGGED
-from repro.tasks.data import check_ids, joined, score
+from repro.tasks.data import SplitCollector, check_ids, joined, score
 from repro.tasks.draws import capped
 from repro.tasks.rows import generated, load
 from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
@@ -162,12 +162,10 @@ class TaggingData:
         return next((s["value"] for s in scores if (s["split"], s["metric"]) == wanted), None)
 
 
-class TagCollector:
+class TagCollector(SplitCollector):
     """Keeps the tags of one run's words until all are there to be scored."""
 
-    def __init__(self, data: TaggingData) -> None:
-        self.data = data
-        self.tags: list[list[int] | None] = [None] * len(data.evaluation)
+    data: TaggingData
 
     def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
         """Takes the outputs (batch, length, tags) for the sentences `indices`.
@@ -180,41 +178,30 @@ class TagCollector:
         best = outputs.argmax(axis=2)  # (batch, length)
         for row, index in enumerate(indices):
             firsts = self.data.evaluation[index].firsts
-            self.tags[index] = np.where(firsts < 0, OUTSIDE, best[row, firsts]).tolist()
+            self.given[index] = np.where(firsts < 0, OUTSIDE, best[row, firsts]).tolist()
 
-    def scores(self, epoch: int) -> list[dict[str, Any]]:
-        """Every split's scores in percent.
+    def scored(
+        self, split: str, examples: Sequence[TaggedExample], given: Sequence[list[int]]
+    ) -> Iterator[dict[str, Any]]:
+        """A split's scores in percent.
 
         F1, precision and recall are those of entities and count sentences as `n`. Over words stand
         their accuracy, "outside_share" (tagged O), and "read_share": those with a piece among the
         tokens that the model reads, 100 where no sentence was cut.
         """
-        return [
-            {**score(self.data.task.name, split, PROTOCOL, name, value, n), "epoch": epoch}
-            for split, examples, tags in self._splits()
-            for name, value, n in (
-                *_of_tags(_named(tags), _named([one.sentence.tags for one in examples])),
-                _of_reading(examples),
-            )
-        ]
+        gold = _named([example.sentence.tags for example in examples])
+        for name, value, n in (*_of_tags(_named(given), gold), _of_reading(examples)):
+            yield score(self.data.task.name, split, PROTOCOL, name, value, n)
 
     def predictions(self) -> dict[str, Any]:
         """`{split: {"ids": [...], "predictions": [["B-PER", ...], ...]}}`, by sentence."""
         return {
             split: {
                 "ids": [example.sentence.idx for example in examples],
-                "predictions": _named(tags),
+                "predictions": _named(given),
             }
-            for split, examples, tags in self._splits()
+            for split, examples, given in self.parts()
         }
-
-    def _splits(self) -> Iterator[tuple[str, list[TaggedExample], list[list[int]]]]:
-        """(split, its sentences, the tags of their words); raises where outputs lack."""
-        found = [tags for tags in self.tags if tags is not None]
-        if len(found) < len(self.tags):
-            raise ValueError(f"{len(self.tags) - len(found)} sentences have no outputs yet")
-        for split, place in self.data.splits.items():
-            yield split, self.data.evaluation[place], found[place]
 
 
 def _of_tags(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from repro.spec.facts import Facts
 from repro.spec.tasks import SentenceTask
-from repro.tasks.data import check_ids, digest_of_ids, joined, score
+from repro.tasks.data import SplitCollector, check_ids, digest_of_ids, joined, score
 from repro.tasks.sentences.rows import DEVELOPMENT, Row, task_rows
 from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
 
@@ -132,13 +132,10 @@ class SentenceData:
         return _value(scores, judged, MAJORITY) == 100.0
 
 
-class SentenceCollector:
+class SentenceCollector(SplitCollector):
     """Keeps one run's outputs until all are there to be scored."""
 
-    def __init__(self, data: SentenceData) -> None:
-        self.data = data
-        self.outputs = np.empty((len(data.evaluation), data.facts.outputs), dtype=np.float32)
-        self.seen = np.zeros(len(self.outputs), dtype=bool)
+    data: SentenceData
 
     def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
         """Takes the outputs (batch, outputs) for the examples `indices`.
@@ -147,28 +144,21 @@ class SentenceCollector:
         """
         if not np.isfinite(outputs).all():
             raise FloatingPointError("an output is not finite")
-        self.outputs[indices] = outputs
-        self.seen[indices] = True
+        for index, output in zip(indices, np.array(outputs, dtype=np.float32), strict=True):
+            self.given[index] = output
 
-    def scores(self, epoch: int) -> list[dict[str, Any]]:
-        """Every split's scores in percent; a correlation that is undefined has none.
+    def scored(
+        self, split: str, examples: Sequence[SentenceExample], given: Sequence[NDArray[np.float32]]
+    ) -> Iterator[dict[str, Any]]:
+        """A split's scores in percent; a correlation that is undefined has none.
 
         The metrics are the task's, their mean "combined" where `Facts.combined` says so, and
         "majority_share": the share of the commonest prediction, which for STS-B stands only where
-        all predictions are equal. A split that is not watched, and that nothing was seen of, is
-        left out; raises ValueError where outputs lack of another.
+        all predictions are equal.
         """
-        return [
-            {**score, "epoch": epoch}
-            for split, predicted, _ in self._splits()
-            for score in split_scores(
-                self.data.task,
-                split,
-                predicted,
-                [example.target for example in self._examples(split)],
-                divided=self.data.divided,
-            )
-        ]
+        gold = [example.target for example in examples]
+        predicted = self._predicted(np.stack(given))
+        return split_scores(self.data.task, split, predicted, gold, divided=self.data.divided)
 
     def predictions(self) -> dict[str, Any]:
         """`{split: {"ids": [...], "predictions": [...], "outputs": [[...], ...]}}`, by row.
@@ -178,26 +168,12 @@ class SentenceCollector:
         """
         return {
             split: {
-                "ids": [example.idx for example in self._examples(split)],
-                "predictions": [_plain(value) for value in predicted],
-                "outputs": [[_plain(value) for value in row] for row in outputs],
+                "ids": [example.idx for example in examples],
+                "predictions": [_plain(value) for value in self._predicted(np.stack(given))],
+                "outputs": [[_plain(value) for value in row] for row in given],
             }
-            for split, predicted, outputs in self._splits()
+            for split, examples, given in self.parts()
         }
-
-    def _splits(self) -> Iterator[tuple[str, NDArray[Any], NDArray[np.float32]]]:
-        """(split, predictions (rows,), outputs (rows, outputs)); raises where outputs lack."""
-        for split, place in self.data.splits.items():
-            seen = self.seen[place]
-            if place.start >= self.data.watched and not seen.any():
-                continue
-            if not seen.all():
-                raise ValueError(f"{int((~seen).sum())} examples have no outputs yet")
-            outputs = self.outputs[place]
-            yield split, self._predicted(outputs), outputs
-
-    def _examples(self, split: str) -> list[SentenceExample]:
-        return self.data.evaluation[self.data.splits[split]]
 
     def _predicted(self, outputs: NDArray[np.float32]) -> NDArray[Any]:
         classes: NDArray[Any] = outputs.argmax(axis=1)
@@ -212,7 +188,7 @@ def split_scores(
     *,
     divided: bool,
 ) -> Iterator[dict[str, Any]]:
-    """Every score of one split, but for its epoch; see `SentenceCollector.scores`. `divided`:
+    """Every score of one split, but for its epoch; see `SentenceCollector.scored`. `divided`:
     whether the run has development rows.
     """
     from repro.tasks.metrics.glue_scores import scores

@@ -84,7 +84,7 @@ def test_outputs_that_are_not_finite_or_lack_are_no_score() -> None:
     bad = np.full((1, 40, len(TAGS)), np.nan, dtype=np.float32)
     with pytest.raises(FloatingPointError):
         collector.add([0], bad)
-    with pytest.raises(ValueError, match="24 sentences have no outputs yet"):
+    with pytest.raises(ValueError, match="12 examples have no outputs yet"):
         collector.scores(1)
 
 

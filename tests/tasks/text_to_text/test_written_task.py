@@ -153,7 +153,7 @@ def test_predictions_hold_every_answer_by_task_and_split(mixture: TextToTextData
 def test_missing_answers_are_told(mixture: TextToTextData) -> None:
     collector = mixture.collector()
     collector.add([0], np.array([TOKENIZER("1").input_ids]))
-    with pytest.raises(ValueError, match="9 examples have no answers yet"):
+    with pytest.raises(ValueError, match="9 examples have no outputs yet"):
         collector.scores(1)
 
 
