@@ -12,17 +12,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from repro.store.atomic import store_errors
-from repro.store.entry import read_file
+from repro.store.entry import read_document
 from repro.store.result import FailureKind
 from repro.store.temporary import host, unfinished_name
 
 Event = dict[str, Any]
-Document = TypeVar("Document", bound=BaseModel)
 PROGRESS, FAILURE = "progress.json", "failure.json"
 SECONDS = 2.0
 """Between two writes of the progress, at least."""
@@ -107,19 +106,12 @@ class Telling:
 
 def read_progress(folder: Path) -> Progress | None:
     """How far the job in a work folder is; None where no worker is at it, or none has said."""
-    return _read(folder / PROGRESS, Progress)
+    return read_document(folder / PROGRESS, Progress)
 
 
 def read_failure(folder: Path) -> JobFailure | None:
     """Why the last worker of a work folder ended; None where it did not say."""
-    return _read(folder / FAILURE, JobFailure)
-
-
-def _read(path: Path, kind: type[Document]) -> Document | None:
-    try:
-        return kind.model_validate_json(read_file(path))
-    except (OSError, ValidationError):
-        return None
+    return read_document(folder / FAILURE, JobFailure)
 
 
 def progress_event(folder: Path) -> Event | None:

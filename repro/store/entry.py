@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from repro.spec import RunSpec, run_key
 from repro.spec.contents import file_digest
@@ -38,6 +38,7 @@ UNKNOWN = ("extra_forbidden", "literal_error", "union_tag_invalid")
 ADAPTER = "adapter.safetensors"
 """The weights of a run, where they are kept."""
 CHUNK = 1 << 20
+Document = TypeVar("Document", bound=BaseModel)
 
 
 class FileEntry(Stored):
@@ -178,6 +179,14 @@ class StoredRun:
 def read_file(path: Path) -> bytes:
     """The content of a file of a store. Raises OSError."""
     return checked_file(path).read_bytes()
+
+
+def read_document(path: Path, kind: type[Document]) -> Document | None:
+    """The JSON document in a file; None where there is none of this kind that can be read."""
+    try:
+        return kind.model_validate_json(read_file(path))
+    except (OSError, ValidationError):
+        return None
 
 
 def read_small(path: Path, say: Callable[[str], None]) -> bytes | None:

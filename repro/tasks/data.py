@@ -163,6 +163,13 @@ def score(
     }
 
 
+def value_of(scores: Iterable[Mapping[str, Any]], split: str, metric: str) -> float | None:
+    """One of an epoch's scores over a whole split; None where there is none."""
+    wanted = (split, metric, "ALL")
+    found = (s["value"] for s in scores if (s["split"], s["metric"], s["group"]) == wanted)
+    return next(found, None)
+
+
 def joined(parts: Mapping[K, Sequence[E]]) -> tuple[list[E], dict[K, slice]]:
     """The examples of all splits in one list, and where each split stands in it."""
     found: list[E] = []

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from repro.spec import TaggingTask
 from repro.spec.tagging import TAGS, UNTAGGED
-from repro.tasks.data import SplitCollector, check_ids, joined, score
+from repro.tasks.data import SplitCollector, check_ids, joined, score, value_of
 from repro.tasks.draws import capped
 from repro.tasks.rows import generated, load
 from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
@@ -151,15 +151,11 @@ class TaggingData:
 
     def monitor(self, scores: list[dict[str, Any]]) -> float | None:
         """Entity F1 on the first scored split."""
-        return self._first(scores, SHOWN)
+        return value_of(scores, next(iter(self.splits)), SHOWN)
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether every word of the first scored split is tagged O."""
-        return self._first(scores, OUTSIDE_SHARE) == 100.0
-
-    def _first(self, scores: list[dict[str, Any]], metric: str) -> float | None:
-        wanted = (next(iter(self.splits)), metric)
-        return next((s["value"] for s in scores if (s["split"], s["metric"]) == wanted), None)
+        return value_of(scores, next(iter(self.splits)), OUTSIDE_SHARE) == 100.0
 
 
 class TagCollector(SplitCollector):

@@ -65,13 +65,11 @@ class BatchNorm(nn.Module):
             x = layout.unpack(h)  # (copies, batch, positions, b)
             variance, mean = torch.var_mean(x, dim=(1, 3), correction=0)
             count = x.shape[1] * x.shape[3]
-        self._follow(mean.detach(), variance.detach() * (count / max(count - 1, 1)))
+        # the running statistics move towards the batch's, as in torch's batch norm
+        unbiased = variance.detach() * (count / max(count - 1, 1))
+        for running, new in ((self.mean, mean.detach()), (self.variance, unbiased)):
+            running.lerp_(new.view_as(running).to(running.dtype), MOMENTUM)
         return mean, variance
-
-    def _follow(self, mean: Tensor, unbiased: Tensor) -> None:
-        """Moves the running statistics towards the batch's, as torch's batch norm does."""
-        self.mean.lerp_(mean.view_as(self.mean).to(self.mean.dtype), MOMENTUM)
-        self.variance.lerp_(unbiased.view_as(self.variance).to(self.variance.dtype), MOMENTUM)
 
 
 class Attention(nn.Module):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from repro.spec.facts import Facts
 from repro.spec.tasks import SentenceTask
-from repro.tasks.data import SplitCollector, check_ids, digest_of_ids, joined, score
+from repro.tasks.data import SplitCollector, check_ids, digest_of_ids, joined, score, value_of
 from repro.tasks.sentences.rows import DEVELOPMENT, Row, task_rows
 from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
 
@@ -122,14 +122,14 @@ class SentenceData:
 
     def monitor(self, scores: list[dict[str, Any]]) -> float | None:
         """The task's monitored metric on its first scored split."""
-        return _value(scores, next(iter(self.splits)), self.facts.monitor)
+        return value_of(scores, next(iter(self.splits)), self.facts.monitor)
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether every row of the first scored split got the same prediction; of the official one
         where there are development rows: these are few.
         """
         judged = list(self.splits)[-1 if self.divided else 0]
-        return _value(scores, judged, MAJORITY) == 100.0
+        return value_of(scores, judged, MAJORITY) == 100.0
 
 
 class SentenceCollector(SplitCollector):
@@ -230,12 +230,6 @@ def load_sentences(
     }
     training = cut.pop("train")
     return SentenceData(task, training, *joined(cut), int(tokenizer.pad_token_id))
-
-
-def _value(scores: list[dict[str, Any]], split: str, metric: str) -> float | None:
-    wanted = (split, metric, "ALL")
-    found = (s["value"] for s in scores if (s["split"], s["metric"], s["group"]) == wanted)
-    return next(found, None)
 
 
 def _plain(value: np.generic) -> int | float:
