@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from repro.engine.dispatch import Ended, Executor, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
-from repro.engine.progress import JobFailure, progress_event
+from repro.engine.progress import JobFailure, hear_progress
 from repro.engine.worker import LOG, Exit
 from repro.errors import ReproError, first_line
 from repro.store.claims import EXPIRY_SECONDS
@@ -142,10 +142,7 @@ class RayExecutor(Executor):
             asked = ", ".join(f"{name} {amount:g}" for name, amount in self._asked().items())
             text = f"No node of Ray has what a job asks for ({asked}): jobs wait for one that has."
             hear(next(iter(self._tasks.values())), {"event": "notice", "message": text})
-        for job in self._tasks.values():
-            event = progress_event(self.root / "work" / job.id)
-            if event is not None:
-                hear(job, event)
+        hear_progress(self.root, self._tasks.values(), hear)
         return [self._ended(task) for task in ready]
 
     def _ended(self, task: Any) -> Ended:

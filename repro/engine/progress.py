@@ -9,13 +9,14 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from repro.engine.jobs import Job
 from repro.store.atomic import store_errors
 from repro.store.entry import read_document
 from repro.store.result import FailureKind
@@ -114,13 +115,11 @@ def read_failure(folder: Path) -> JobFailure | None:
     return read_document(folder / FAILURE, JobFailure)
 
 
-def progress_event(folder: Path) -> Event | None:
-    """The step that the job in a work folder is at, as its worker told it; None where it trains
-    not (yet) or has not said.
-    """
-    found = read_progress(folder)
-    if found is None or found.state != "training":
-        return None
-    losses = {} if found.loss is None else {"": found.loss}
-    steps = {"epoch": found.epoch, "step": found.step, "steps": found.steps}
-    return {"event": "step", "losses": losses, **steps}
+def hear_progress(root: Path, jobs: Iterable[Job], hear: Callable[[Job, Event], None]) -> None:
+    """Tells of each job of the store `root` that trains now the step that its worker told last."""
+    for job in jobs:
+        found = read_progress(root / "work" / job.id)
+        if found is not None and found.state == "training":
+            losses = {} if found.loss is None else {"": found.loss}
+            steps = {"epoch": found.epoch, "step": found.step, "steps": found.steps}
+            hear(job, {"event": "step", "losses": losses, **steps})

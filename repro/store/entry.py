@@ -10,11 +10,12 @@ import io
 import os
 import shutil
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
@@ -65,24 +66,28 @@ class Manifest(Stored):
         return files
 
 
-class Files(Protocol):
+class Files(ABC):
     """The files of an entry by name. All but `exists` raise OSError where there is no such file."""
 
+    @abstractmethod
     def exists(self) -> bool:
         """Whether there is an entry."""
 
+    @abstractmethod
     def read(self, name: str) -> bytes:
         """The content of a file."""
 
     def size(self, name: str) -> int:
         """Bytes of a file."""
+        return len(self.read(name))
 
     def digest(self, name: str) -> str:
         """SHA-256 of a file's content."""
+        return digest_of(self.read(name))
 
 
 @dataclass(frozen=True)
-class FolderFiles:
+class FolderFiles(Files):
     """The files of an entry in a folder."""
 
     path: Path
