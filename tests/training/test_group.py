@@ -19,7 +19,7 @@ from repro.backbones.load import Encoder
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.modules.randomness import Dropout
-from repro.methods.resadapters.pipelined import Pipelined
+from repro.methods.resadapters.module import Pipelined
 from repro.methods.untrained import AlwaysNull
 from repro.spec import RunSpec
 from repro.training.batches import collate, placed
