@@ -127,6 +127,11 @@ class Bundle(Entries):
         return [name for name in self._contents if name.startswith(f"{folder}/")]
 
 
+def bundles_in(folder: Path, say: Callable[[str], None]) -> list[Bundle]:
+    """The bundles that lie in a store's folder, in the order of their names."""
+    return [Bundle(path, say) for path in sorted(folder.glob(f"[!.]*{SUFFIX}"))]
+
+
 def pack(path: Path, files: Mapping[str, bytes]) -> None:
     """Writes the bundle `path` with `files` (name -> content), whole or not at all.
 

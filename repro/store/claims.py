@@ -324,12 +324,6 @@ def remove_ended(folder: Path, key: str) -> bool:
         return look.has_ended(found) and look.remove(path, found, look.has_ended)
 
 
-def check(folder: Path) -> None:
-    """Takes a lease in `folder` and gives it back. Raises StoreError."""
-    with claim(folder, [unfinished_name(".tmp")]):
-        pass
-
-
 @contextmanager
 def exclusive(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[None]:
     """Holds the lease at `path`, waiting for it at most `seconds`. Raises StoreError."""

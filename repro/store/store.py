@@ -37,7 +37,7 @@ from repro.store.remote import FILE as REMOTE
 from repro.store.result import Failure, FailureKind
 from repro.store.shelf import KEY, SHARD, entry_path
 from repro.store.strict_json import json_bytes
-from repro.store.temporary import is_leftover, is_unfinished
+from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
 from repro.words import counted
 
 PACKED = (SPEC, RESULT, ENVIRONMENT)
@@ -187,7 +187,8 @@ class Store(Records):
 
         Really claims: permissions mean little to a superuser or on a network share.
         """
-        claims.check(self.root)
+        with claims.claim(self.root, [unfinished_name(".tmp")]):
+            pass
         with store_errors(self.root):
             free = shutil.disk_usage(self.root).free
         if free < needed_bytes:
