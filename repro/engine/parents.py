@@ -105,29 +105,27 @@ def evaluate_parent(
 
     Raises ReproError where the parent's weights are not here or outputs are not finite.
     """
-    from repro.training.ablation import ablate, score_last_layers
+    from repro.training.ablation import TrainedRun
     from repro.training.checkpoint import read_artefact
 
     parents = parents_of(spec, store)
     parent, weights = parents[TRAINED], weights_of(parents, TRAINED)
     assert weights is not None
     trained = built(parent.spec, parents_of(parent.spec, store))
-    tensors = read_artefact(weights)
     epoch = parent.result.selected_epoch or parent.last_epoch
+    run = TrainedRun(trained, read_artefact(weights), epoch, encoder, data, device, report)
     method = built(spec, parents).method
     more: dict[str, Any] = {}
     predictions = None
     try:
         if isinstance(method, LastLayers):
             assert isinstance(method.kept, int)
-            scores, predictions = score_last_layers(
-                trained, tensors, method.kept, epoch, encoder, data, device, report
-            )
+            scores, predictions = run.last_layers(method.kept)
             layers = trained.backbone.layers
             more["layers"] = list(range(layers - method.kept, layers))
             more["collapsed"] = data.collapsed(scores)
         else:
-            scores = ablate(trained, tensors, epoch, encoder, data, device, report)
+            scores = run.spans()
     except FloatingPointError as problem:
         raise ReproError(f"With adapters switched off, {problem}.") from problem
     result = Result(

@@ -16,6 +16,7 @@ for 12 layers, 56 against 126 for 6.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -36,79 +37,56 @@ from repro.training.group import EVALUATION_TOKENS
 Report = Callable[[dict[str, Any]], None]
 
 
-def ablate(
-    trained: RunSpec,
-    tensors: dict[str, Tensor],
-    epoch: int,
-    encoder: Encoder,
-    data: TaskData,
-    device: torch.device,
-    report: Report,
-) -> list[dict[str, Any]]:
-    """The scores of every span on the task's first scored split.
-
-    `tensors` is the artefact of the run `trained`, whose weights are those of `epoch`.
+@dataclass(frozen=True, slots=True)
+class TrainedRun:
+    """A trained run that is scored with some of its adapters off. `tensors` is its artefact, whose
+    weights are those of `epoch`. Scoring raises FloatingPointError where an output is not finite.
     """
-    assert isinstance(trained.task, GlueTask)
-    learner = _learner(trained, tensors, encoder, device)
-    batches = length_sorted(data.evaluation, EVALUATION_TOKENS[device.type])
-    tell = _teller(report, epoch, len(batches))
-    with matrix_products(trained.recipe.precision, device):
-        found = score_spans(learner, _inputs(batches, data, device), data.collector, tell)
-    return list(span_scores(found, GLUE[trained.task.name].evaluation[0], epoch))
 
+    spec: RunSpec
+    tensors: dict[str, Tensor]
+    epoch: int
+    encoder: Encoder
+    data: TaskData
+    device: torch.device
+    report: Report
 
-def score_last_layers(
-    trained: RunSpec,
-    tensors: dict[str, Tensor],
-    kept: int,
-    epoch: int,
-    encoder: Encoder,
-    data: TaskData,
-    device: torch.device,
-    report: Report,
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The scores on every split, and the predictions, with the adapters of the last `kept` layers.
+    def spans(self) -> list[dict[str, Any]]:
+        """The scores of every span on the task's first scored split."""
+        assert isinstance(self.spec.task, GlueTask)
+        with matrix_products(self.spec.recipe.precision, self.device):
+            found = score_spans(self._learner(), self._batches(), self.data.collector)
+        return list(span_scores(found, GLUE[self.spec.task.name].evaluation[0], self.epoch))
 
-    The other arguments are those of `ablate`. Raises FloatingPointError where an output is not
-    finite.
-    """
-    learner = _learner(trained, tensors, encoder, device)
-    batches = length_sorted(data.evaluation, EVALUATION_TOKENS[device.type])
-    tell, collector = _teller(report, epoch, len(batches)), data.collector()
-    silent = _no_dropout()
-    with matrix_products(trained.recipe.precision, device), torch.no_grad():
-        for done, (indices, inputs) in enumerate(_inputs(batches, data, device), 1):
-            states = learner.start(inputs, silent)
-            for layer in range(learner.layers):
-                states = learner.run_layer(layer, states, adapters=layer >= learner.layers - kept)
-            collector.add(indices, learner.finish(states)[0].float().cpu().numpy())
-            tell(done)
-    return collector.scores(epoch), collector.predictions()
+    def last_layers(self, kept: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """The scores on every split, and the predictions, with the adapters of the last `kept`
+        layers.
+        """
+        learner, collector, silent = self._learner(), self.data.collector(), _no_dropout()
+        with matrix_products(self.spec.recipe.precision, self.device), torch.no_grad():
+            for indices, inputs in self._batches():
+                states = learner.start(inputs, silent)
+                for layer in range(learner.layers):
+                    adapters = layer >= learner.layers - kept
+                    states = learner.run_layer(layer, states, adapters=adapters)
+                collector.add(indices, learner.finish(states)[0].float().cpu().numpy())
+        return collector.scores(self.epoch), collector.predictions()
 
+    def _learner(self) -> Any:
+        """The run as it was trained, in eval mode."""
+        cohort = Cohort([0], [self.spec], self.encoder, self.device, steps=1)
+        cohort.load_artefact(0, self.tensors)
+        return cohort.learner.eval()
 
-def _learner(
-    trained: RunSpec, tensors: dict[str, Tensor], encoder: Encoder, device: torch.device
-) -> Any:
-    """The run as it was trained, in eval mode."""
-    cohort = Cohort([0], [trained], encoder, device, steps=1)
-    cohort.load_artefact(0, tensors)
-    return cohort.learner.eval()
-
-
-def _teller(report: Report, epoch: int, batches: int) -> Callable[[int], None]:
-    def tell(done: int) -> None:
-        report({"event": "evaluation", "epoch": epoch, "batch": done, "batches": batches})
-
-    return tell
-
-
-def _inputs(
-    batches: list[list[int]], data: TaskData, device: torch.device
-) -> Iterator[tuple[list[int], Inputs]]:
-    """Each batch of evaluation examples with its indices."""
-    for indices in batches:
-        yield indices, placed(collate([data.evaluation[i] for i in indices], data.pad_id), device)
+    def _batches(self) -> Iterator[tuple[list[int], Inputs]]:
+        """Each batch of evaluation examples with its indices; told of when it is done."""
+        examples = self.data.evaluation
+        batches = length_sorted(examples, EVALUATION_TOKENS[self.device.type])
+        for done, indices in enumerate(batches, 1):
+            batch = collate([examples[i] for i in indices], self.data.pad_id)
+            yield indices, placed(batch, self.device)
+            event = {"event": "evaluation", "epoch": self.epoch}
+            self.report(event | {"batch": done, "batches": len(batches)})
 
 
 class Layered(Protocol):
@@ -132,23 +110,20 @@ def score_spans(
     learner: Layered,
     batches: Iterable[tuple[list[int], Inputs]],
     collector: Callable[[], Collector],
-    tell: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Collector]:
     """Group ("intact", "layers 2-5") -> a collector with the outputs for all `batches`.
 
     `learner` holds the weights of one run, in eval mode; a batch is the indices of its examples
     and the examples. The states of one batch are kept at a time, those of one layer each.
-    `tell` hears after each batch how many are done. Raises FloatingPointError where an output is
-    not finite.
+    Raises FloatingPointError where an output is not finite.
     """
     groups = [INTACT, *map(span_group, all_spans(learner.layers))]
     collectors = {group: collector() for group in groups}
     silent = _no_dropout()
-    for done, (indices, inputs) in enumerate(batches, 1):
+    for indices, inputs in batches:
         with torch.no_grad():
             for group, outputs in _outputs(learner, inputs, silent):
                 collectors[group].add(indices, outputs[0].float().cpu().numpy())
-        tell(done)
     return collectors
 
 

@@ -123,12 +123,6 @@ def test_each_layer_is_run_no_oftener_than_needed(layers: int, spans: int, share
     assert learner.passes == shared + layers
 
 
-def test_progress_is_told_after_each_batch() -> None:
-    heard: list[int] = []
-    score_spans(Chain(2), two_batches(), Kept, heard.append)
-    assert heard == [1, 2]
-
-
 def test_scores_are_named_by_their_span_and_only_the_split_asked_for_is_kept() -> None:
     found = score_spans(Chain(2), two_batches(), Kept)
     scores = list(span_scores(found, "validation_matched", epoch=3))
