@@ -62,7 +62,8 @@ def by_hand(learner: Any, states: list[Tensor], row: int, length: int) -> Tensor
     read = torch.stack([torch.cat(pair) for pair in zip(ahead, back, strict=True)])
     if not learner.tags:
         read = read.max(0).values
-    return read @ learner.output.weight.t() + learner.output.bias
+    found: Tensor = read @ learner.output.weight.t() + learner.output.bias
+    return found
 
 
 @pytest.mark.parametrize("kind", TASKS)

@@ -306,4 +306,4 @@ def test_learners_are_the_ones_asked_for(tmp_path: Path) -> None:
     first, second = (cohort.learner for cohort in group.cohorts)
     assert isinstance(first, Pipelined)
     assert first.spec.nonlinearity == "gelu"
-    assert (type(second).__name__, second.layer) == ("Probe", 2)
+    assert [type(second).__name__, second.layer] == ["Probe", 2]

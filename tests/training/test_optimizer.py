@@ -33,7 +33,7 @@ def probe(runs: int, hidden: int = HIDDEN) -> Learner:
     return spec.learner(runs, tiny_encoder(1))
 
 
-def start(runs: int) -> tuple[Learner, FlatParameters]:
+def start(runs: int) -> tuple[Any, FlatParameters]:
     learner = probe(runs)
     learner.initialise([generator("cpu", "init", seed) for seed in range(runs)])
     return learner, FlatParameters(learner)

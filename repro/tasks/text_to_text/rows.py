@@ -53,7 +53,8 @@ def divided(
     written = TEXT_TO_TEXT[name]
     train, scored = found["train"], [found[split] for split in written.scored]
     trained, *whole = [range(len(rows)) for rows in (train, *scored)]
-    at, kept = partial(_at, complete=task.last_rows == "kept"), trained
+    at = partial(_at, complete=task.last_rows == "kept")
+    kept: Sequence[int] = trained
     if written.division == "own":
         validation, test = map(at, scored, whole)
     elif written.division == "set-aside":
