@@ -23,8 +23,7 @@ from repro.papers.request import Request
 from repro.tasks.data import UNWRITTEN
 from repro.training.cohort import Cohort
 from repro.training.environment import prepare_process, prepare_torch
-from repro.training.flat import FlatParameters
-from repro.training.optimizer import AdamW
+from repro.training.optimizer import AdamW, FlatParameters
 
 ROWS, TOKENS, WRITTEN, LONGEST = 16, 40, 2, 4
 """Rows of a step, tokens of an input and of an answer, and of the longest answer."""

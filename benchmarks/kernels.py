@@ -23,8 +23,8 @@ from repro.spec import RunSpec
 from repro.training.batches import collate, placed
 from repro.training.cohort import Cohort
 from repro.training.environment import prepare_process, prepare_torch
+from repro.training.feed import FrozenStates
 from repro.training.kernels import Kernels
-from repro.training.states import FrozenStates
 
 BATCH, MEAN, DEVIATION = 32, 53, 14
 """Rows of a batch, and the mean and deviation of their tokens."""

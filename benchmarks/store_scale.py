@@ -22,7 +22,7 @@ from pathlib import Path
 from repro.engine import housekeeping
 from repro.engine.cost import ASSUMED
 from repro.engine.plan import make_plan
-from repro.methods.always_null import AlwaysNull
+from repro.methods.untrained import AlwaysNull
 from repro.papers.request import Request
 from repro.spec import Backbone, Recipe, RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render

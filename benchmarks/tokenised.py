@@ -13,8 +13,8 @@ from repro.backbones.load import load_encoder
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ONE
 from repro.tasks import tokenised
-from repro.tasks.sentences.examples import make_examples
 from repro.tasks.sentences.rows import Row, generated_rows
+from repro.tasks.sentences.task import make_examples
 from repro.training.environment import prepare_process
 
 SIZES = (250, 500, 1_000, 2_000, 8_000)

@@ -20,8 +20,8 @@ from repro.spec import Backbone, RunSpec
 from repro.spec.backbones import MINILM, TINY_T5
 from repro.spec.contents import Content, changed, locked
 from repro.spec.facts import KNOWN
+from repro.tasks import catalogue, rows
 from repro.tasks import hub as data_hub
-from repro.tasks import rows, state
 from repro.tasks.catalogue import TITLES
 
 State = Literal["here", "to fetch", "missing", "damaged"]
@@ -147,7 +147,7 @@ def _fetch(need: Need, heard: hub.Heard) -> None:
         return
     facts = KNOWN[need.name]
     data_hub.fetch(facts, need.splits, heard=heard)
-    read = state.hub_content(need.name, splits=need.splits)
+    read = catalogue.hub_content(need.name, splits=need.splits)
     _check_locked(need.name, read, locked().data.get(facts.folder))
 
 
@@ -164,7 +164,7 @@ def _check_locked(name: str, read: Content | None, known: Content | None) -> Non
 
 
 def _data_set(name: str, splits: tuple[str, ...], *, any_rows: bool) -> Need:
-    found, facts = state.look(name), KNOWN[name]
+    found, facts = catalogue.look(name), KNOWN[name]
     base = Need("data set", name, "here", f"$REPRO_DATA/{found.folder}", splits)
     if found.state == "damaged":
         return replace(base, state="damaged", mend=found.problem)
@@ -184,7 +184,7 @@ def _data_set(name: str, splits: tuple[str, ...], *, any_rows: bool) -> Need:
 
 
 def _local_files(
-    base: Need, found: state.Found, paths: Mapping[str, Path], *, any_rows: bool
+    base: Need, found: catalogue.Found, paths: Mapping[str, Path], *, any_rows: bool
 ) -> Need:
     """A data set that has files below $REPRO_DATA."""
     facts, files = KNOWN[base.name], dict[str, Path]()
@@ -206,7 +206,7 @@ def _local_files(
     return _checksummed(base, named_by("REPRO_DATA"))
 
 
-def _differs(found: state.Found, splits: Sequence[str]) -> bool:
+def _differs(found: catalogue.Found, splits: Sequence[str]) -> bool:
     """Whether the files have other numbers of rows than the published set."""
     if found.joined:
         return sum(found.here.values()) != sum(found.published.values())
@@ -259,7 +259,7 @@ def _checksummed(base: Need, root: Path | None) -> Need:
     return replace(base, state="damaged", mend=mend)
 
 
-def files_of(found: state.Found) -> str:
+def files_of(found: catalogue.Found) -> str:
     """Which local files of a data set are looked for."""
     named = f"$REPRO_DATA/{found.folder}/{{{','.join(found.published)}}}.jsonl.gz or another format"
     return f"{named}; those that are there are joined" if found.joined else named

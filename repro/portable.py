@@ -29,7 +29,7 @@ from repro.spec.contents import (
 )
 from repro.spec.facts import KNOWN
 from repro.store.atomic import make_directory, store_errors, sync, sync_directory, write_text
-from repro.tasks import formats, state
+from repro.tasks import catalogue, formats
 from repro.words import size
 
 README = "README-repro.txt"
@@ -146,7 +146,7 @@ def _carry_data(need: Need, target: Portable) -> None:
         return
     known = record_of(target.root).data.get(folder)
     if known is None or not set(need.splits) <= known.digests.keys():
-        read = state.hub_content(need.name, splits=need.splits)
+        read = catalogue.hub_content(need.name, splits=need.splits)
         if read is not None:
             target.record("data", folder, read)
 

@@ -8,7 +8,7 @@ from typing import Any
 from repro.spec import RunSpec, run_key
 from repro.spec.backbones import KNOWN
 from repro.spec.contents import Content, Contents
-from repro.tasks.state import folders, folders_of
+from repro.tasks.catalogue import folders, folders_of
 
 COMMIT = "c" * 40
 FROM_HUB = Content(revision=COMMIT, digests={"what": "0" * 64})

@@ -73,8 +73,8 @@ def remains(group: Group) -> dict[str, bytes]:
         found[f"{number} scores"] = json.dumps(member.scores).encode()
         found[f"{number} diverged"] = str(member.diverged_at).encode()
         for name, path in (
-            ("predictions", group.predictions(member)),
-            ("adapter", group.artefact(member)),
+            ("predictions", member.predictions),
+            ("adapter", member.artefact),
         ):
             found[f"{number} {name}"] = path.read_bytes() if path.exists() else b"absent"
     found["tokens"] = str(group.trained_tokens).encode()

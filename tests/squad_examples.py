@@ -10,11 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from repro.spec import SquadTask
 from repro.spec.facts import KNOWN
 from repro.tasks.rows import read
+from repro.tasks.squad2.decoding import Outcomes
+from repro.tasks.squad2.features import NULL, Window
 from repro.tasks.squad2.questions import Question
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +28,13 @@ def question(
 ) -> Question:
     """A question whose answers stand where they first occur in the context."""
     return Question(id, title, context, text, answers, tuple(map(context.index, answers)))
+
+
+def always_null(windows: Sequence[Window]) -> Outcomes:
+    """The outcomes of a model that answers nothing and has no span to offer."""
+    zeros, nowhere = np.zeros(len(windows), np.float32), np.full(len(windows), NULL)
+    no_span = np.full(len(windows), -np.inf, np.float32)
+    return Outcomes(zeros, zeros, nowhere, nowhere, no_span, nowhere, nowhere)
 
 
 def row(

@@ -7,8 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from repro.methods.ablated_spans import AblatedSpans
-from repro.methods.always_null import AlwaysNull
+from repro.methods.untrained import AblatedSpans, AlwaysNull
 from repro.spec import Backbone, Recipe, RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render
 from repro.store.entry import FileEntry, Manifest, digest_of, manifest_bytes

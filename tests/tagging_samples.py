@@ -13,8 +13,7 @@ from tiny_models import minilm_tokenizer
 
 from repro.spec import TaggingTask
 from repro.spec.tagging import TAGS
-from repro.tasks.tagging.rows import Sentence
-from repro.tasks.tagging.task import TaggingData, load_tagging
+from repro.tasks.tagging import Sentence, TaggingData, load_tagging
 
 SPLITS = ("train", "validation", "test")
 GOOD: dict[str, Any] = {

@@ -8,10 +8,10 @@ import pytest
 from request_samples import made
 from run_samples import cells, run_spec, written
 
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.t5 import T5FineTuning
+from repro.methods.untrained import AlwaysNull
 from repro.papers.three_shared.setting import runs_of
 from repro.spec import RunSpec
 from repro.words import counted, duration, run_name, size

@@ -15,9 +15,8 @@ from repro.backbones.load import Encoder
 from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Inputs
 from repro.tasks.squad2.features import Window, make_windows, union
-from repro.tasks.squad2.protocols import Evaluation
 from repro.tasks.squad2.questions import Question
-from repro.tasks.squad2.task import SquadData
+from repro.tasks.squad2.task import Evaluation, SquadData
 
 HIDDEN = 32
 PIECES = 30_522

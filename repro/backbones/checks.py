@@ -15,8 +15,10 @@ from typing import Any
 
 from repro.backbones.weight_files import (
     NEEDED,
-    Shape,
+    check_shapes,
+    not_finite,
     not_finite_in,
+    refusal,
     tensor_shapes,
     version,
     weight_names,
@@ -54,18 +56,6 @@ ACTIVATIONS = (
     "relu2", "relu6", "sigmoid", "silu", "swish", "tanh",
 )  # fmt: skip
 """Names of `hidden_act` that the library implements, but for those with weights of their own."""
-HEADS = ("cls.", "classifier.", "qa_outputs.", "lm_head.", "classification_head.")
-"""Names of a pre-training or task head begin so: it is left out."""
-BUFFERS = (
-    "embeddings.position_ids",
-    "embeddings.token_type_ids",
-    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
-)
-"""Tensors of published checkpoints that their models never read."""
-POOLER = "pooler."
-TIED = ("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
-        "lm_head.weight")  # fmt: skip
-"""T5 v1.0 has one tensor under these names."""
 USED_TOKENS = {
     "bert": ("pad_token", "cls_token", "sep_token", "unk_token"),
     "roberta": ("pad_token", "cls_token", "sep_token", "unk_token"),
@@ -82,11 +72,6 @@ CLASSES = {
     "t5": (None, "T5Tokenizer", "T5TokenizerFast"),
 }
 """Tokenizer classes with the family's own special tokens, whatever their files name."""
-
-
-def refusal(where: object, problem: str, mend: str) -> MissingModel:
-    """The error of a model that cannot be used: where it is, what is wrong, what to do."""
-    return MissingModel(f"The model {where} cannot be used: {problem}. {mend}")
 
 
 def check_folder(folder: Path) -> dict[str, Any]:
@@ -143,36 +128,37 @@ def check_configuration(config: Mapping[str, Any], where: object) -> None:
     if family not in SIZES:
         named = f"is of a '{family}' model" if family else "names no model_type"
         mend = "Backbones are of the BERT or RoBERTa family, or T5"
-        mend += f': write "model_type": "{_guessed(config)}".' if not family else "."
+        likely = "t5" if "d_model" in config else "bert"
+        mend += f': write "model_type": "{likely}".' if not family else "."
         raise refusal(where, f"config.json {named}", mend)
     _check_types(config, SIZES[family], where)
     _check_implemented(config, where)
     if family == "t5":
         _check_t5(config, where)
-    else:
-        _check_bert(config, where)
+    problem = _misfit(config)
+    if problem:
+        raise refusal(where, problem, "Put the config.json there that belongs to the weights.")
+
+
+def _misfit(config: Mapping[str, Any]) -> str:
+    """Which numbers of a configuration do not fit each other; "" where all do."""
+    family, pieces = config["model_type"], config["vocab_size"]
+    if family != "t5" and config["hidden_size"] % config["num_attention_heads"]:
+        return (
+            f"its {config['num_attention_heads']} attention heads do not divide the hidden size "
+            f"{config['hidden_size']} (config.json)"
+        )
     for name in TOKEN_IDS:
         token = config.get(name)
-        if token is not None and not (_whole(token) and 0 <= token < config["vocab_size"]):
-            raise refusal(
-                where,
-                f"config.json has {name} {token!r}, which is no number of its "
-                f"{config['vocab_size']:,} pieces",
-                "Put the config.json there that belongs to the weights.",
-            )
-    counted = family == "roberta"
-    if counted and (config.get("pad_token_id", 1) is None or positions_of(config) < 1):
-        raise refusal(
-            where,
-            f"its {config['max_position_embeddings']} positions are counted from the number of "
-            f"the padding token on, and pad_token_id is {config.get('pad_token_id', 1)} "
-            "(config.json), so that no token has one",
-            "Put the config.json there that belongs to the weights.",
+        if token is not None and not (_whole(token) and 0 <= token < pieces):
+            return f"config.json has {name} {token!r}, which is no number of its {pieces:,} pieces"
+    pad = config.get("pad_token_id", 1)
+    if family == "roberta" and (pad is None or positions_of(config) < 1):
+        return (
+            f"its {config['max_position_embeddings']} positions are counted from the number of the "
+            f"padding token on, and pad_token_id is {pad} (config.json), so that no token has one"
         )
-
-
-def _guessed(config: Mapping[str, Any]) -> str:
-    return "t5" if "d_model" in config else "bert"
+    return ""
 
 
 def _whole(value: object) -> bool:
@@ -222,16 +208,6 @@ def _check_implemented(config: Mapping[str, Any], where: object) -> None:
         )
 
 
-def _check_bert(config: Mapping[str, Any], where: object) -> None:
-    hidden, heads = config["hidden_size"], config["num_attention_heads"]
-    if hidden % heads:
-        raise refusal(
-            where,
-            f"its {heads} attention heads do not divide the hidden size {hidden} (config.json)",
-            "Put the config.json there that belongs to the weights.",
-        )
-
-
 def positions_of(config: Mapping[str, Any]) -> int:
     """Tokens of the longest input: RoBERTa counts positions from the padding token's id + 1."""
     positions: int = config["max_position_embeddings"]
@@ -278,136 +254,6 @@ def _check_t5(config: Mapping[str, Any], where: object) -> None:
             f"depth, and positions {T5_BUCKETS} buckets",
             "Choose another T5 with --backbone.",
         )
-
-
-# -- the weights -------------------------------------------------------------------------------
-
-
-def check_shapes(found: Mapping[str, Shape], config: Mapping[str, Any], where: object) -> None:
-    """Raises MissingModel unless the tensors are those of the configuration, in shape too."""
-    family = config["model_type"]
-    expected = expected_shapes(config)
-    named = {_plain(name, family): name for name in found}
-    if family == "t5" and any(name in named for name in TIED):
-        expected = {n: shape for n, shape in expected.items() if n not in TIED or n in named}
-    check_names(
-        [name for name in expected if name not in named],
-        [name for plain, name in named.items() if plain not in expected],
-        family,
-        where,
-    )
-    for name, shape in expected.items():
-        if name in named and found[named[name]] != shape:
-            raise misshapen(where, named[name], found[named[name]], shape)
-
-
-def misshapen(
-    where: object, name: str, found: Sequence[int], expected: Sequence[int]
-) -> MissingModel:
-    """The error of a tensor whose shape is not that of the configuration."""
-    here, there = (" x ".join(map(str, size)) or "1" for size in (found, expected))
-    return refusal(
-        where,
-        f"its weights have {name} of {here}, and config.json makes it {there}",
-        "Put the config.json and the weights of one model there.",
-    )
-
-
-def check_names(
-    missing: Iterable[str], unexpected: Iterable[str], family: str, where: object
-) -> None:
-    """Raises MissingModel for tensors of a model that the files lack (but for BERT's pooler), and
-    for those in the files that the model has no place for (but for heads and unused buffers).
-    """
-    lost = sorted(name for name in missing if not name.startswith(POOLER))
-    others = sorted(
-        name
-        for name in unexpected
-        if not name.startswith(HEADS) and _plain(name, family) not in BUFFERS
-    )
-    if others:
-        raise refusal(
-            where,
-            f"its weights hold {_first(others)}, which the model of its config.json has no place "
-            "for, so that it would be trained without",
-            "Choose another model with --backbone, or take out what is not the encoder's.",
-        )
-    if lost:
-        raise refusal(where, f"its weights lack {_first(lost)}", "Replace them by complete ones.")
-
-
-def _first(names: Sequence[str]) -> str:
-    more = len(names) - 1
-    return names[0] if not more else f"{names[0]} and {more} other tensor{'s' * (more > 1)}"
-
-
-def _plain(name: str, family: str) -> str:
-    """A tensor's name in the encoder: without "bert.", and with today's names of a layer norm."""
-    if family == "t5":
-        return name
-    name = name.removeprefix(f"{family}.")
-    for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
-        name = name.replace(old, new)
-    return name
-
-
-def expected_shapes(config: Mapping[str, Any]) -> dict[str, Shape]:
-    """Every tensor of the configuration's model, by the library's name for it."""
-    return _t5_shapes(config) if config["model_type"] == "t5" else _bert_shapes(config)
-
-
-def _bert_shapes(config: Mapping[str, Any]) -> dict[str, Shape]:
-    hidden, inner = config["hidden_size"], config["intermediate_size"]
-    shapes: dict[str, Shape] = {
-        "embeddings.word_embeddings.weight": (config["vocab_size"], hidden),
-        "embeddings.position_embeddings.weight": (config["max_position_embeddings"], hidden),
-        "embeddings.token_type_embeddings.weight": (config["type_vocab_size"], hidden),
-    }
-    norms, maps = ["embeddings.LayerNorm"], {"pooler.dense": (hidden, hidden)}
-    for layer in range(config["num_hidden_layers"]):
-        lead = f"encoder.layer.{layer}"
-        attention = ("self.query", "self.key", "self.value", "output.dense")
-        maps |= {f"{lead}.attention.{name}": (hidden, hidden) for name in attention}
-        maps |= {
-            f"{lead}.intermediate.dense": (inner, hidden),
-            f"{lead}.output.dense": (hidden, inner),
-        }
-        norms += [f"{lead}.attention.output.LayerNorm", f"{lead}.output.LayerNorm"]
-    for name, shape in maps.items():
-        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    for name in norms:
-        shapes |= {f"{name}.weight": (hidden,), f"{name}.bias": (hidden,)}
-    return shapes
-
-
-def _t5_shapes(config: Mapping[str, Any]) -> dict[str, Shape]:
-    width, inner = config["d_model"], config["d_ff"]
-    shapes: dict[str, Shape] = dict.fromkeys(TIED, (config["vocab_size"], width))
-    for stack, attentions in (
-        ("encoder", ("SelfAttention",)),
-        ("decoder", ("SelfAttention", "EncDecAttention")),
-    ):
-        shapes[f"{stack}.final_layer_norm.weight"] = (width,)
-        first = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-        shapes[first] = (T5_BUCKETS, config["num_heads"])
-        for layer in range(config["num_layers"]):
-            lead = f"{stack}.block.{layer}.layer"
-            for place, name in enumerate(attentions):
-                shapes |= {f"{lead}.{place}.{name}.{m}.weight": (width, width) for m in "qkvo"}
-            last = f"{lead}.{len(attentions)}.DenseReluDense"
-            shapes |= {f"{last}.wi.weight": (inner, width), f"{last}.wo.weight": (width, inner)}
-            for place in range(len(attentions) + 1):
-                shapes[f"{lead}.{place}.layer_norm.weight"] = (width,)
-    return shapes
-
-
-def not_finite(where: object, name: str) -> MissingModel:
-    """The error of a tensor that holds NaN or infinity."""
-    return refusal(
-        where,
-        f"its weights hold a number in {name} that is not finite",
-        "Copy them again, or choose a checkpoint from before its training diverged.",
-    )
 
 
 # -- the tokenizer -----------------------------------------------------------------------------

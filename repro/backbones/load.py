@@ -11,18 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from repro.backbones.checks import (
-    TIED,
-    Tokens,
-    check_configuration,
-    check_names,
-    check_tokens,
-    misshapen,
-    not_finite,
-    refusal,
-)
+from repro.backbones.checks import Tokens, check_configuration, check_tokens
 from repro.backbones.contents import CONFIG, fetch
 from repro.backbones.describe import locate
+from repro.backbones.weight_files import TIED, check_names, misshapen, not_finite, refusal
 from repro.errors import MissingModel, told
 from repro.spec.backbones import TINY_T5
 from repro.spec.types import Backbone
@@ -162,13 +154,20 @@ def _published(backbone: Backbone, folders: dict[str, str]) -> Encoder:
     for name, parameter in model.named_parameters():
         if not torch.isfinite(parameter).all():
             raise not_finite(where, name)
-    check_tokens(_tokens_of(tokenizer), config, where)
+    pair = tokenizer("a", "b", return_special_tokens_mask=True)
+    tokens = Tokens(
+        largest=max(tokenizer.get_vocab().values()),
+        pad=tokenizer.pad_token_id,
+        special=pair["special_tokens_mask"],
+        types=pair.get("token_type_ids") or [],
+    )
+    check_tokens(tokens, config, where)
     if backbone.family == "t5":
         _check_tied(model, where)
         return Encoder(model, tokenizer)
-    pooler = None if loaded["missing_keys"] else _dense_of(model)
+    pooler = None if loaded["missing_keys"] else getattr(model, "pooler", None)
     model.pooler = None
-    return Encoder(model, tokenizer, pooler)
+    return Encoder(model, tokenizer, None if pooler is None else pooler.dense)
 
 
 def _tokenizer(backbone: Backbone, where: str) -> Any:
@@ -189,22 +188,6 @@ def _tokenizer(backbone: Backbone, where: str) -> Any:
             "Put the tokenizer.json there that belongs to its weights, or choose another model "
             "with --backbone.",
         ) from problem
-
-
-def _tokens_of(tokenizer: Any) -> Tokens:
-    pair = tokenizer("a", "b", return_special_tokens_mask=True)
-    return Tokens(
-        largest=max(tokenizer.get_vocab().values()),
-        pad=tokenizer.pad_token_id,
-        special=pair["special_tokens_mask"],
-        types=pair.get("token_type_ids") or [],
-    )
-
-
-def _dense_of(model: Any) -> nn.Linear | None:
-    """The pooler's linear map, of a model whose weights are complete."""
-    pooler = getattr(model, "pooler", None)
-    return None if pooler is None else pooler.dense
 
 
 def _check_size(backbone: Backbone, where: str, config: Any) -> None:

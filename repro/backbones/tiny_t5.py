@@ -16,7 +16,7 @@ from repro.spec.types import Backbone
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+    from transformers import PreTrainedTokenizerFast, T5ForConditionalGeneration
 
 PAD, END, UNKNOWN = "<pad>", "</s>", "<unk>"
 SENTINELS = 20
@@ -60,18 +60,9 @@ def vocabulary() -> dict[str, int]:
 def tiny_model(backbone: Backbone) -> T5ForConditionalGeneration:
     """The model with its first weights, the same on every machine with this torch."""
     import torch
-    from transformers import T5ForConditionalGeneration
+    from transformers import T5Config, T5ForConditionalGeneration
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream_seed("tiny-t5", backbone.revision))
-        return T5ForConditionalGeneration(config_of(backbone))
-
-
-def config_of(backbone: Backbone) -> T5Config:
-    """A T5 v1.0 of the backbone's shape, with four heads."""
-    from transformers import T5Config
-
-    return T5Config(
+    config = T5Config(
         vocab_size=TINY_T5_VOCABULARY,
         d_model=backbone.hidden_size,
         d_kv=backbone.hidden_size // HEADS,
@@ -82,6 +73,9 @@ def config_of(backbone: Backbone) -> T5Config:
         eos_token_id=1,
         decoder_start_token_id=0,
     )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_seed("tiny-t5", backbone.revision))
+        return T5ForConditionalGeneration(config)
 
 
 def _sentinels() -> list[str]:

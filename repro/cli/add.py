@@ -22,7 +22,7 @@ from repro.papers.tables import Mean, Table
 from repro.report.layout import text_table
 from repro.report.render import json_text
 from repro.spec import Scale
-from repro.store.external import External
+from repro.store.result import External
 from repro.words import counted
 
 

@@ -10,7 +10,7 @@ import typer
 from repro.cli import options as o
 from repro.cli.requests import find_folders
 from repro.cli.why import find_run
-from repro.engine.frozen import frozen_adapters
+from repro.engine.parents import frozen_adapters
 from repro.report.files import write_artefact
 
 FOLDER = "adapters"

@@ -31,8 +31,7 @@ from repro.spec.backbones import KNOWN, MINILM, PACKAGE, PACKAGE_VERSION, TINY_T
 from repro.spec.contents import LOCK, Contents, lock_text, locked
 from repro.spec.facts import KNOWN as SETS
 from repro.store.atomic import write_text
-from repro.tasks.catalogue import TITLES
-from repro.tasks.state import Found, folders, hub_content, look, whole
+from repro.tasks.catalogue import TITLES, Found, folders, hub_content, look, whole
 from repro.words import size
 
 CHECKOUT = "use a copy of the program that you may change"

@@ -23,7 +23,7 @@ from repro.errors import ReproError
 from repro.papers.own_method import YOURS
 from repro.papers.tables import Column, Fact, Mean, Score, Table
 from repro.spec import Scale
-from repro.store.external import External, Number, key_of
+from repro.store.result import External, Number, key_of
 from repro.words import counted, size
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from repro.papers.request import Request
 from repro.papers.tables import SERVER, Mean, Row, Table
 from repro.report.cells import Cell, RowView
 from repro.stats.summary import Statistic, summarise
-from repro.store.external import External, Number
+from repro.store.result import External, Number
 from repro.store.store import Store
 
 

@@ -30,7 +30,6 @@ from repro.store.store import Store
 Listener = Callable[[Job, dict[str, Any]], None]
 ELSEWHERE = "another process is training these runs"
 CHECKPOINTING = "stopping: running jobs write a checkpoint; Ctrl-C again ends them now"
-"""`at_ctrl_c` of executors whose workers end with the command."""
 BACKOFF: tuple[float, ...] = (0.0, 5.0, 20.0)
 """Seconds before each further try of a job whose worker was killed, or whose GPU or server failed;
 after the last one the job has failed.
@@ -67,13 +66,13 @@ class Executor(Protocol):
     @property
     def at_ctrl_c(self) -> str:
         """The line that is printed at Ctrl-C: what happens to the jobs that run."""
-        ...
+        return CHECKPOINTING
 
     def follows(self, job: Job) -> bool:
         """Whether a worker is at the job already that an earlier command started, and whose end
-        this executor will hear of.
+        this executor will hear of. None is where workers end with the command.
         """
-        ...
+        return False
 
     def start(self, job: Job, store: Store) -> None:
         """Has a worker train the job, whose work folder is written, unless one is at it already."""

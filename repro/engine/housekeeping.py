@@ -81,24 +81,23 @@ def listed(store: Store, needs: Needs) -> list[Listed]:
                 state = "done" if run_key(specs[key]) == key else "outdated"
         else:
             state = "running" if key in held else "failed"
+        if state == "failed":
+            spec = _failed(store, key)
         name = run_name(spec) if spec is not None else "unknown"
         changed = None if bundle is not None else last_change(folder or store.failure_path(key))
-        if state == "failed":
-            spec, name = _failed(store, key)
         tables = tuple(needs.get(key, ()))
         size = bytes_of(folder) if folder is not None else 0
         found.append(Listed(key, name, state, size, changed, tables, bundle, spec))
     return sorted(found, key=lambda run: (run.name, run.key))
 
 
-def _failed(store: Store, key: str) -> tuple[RunSpec | None, str]:
-    """The spec that failed and its name; unknown if another version of the project wrote it."""
+def _failed(store: Store, key: str) -> RunSpec | None:
+    """The spec that failed; None if another version of the project wrote it."""
     failure = store.failure(key)
     try:
-        spec = RunSpec.model_validate(failure.spec) if failure is not None else None
+        return RunSpec.model_validate(failure.spec) if failure is not None else None
     except ValidationError:
-        spec = None
-    return spec, run_name(spec) if spec is not None else "unknown"
+        return None
 
 
 def jobs_held(store: Store) -> dict[str, RunSpec | None]:

@@ -16,13 +16,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from repro.spec import RunSpec, canonical_json, run_key
 from repro.spec.identity import identity_json
 from repro.spec.types import WITH_WEIGHTS
 from repro.store.atomic import write_text
-from repro.store.entry import read_file
+from repro.store.entry import read_document
 from repro.store.store import Store
 
 FILE = "job.json"
@@ -249,10 +249,7 @@ def write_job(store: Store, job: Job, execution: Execution, code: str = "") -> P
 
 def read_job(folder: Path) -> JobFile | None:
     """The job in a work folder; None where there is none that can be read."""
-    try:
-        return JobFile.model_validate_json(read_file(folder / FILE))
-    except (OSError, ValidationError):
-        return None
+    return read_document(folder / FILE, JobFile)
 
 
 def unfinished_jobs(store: Store) -> list[Job]:

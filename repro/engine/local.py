@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from repro.engine.cost import Speed, estimates
 from repro.engine.devices import Device, devices, lease
-from repro.engine.dispatch import CHECKPOINTING, Ended, Listener
+from repro.engine.dispatch import Ended, Executor, Listener
 from repro.engine.jobs import Job
 from repro.engine.progress import Event, JobFailure
 from repro.engine.worker import GOES_ON, LOG, PACKAGE
@@ -170,7 +170,7 @@ def best_workers(jobs: Sequence[Job], speed: Speed, threads: int | None = None) 
 
 
 @dataclass(slots=True)
-class LocalExecutor:
+class LocalExecutor(Executor):
     """The executor of this machine: `workers` side by side, which divide its CPU threads.
 
     With `gpus` they run on those that no other command has, one on each unless `workers` says how
@@ -211,15 +211,6 @@ class LocalExecutor:
                     worker.send(signal.SIGKILL)
             for worker in self._all:
                 worker.end()
-
-    @property
-    def at_ctrl_c(self) -> str:
-        """See `Executor`."""
-        return CHECKPOINTING
-
-    def follows(self, job: Job) -> bool:
-        """Workers here end with the command that started them."""
-        return False
 
     def start(self, job: Job, store: Store) -> None:
         """The job goes to a worker that has none: best to one on a GPU that has enough memory free,

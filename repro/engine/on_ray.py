@@ -20,10 +20,10 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from repro.engine.dispatch import CHECKPOINTING, Ended, Listener
+from repro.engine.dispatch import Ended, Executor, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
-from repro.engine.progress import JobFailure, progress_event
+from repro.engine.progress import JobFailure, hear_progress
 from repro.engine.worker import LOG, Exit
 from repro.errors import ReproError, first_line
 from repro.store.claims import EXPIRY_SECONDS
@@ -54,7 +54,7 @@ class Profile(BaseModel):
 
 
 @dataclass(slots=True)
-class RayExecutor:
+class RayExecutor(Executor):
     """The executor of a Ray cluster that shares the folder `root` of the store."""
 
     root: Path
@@ -116,15 +116,6 @@ class RayExecutor:
         """Ends what runs; its claims go with it."""
         self._ray.shutdown()
 
-    @property
-    def at_ctrl_c(self) -> str:
-        """See `Executor`."""
-        return CHECKPOINTING
-
-    def follows(self, job: Job) -> bool:
-        """Workers end with the command that started them."""
-        return False
-
     def start(self, job: Job, store: Store) -> None:
         """See `Executor`."""
         remote = self._ray.remote(
@@ -151,10 +142,7 @@ class RayExecutor:
             asked = ", ".join(f"{name} {amount:g}" for name, amount in self._asked().items())
             text = f"No node of Ray has what a job asks for ({asked}): jobs wait for one that has."
             hear(next(iter(self._tasks.values())), {"event": "notice", "message": text})
-        for job in self._tasks.values():
-            event = progress_event(self.root / "work" / job.id)
-            if event is not None:
-                hear(job, event)
+        hear_progress(self.root, self._tasks.values(), hear)
         return [self._ended(task) for task in ready]
 
     def _ended(self, task: Any) -> Ended:

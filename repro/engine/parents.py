@@ -1,4 +1,5 @@
-"""What a run takes from its parents, and the runs that only score a parent.
+"""What is made from runs that are stored: what a run takes from its parents, runs that only score
+a parent, and plain adapters frozen from generated ones.
 
 A child is made from results as they are stored: its own result names the digest of every parent's,
 so that it no longer counts once a parent has another result.
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from repro.errors import ReproError
 from repro.methods.adaptable_adapters import LastLayers
 from repro.spec import RunSpec, run_key
-from repro.spec.types import MULTI_TASK, START, TRAINED
+from repro.spec.types import MULTI_TASK, PRETRAINED, START, TRAINED
 from repro.store.entry import ADAPTER, StoredRun
 from repro.store.result import Result, Score
 from repro.store.store import Store
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from repro.backbones.load import Encoder
     from repro.tasks.data import TaskData
@@ -103,29 +105,27 @@ def evaluate_parent(
 
     Raises ReproError where the parent's weights are not here or outputs are not finite.
     """
-    from repro.training.ablation import ablate, score_last_layers
+    from repro.training.ablation import TrainedRun
     from repro.training.checkpoint import read_artefact
 
     parents = parents_of(spec, store)
     parent, weights = parents[TRAINED], weights_of(parents, TRAINED)
     assert weights is not None
     trained = built(parent.spec, parents_of(parent.spec, store))
-    tensors = read_artefact(weights)
     epoch = parent.result.selected_epoch or parent.last_epoch
+    run = TrainedRun(trained, read_artefact(weights), epoch, encoder, data, device, report)
     method = built(spec, parents).method
     more: dict[str, Any] = {}
     predictions = None
     try:
         if isinstance(method, LastLayers):
             assert isinstance(method.kept, int)
-            scores, predictions = score_last_layers(
-                trained, tensors, method.kept, epoch, encoder, data, device, report
-            )
+            scores, predictions = run.last_layers(method.kept)
             layers = trained.backbone.layers
             more["layers"] = list(range(layers - method.kept, layers))
             more["collapsed"] = data.collapsed(scores)
         else:
-            scores = ablate(trained, tensors, epoch, encoder, data, device, report)
+            scores = run.spans()
     except FloatingPointError as problem:
         raise ReproError(f"With adapters switched off, {problem}.") from problem
     result = Result(
@@ -137,3 +137,53 @@ def evaluate_parent(
         **more,
     )
     return result, predictions
+
+
+def frozen_adapters(
+    store: Store, key: str, task: str, folders: dict[str, str]
+) -> tuple[RunSpec, dict[str, Tensor]]:
+    """The run of plain adapters that gives the outputs of a stored run on `task`, and its tensors.
+
+    Raises ReproError where the run generates no such adapters, or its weights or those of the run
+    that gave it its T5 are not stored.
+    """
+    import torch
+
+    from repro.backbones.load import load_encoder
+    from repro.methods.t5.freeze import plain_adapters, plain_run
+    from repro.methods.t5.learner import Writer
+    from repro.training.checkpoint import read_artefact
+
+    run = _stored(store, key)
+    plain, weights = plain_run(run.spec, task), _weights(run)
+    first = run.spec.parents.get(PRETRAINED)
+    pretrained = None if first is None else _weights(_stored(store, first))
+    encoder = load_encoder(run.spec.backbone, folders, torch.device("cpu"), pretrained=pretrained)
+    writer = run.spec.learner(1, encoder)
+    assert isinstance(writer, Writer)
+    with torch.no_grad():
+        tensors = read_artefact(weights)
+        for name, parameter in writer.named_parameters():
+            parameter.copy_(tensors[name])
+    kept = {} if first is None else {PRETRAINED: first}
+    return plain.model_copy(update={"parents": kept}), plain_adapters(writer, task)
+
+
+def _stored(store: Store, key: str) -> StoredRun:
+    run = store.read(key, verify=True)
+    if run is None:
+        raise ReproError(
+            f"The run {key[:12]}, which this needs, has no result here. Train the table that has "
+            "it (`python -m repro run ID`), then give the command again."
+        )
+    return run
+
+
+def _weights(run: StoredRun) -> Path:
+    if ADAPTER not in run.files:
+        raise ReproError(
+            f"The run {run.key[:12]}, which this needs, is stored here without its weights. Train "
+            "the table that has it into another store (`python -m repro run ID --store FOLDER`), "
+            "then give the command again with that --store."
+        )
+    return run.path / ADAPTER

@@ -9,20 +9,20 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from repro.engine.jobs import Job
 from repro.store.atomic import store_errors
-from repro.store.entry import read_file
+from repro.store.entry import read_document
 from repro.store.result import FailureKind
 from repro.store.temporary import host, unfinished_name
 
 Event = dict[str, Any]
-Document = TypeVar("Document", bound=BaseModel)
 PROGRESS, FAILURE = "progress.json", "failure.json"
 SECONDS = 2.0
 """Between two writes of the progress, at least."""
@@ -107,28 +107,19 @@ class Telling:
 
 def read_progress(folder: Path) -> Progress | None:
     """How far the job in a work folder is; None where no worker is at it, or none has said."""
-    return _read(folder / PROGRESS, Progress)
+    return read_document(folder / PROGRESS, Progress)
 
 
 def read_failure(folder: Path) -> JobFailure | None:
     """Why the last worker of a work folder ended; None where it did not say."""
-    return _read(folder / FAILURE, JobFailure)
+    return read_document(folder / FAILURE, JobFailure)
 
 
-def _read(path: Path, kind: type[Document]) -> Document | None:
-    try:
-        return kind.model_validate_json(read_file(path))
-    except (OSError, ValidationError):
-        return None
-
-
-def progress_event(folder: Path) -> Event | None:
-    """The step that the job in a work folder is at, as its worker told it; None where it trains
-    not (yet) or has not said.
-    """
-    found = read_progress(folder)
-    if found is None or found.state != "training":
-        return None
-    losses = {} if found.loss is None else {"": found.loss}
-    steps = {"epoch": found.epoch, "step": found.step, "steps": found.steps}
-    return {"event": "step", "losses": losses, **steps}
+def hear_progress(root: Path, jobs: Iterable[Job], hear: Callable[[Job, Event], None]) -> None:
+    """Tells of each job of the store `root` that trains now the step that its worker told last."""
+    for job in jobs:
+        found = read_progress(root / "work" / job.id)
+        if found is not None and found.state == "training":
+            losses = {} if found.loss is None else {"": found.loss}
+            steps = {"epoch": found.epoch, "step": found.step, "steps": found.steps}
+            hear(job, {"event": "step", "losses": losses, **steps})

@@ -36,12 +36,14 @@ def keep_group(
     encoder and the data were read from.
     """
     device = group.settings.device
-    machine = describe_environment(device) | usage(group, device, execution) | _read(read)
+    machine = _machine(device, usage(group, execution), read)
     for member in group.members:
         if holds(store, member.spec, execution):
             continue
         if member.diverged_at is not None:
-            _record_divergence(store, member, report)
+            message = f"The loss was not finite at step {member.diverged_at}."
+            store.record_failure(member.key, member.spec, "diverged", message, message + "\n")
+            report({"event": "diverged", "run": member.key, "step": member.diverged_at})
         else:
             _keep(store, group, member, parents, machine, execution)
             report({"event": "stored", "run": member.key})
@@ -57,28 +59,21 @@ def keep_evaluation(
     read: Contents,
 ) -> None:
     """Stores a run that trained nothing."""
-    used = {
-        "seconds": seconds,
-        "members": [result.key],
-        "peak_memory_bytes": peak_memory(device),
-        "device_name": device_name(device),
-    }
-    machine = describe_environment(device) | used | _read(read)
+    machine = _machine(device, {"seconds": seconds, "members": [result.key]}, read)
     files = {"result.json": render(result), "environment.json": json_bytes(machine)}
     if predictions is not None:
         files["predictions.json"] = json_bytes(predictions)
     store.write(result.key, spec, dict(files))
 
 
-def _read(read: Contents) -> dict[str, Any]:
-    """The lines of environment.json that say what a run read; `report.declared` reads them."""
-    return {"read": read.model_dump(mode="json", exclude_defaults=True)}
-
-
-def _record_divergence(store: Store, member: Member, report: Report) -> None:
-    message = f"The loss was not finite at step {member.diverged_at}."
-    store.record_failure(member.key, member.spec, "diverged", message, message + "\n")
-    report({"event": "diverged", "run": member.key, "step": member.diverged_at})
+def _machine(device: torch.device, used: dict[str, Any], read: Contents) -> dict[str, Any]:
+    """What `environment.json` holds: the machine, what the job used of it, and what it read."""
+    own = {
+        "peak_memory_bytes": peak_memory(device),
+        "device_name": device_name(device),
+        "read": read.model_dump(mode="json", exclude_defaults=True),
+    }
+    return describe_environment(device) | used | own
 
 
 def _keep(
@@ -96,16 +91,18 @@ def _keep(
         "result.json": render(result_of(member, group, parents, notes)),
         "environment.json": json_bytes(machine),
         "history.jsonl": member.history.read(),
-        "predictions.json": group.predictions(member),
+        "predictions.json": member.predictions,
     }
     if weights:
-        files[ADAPTER] = group.artefact(member)
+        files[ADAPTER] = member.artefact
     store.write(member.key, member.spec, files)
 
 
 def result_of(member: Member, group: Group, parents: Parents, notes: list[str]) -> Result:
     """The member's `result.json`."""
-
+    cohort, run = group.place(member)
+    found = cohort.learner.activations(run)
+    learned = {str(layer): Activation(**asdict(one)) for layer, one in found.items()}
     return Result(
         key=member.key,
         parameters_trained=member.built.trained_parameters(),
@@ -113,19 +110,13 @@ def result_of(member: Member, group: Group, parents: Parents, notes: list[str]) 
         collapsed=collapsed(member, group.data),
         selected_epoch=member.kept,
         parents=digests(parents),
-        layers=group.selected(member),
+        layers=cohort.learner.selected(run),
         rows=group.data.drawn,
-        activations=activations(member, group),
-        embeddings=group.embeddings(member) or None,
+        activations=learned or None,
+        embeddings=cohort.learner.embeddings() or None,
         notes=notes,
         scores=[Score(**score) for score in member.scores],
     )
-
-
-def activations(member: Member, group: Group) -> dict[str, Activation] | None:
-    """Layer -> its learned activation, as `result.json` holds it; None where none is learned."""
-    found = group.activations(member)
-    return {str(layer): Activation(**asdict(one)) for layer, one in found.items()} or None
 
 
 def collapsed(member: Member, data: TaskData) -> bool | None:
@@ -136,8 +127,8 @@ def collapsed(member: Member, data: TaskData) -> bool | None:
     return data.collapsed([score for score in member.scores if score["epoch"] == epoch])
 
 
-def usage(group: Group, device: Any, execution: Execution) -> dict[str, Any]:
-    """What the job took: seconds over all its parts, tokens, memory."""
+def usage(group: Group, execution: Execution) -> dict[str, Any]:
+    """What the job took: seconds over all its parts, steps, tokens."""
     return {
         "seconds": group.seconds,
         "steps": group.steps,
@@ -147,6 +138,4 @@ def usage(group: Group, device: Any, execution: Execution) -> dict[str, Any]:
         "resumes": group.resumes,
         "micro_batch": execution.micro_batch,
         "compiled": execution.compiled,
-        "peak_memory_bytes": peak_memory(device),
-        "device_name": device_name(device),
     }

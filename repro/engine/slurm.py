@@ -22,10 +22,10 @@ from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from repro.engine.dispatch import Ended, Listener
+from repro.engine.dispatch import Ended, Executor, Listener
 from repro.engine.jobs import Job
 from repro.engine.local import worker_command
-from repro.engine.progress import JobFailure, progress_event
+from repro.engine.progress import JobFailure, hear_progress
 from repro.engine.worker import LOG, Exit
 from repro.errors import ReproError
 from repro.store.atomic import write_text
@@ -105,7 +105,7 @@ class Task(NamedTuple):
 
 
 @dataclass(slots=True)
-class SlurmExecutor:
+class SlurmExecutor(Executor):
     """The executor of a Slurm cluster that shares the folder `root` of the store."""
 
     root: Path
@@ -206,10 +206,7 @@ class SlurmExecutor:
                 self._pause = PAUSES[0]
                 return ended
             self._tell_held(hear)
-            for job in self._followed.values():
-                event = progress_event(self.root / "work" / job.id)
-                if event is not None:
-                    hear(job, event)
+            hear_progress(self.root, self._followed.values(), hear)
 
     def _tell_silent(self, hear: Listener) -> None:
         """Says once that Slurm does not answer, whichever job hears it."""

@@ -13,13 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from repro.errors import ReproError
-from repro.store.bundle import LARGEST_RECORD, RECORDS, SUFFIX, Bundle
+from repro.store.bundle import LARGEST_RECORD, RECORDS, Bundle, bundles_in
 from repro.store.entry import MANIFEST, FolderFiles, StoredRun, read_small
-from repro.store.external import External
 from repro.store.reading import Corrupt, Entries, Foreign, read_entry
 from repro.store.records import checked_record
-from repro.store.result import Coordinates, Failure, Record, Score
-from repro.store.served import ServedRun
+from repro.store.result import Coordinates, External, Failure, Record, Score, ServedRun
 from repro.store.shelf import KEY, Shelf
 from repro.store.store import Store
 from repro.store.strict_json import parse_json
@@ -63,12 +61,8 @@ def runs_to_verify(store: Store) -> list[tuple[Entries, str]]:
     shelf = Shelf(store.root, store.say)
     found = [(shelf, path.name) for path in sorted(store.root.glob("??/*"))]
     own = [(place, name) for place, name in found if KEY.fullmatch(name)]
-    bundles = [Bundle(path, lambda _: None) for path in _bundles(store)]
+    bundles = bundles_in(store.root, lambda _: None)
     return [*own, *((bundle, key) for bundle in bundles for key in sorted(bundle.keys()))]
-
-
-def _bundles(store: Store) -> list[Path]:
-    return sorted(store.root.glob(f"[!.]*{SUFFIX}"))
 
 
 def verify_run(place: Entries, key: str, *, rescore: bool) -> Checked:
@@ -137,11 +131,12 @@ def _named(place: Coordinates) -> str:
 
 def verify_files(store: Store) -> Iterator[Checked]:
     """Everything beside the runs: bundles, failures, requests and other records."""
-    for path in _bundles(store):
-        problems: list[str] = []
-        Bundle(path, problems.append).keys()
-        name, mend = f"{store.root.name}/{path.name}", "put an undamaged copy there, or delete it"
-        yield from (Checked(name, path, line, mend) for line in problems)
+    problems: list[str] = []
+    for bundle in bundles_in(store.root, problems.append):
+        bundle.keys()
+        path, mend = bundle.place, "put an undamaged copy there, or delete it"
+        while problems:
+            yield Checked(f"{store.root.name}/{path.name}", path, problems.pop(0), mend)
     for folder in (Failure.folder, *RECORDS):
         kind, mend = KINDS.get(folder, (None, "delete it and give its command again"))
         for path in sorted((store.root / folder).glob("[!.]*.json")):

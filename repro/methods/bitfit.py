@@ -8,29 +8,22 @@ A run holds what is added to each bias, which is 0 at the start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from repro.methods.inside import InsideEncoder, trained_pooler
-from repro.spec.fields import identity
+from repro.methods.inside import PooledEncoder
 from repro.spec.method import method
 
 if TYPE_CHECKING:
     from repro.methods.inside.learner import Added, Place
-    from repro.spec.types import Backbone, RunSpec
+    from repro.spec.types import Backbone
 
 PLACES = ("query", "key", "value", "joined", "first_norm", "up", "down", "norm")
 """The modules of a layer, as `repro.methods.inside.slots.Family` names them."""
 
 
 @method("bitfit")
-class BitFit(InsideEncoder):
+class BitFit(PooledEncoder):
     """All biases in the layers of the encoder, and a classifier."""
-
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
-
-    def parts(self, run: RunSpec) -> dict[str, Any]:
-        """The pooler, as set."""
-        return {"pooler": trained_pooler(run, self.pooler)}
 
     def added_parameters(self, backbone: Backbone) -> int:
         """Seven biases of the width and one of the feed-forward's a layer: 101,376 in BERT-base."""

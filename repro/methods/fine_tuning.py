@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from repro.errors import ReproError
-from repro.methods.inside import InsideEncoder, trained_pooler
+from repro.methods.inside import InsideEncoder, PooledEncoder
 from repro.spec.fields import identity
 from repro.spec.method import method
 from repro.words import counted
@@ -67,11 +67,9 @@ class TopLayers(InsideEncoder):
 
 
 @method("layer-norms")
-class LayerNorms(InsideEncoder):
+class LayerNorms(PooledEncoder):
     """Every layer norm of the encoder and a classifier (Houlsby et al., section 3.4)."""
-
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
 
     def parts(self, run: RunSpec) -> dict[str, Any]:
         """All norms."""
-        return {"norms": "all", "pooler": trained_pooler(run, self.pooler)}
+        return super().parts(run) | {"norms": "all"}

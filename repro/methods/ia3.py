@@ -7,26 +7,19 @@ The vectors l are 1 at the start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from repro.methods.inside import InsideEncoder, trained_pooler
-from repro.spec.fields import identity
+from repro.methods.inside import PooledEncoder
 from repro.spec.method import method
 
 if TYPE_CHECKING:
     from repro.methods.inside.learner import Added, Place
-    from repro.spec.types import Backbone, RunSpec
+    from repro.spec.types import Backbone
 
 
 @method("ia3")
-class IA3(InsideEncoder):
+class IA3(PooledEncoder):
     """Vectors for keys, values and the middle of the feed-forward in every layer."""
-
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
-
-    def parts(self, run: RunSpec) -> dict[str, Any]:
-        """The pooler, as set."""
-        return {"pooler": trained_pooler(run, self.pooler)}
 
     def added_parameters(self, backbone: Backbone) -> int:
         """Two vectors of the width and one of the feed-forward's: 55,296 in BERT-base."""

@@ -8,9 +8,9 @@ A starts as torch's Linear does (uniform on +-1/sqrt(d)), B at zero, as the rele
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from repro.methods.inside import InsideEncoder, adapter_flops, trained_pooler
+from repro.methods.inside import ChosenHead, adapter_flops
 from repro.spec.fields import identity
 from repro.spec.method import method
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @method("lora")
-class LoRA(InsideEncoder):
+class LoRA(ChosenHead):
     """Low-rank changes of query and value maps; the defaults are those of the paper's GLUE runs.
 
     A new dense layer stands before the output layer if `head` is "two-layer"; with no pooler below
@@ -32,24 +32,10 @@ class LoRA(InsideEncoder):
     maps: tuple[Literal["query", "key", "value"], ...] = identity(
         ("query", "value"), doc="the maps of each layer that are changed", min_length=1
     )
-    pooler: Literal["frozen", "trained", "none"] = identity(
-        "frozen", doc="BERT's pooler; none: the head reads the first token itself"
-    )
-    head: Literal["linear", "two-layer"] = identity(
-        "linear", doc="after the pooler: a new dense layer and tanh before the output layer"
-    )
 
     def label(self) -> str:
         """lora r8."""
         return f"lora r{self.rank}"
-
-    def parts(self, run: RunSpec) -> dict[str, Any]:
-        """The head."""
-        return {
-            "pooler": trained_pooler(run, self.pooler),
-            "unpooled": self.pooler == "none",
-            "dense": self.head == "two-layer",
-        }
 
     def added_parameters(self, backbone: Backbone) -> int:
         """A and B of each map: 294,912 in 12 layers of width 768 with r = 8."""

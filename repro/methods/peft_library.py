@@ -16,11 +16,11 @@ import warnings
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from repro.errors import ReproError, StoreError, told
 from repro.folders import cache_folder
-from repro.methods.inside import InsideEncoder, trained_pooler
+from repro.methods.inside import ChosenHead
 from repro.spec.fields import identity
 from repro.spec.identity import canonical_json, identity_fields
 from repro.spec.method import method
@@ -49,16 +49,10 @@ FILE = "adapter_config.json"
 
 
 @method("peft")
-class PeftLibrary(InsideEncoder):
+class PeftLibrary(ChosenHead):
     """Modules of the peft library in the encoder; pooler and head as LoRA's."""
 
     config: str = identity(doc="content of the library's adapter_config.json, as JSON")
-    pooler: Literal["frozen", "trained", "none"] = identity(
-        "frozen", doc="BERT's pooler; none: the head reads the first token itself"
-    )
-    head: Literal["linear", "two-layer"] = identity(
-        "linear", doc="after the pooler: a new dense layer and tanh before the output layer"
-    )
 
     trains_alone: ClassVar[bool] = True
     foreign: ClassVar[bool] = True
@@ -121,14 +115,6 @@ class PeftLibrary(InsideEncoder):
         """The library takes the configuration, and finds its maps in the encoder."""
         self.added_parameters(run.backbone)
 
-    def parts(self, run: RunSpec) -> dict[str, Any]:
-        """The head."""
-        return {
-            "pooler": trained_pooler(run, self.pooler),
-            "unpooled": self.pooler == "none",
-            "dense": self.head == "two-layer",
-        }
-
     def added_parameters(self, backbone: Backbone) -> int:
         """Counted on the library's modules, built without weights."""
         shape = backbone.model_copy(update={"id": "shape", "revision": None, "name": "shape"})
@@ -190,7 +176,7 @@ def _added_parameters(settings: PeftLibrary, backbone: Backbone) -> int:
 def _counted(settings: PeftLibrary, backbone: Backbone) -> int:
     import torch
 
-    from repro.methods.inside.counting import shape_of
+    from repro.methods.modules.counting import shape_of
 
     with torch.device("meta"):
         wrapped = wrap(settings.content, shape_of(backbone).model)

@@ -8,19 +8,19 @@ MLP, P itself is trained. The paper writes with GPT-2 and BART; here an encoder 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from repro.methods.inside import InsideEncoder, trained_pooler
+from repro.methods.inside import PooledEncoder
 from repro.spec.fields import identity
 from repro.spec.method import method
 
 if TYPE_CHECKING:
     from repro.methods.inside.learner import Added, Place
-    from repro.spec.types import Backbone, RunSpec
+    from repro.spec.types import Backbone
 
 
 @method("prefix-tuning")
-class PrefixTuning(InsideEncoder):
+class PrefixTuning(PooledEncoder):
     """A prefix of keys and values in every layer of a frozen encoder, and a classifier."""
 
     positions: int = identity(10, doc="length of the prefix", ge=1)
@@ -28,15 +28,10 @@ class PrefixTuning(InsideEncoder):
         512, doc="hidden width m of the MLP; None: the prefix itself is trained", ge=1
     )
     init_std: float = identity(0.02, doc="standard deviation of the initial P', or P", gt=0)
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
 
     def label(self) -> str:
         """prefix tuning p10."""
         return f"prefix tuning p{self.positions}"
-
-    def parts(self, run: RunSpec) -> dict[str, Any]:
-        """The pooler, as set."""
-        return {"pooler": trained_pooler(run, self.pooler)}
 
     def added_parameters(self, backbone: Backbone) -> int:
         """P' and the MLP, or P: 2 L p d."""

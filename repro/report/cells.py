@@ -20,7 +20,7 @@ from repro.spec.types import ARCHITECTURE
 from repro.stats.summary import Summary, expected_maximum, summarise
 from repro.stats.verdicts import Verdict, comparable, compare
 from repro.store.entry import StoredRun
-from repro.store.external import Number
+from repro.store.result import Number
 from repro.words import grouped
 
 NOT_IMPORTED = "no score of the GLUE test server was imported (see python -m repro export --help)"

@@ -72,10 +72,12 @@ def count_files(table: Table, request: Request, store: Store) -> dict[str, bytes
 
 def _counted(what: Counted, spec: RunSpec) -> dict[str, int]:
     if what == "rows":
-        from repro.tasks.sentences.sources import task_rows
+        from repro.tasks.sentences.rows import task_rows
 
         return {split: len(rows) for split, rows in task_rows(_whole(spec)).items()}
-    return spec.method.count_modules(spec)
+    from repro.methods.modules.counting import count_modules
+
+    return count_modules(spec)
 
 
 def _whole(spec: RunSpec) -> GlueTask:

@@ -20,7 +20,7 @@ from repro.spec import RunSpec, Scale, canonical_json, run_key
 from repro.spec.contents import Contents, locked, unknown
 from repro.spec.identity import flatten, identity_fields
 from repro.store.entry import StoredRun
-from repro.tasks.state import folders_of
+from repro.tasks.catalogue import folders_of
 from repro.words import either
 
 MOST_NAMED = 3

@@ -12,8 +12,8 @@ from repro.backbones.load import load_encoder
 from repro.errors import ReproError
 from repro.server.layout import ServerFile
 from repro.store.entry import ADAPTER, StoredRun
-from repro.tasks.sentences.examples import make_examples
 from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.task import make_examples
 from repro.training.batches import collate, length_sorted, placed
 from repro.training.checkpoint import read_artefact
 from repro.training.cohort import Cohort

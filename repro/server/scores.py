@@ -9,7 +9,7 @@ from repro.server.archive import Manifest, SubmittedFile
 from repro.server.layout import PROTOCOL
 from repro.server.page import Line
 from repro.store.entry import StoredRun
-from repro.store.served import Coordinates, ServedRun, ServerScore
+from repro.store.result import ServedRun, ServerCoordinates, ServerScore
 from repro.store.store import Store
 
 
@@ -24,7 +24,7 @@ def import_scores(
     """
     files = {entry.file: entry for entry in manifest.files}
     runs: dict[str, StoredRun] = {}
-    found: dict[str, dict[Coordinates, ServerScore]] = {}
+    found: dict[str, dict[ServerCoordinates, ServerScore]] = {}
     for line in lines:
         run = _run(line, files.get(line.file.name), store)
         key, place = run.key, (line.file.task, line.file.split, line.metric)
@@ -46,7 +46,7 @@ def import_scores(
     return [key for key, scores in found.items() if _save(store, runs[key], scores)]
 
 
-def _known(run: StoredRun, store: Store) -> dict[Coordinates, ServerScore]:
+def _known(run: StoredRun, store: Store) -> dict[ServerCoordinates, ServerScore]:
     """What was imported before for this result of the run; what another result got is dropped."""
     served = store.served(run.key)
     if served is None or served.result != run.digest:
@@ -54,7 +54,7 @@ def _known(run: StoredRun, store: Store) -> dict[Coordinates, ServerScore]:
     return {score.coordinates: score for score in served.scores}
 
 
-def _save(store: Store, run: StoredRun, scores: Mapping[Coordinates, ServerScore]) -> bool:
+def _save(store: Store, run: StoredRun, scores: Mapping[ServerCoordinates, ServerScore]) -> bool:
     """Writes what is new; whether anything was."""
     served = ServedRun(
         key=run.key, result=run.digest, protocol=PROTOCOL, scores=list(scores.values())

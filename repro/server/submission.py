@@ -11,8 +11,7 @@ from repro.server.archive import SubmittedFile, submitted, tsv, zipped
 from repro.server.choice import Pick
 from repro.server.layout import ServerFile
 from repro.store.entry import StoredRun
-from repro.tasks.sentences.rows import Row
-from repro.tasks.sentences.sources import submission_rows
+from repro.tasks.sentences.rows import Row, submission_rows
 
 if TYPE_CHECKING:
     import torch

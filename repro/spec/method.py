@@ -112,10 +112,6 @@ class Method(Spec):
         """The untrained modules of `runs` runs whose method and backbone are those of `run`."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it trains")
 
-    def count_modules(self, run: RunSpec) -> dict[str, int]:
-        """Part of the model -> trained parameters, counted on modules without weights."""
-        raise NotImplementedError(f"{type(self).__name__} does not count its parts")
-
     def starts_others(self, run: RunSpec) -> bool:
         """Whether other runs start from its weights, which are then kept."""
         return False

@@ -113,8 +113,8 @@ class SquadTask(Task):
         return load_squad(self, tokenizer, cache)
 
     def rescored(self, predictions: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
-        """See `repro.tasks.squad2.protocols`."""
-        from repro.tasks.squad2.protocols import rescored
+        """See `repro.tasks.squad2.task`."""
+        from repro.tasks.squad2.task import rescored
 
         return rescored(self, predictions)
 
@@ -305,13 +305,13 @@ class TaggingTask(Task):
 
     def load(self, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None) -> TaskData:
         """See `repro.tasks.tagging`."""
-        from repro.tasks.tagging.task import load_tagging
+        from repro.tasks.tagging import load_tagging
 
         return load_tagging(self, tokenizer, cache)
 
     def rescored(self, predictions: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
-        """See `repro.tasks.tagging.task`."""
-        from repro.tasks.tagging.task import rescored
+        """See `repro.tasks.tagging`."""
+        from repro.tasks.tagging import rescored
 
         return rescored(self, predictions)
 
@@ -399,13 +399,13 @@ class TextToText(Task):
 
     def rows(self) -> tuple[int, int]:
         """Of all its tasks."""
-        from repro.tasks.text_to_text.sizes import scored_rows, training_rows
+        from repro.tasks.text_to_text.rows import scored_rows, training_rows
 
         return sum(training_rows(self).values()), sum(scored_rows(self))
 
     def passed(self, epochs: int, drawn: int) -> tuple[float, float]:
         """Validation rows at every look, test rows once."""
-        from repro.tasks.text_to_text.sizes import scored_rows
+        from repro.tasks.text_to_text.rows import scored_rows
 
         validation, test = scored_rows(self)
         return drawn, epochs * validation + test
@@ -413,7 +413,7 @@ class TextToText(Task):
     def tokens(self) -> float:
         """Of an input, each task as often as it is drawn."""
         from repro.spec.text_to_text import probabilities
-        from repro.tasks.text_to_text.sizes import training_rows
+        from repro.tasks.text_to_text.rows import training_rows
 
         if self.source == "generated":
             return GENERATED_INPUT

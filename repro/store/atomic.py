@@ -14,9 +14,8 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from repro.errors import StoreError
 from repro.store.strict_json import json_bytes
@@ -135,25 +134,14 @@ def make_directory(path: Path) -> None:
         sync_directory(path.parent)
 
 
-@dataclass(frozen=True)
-class Published:
-    """What became of a staging folder.
-
-    published: it is the target now. same: the target already held that content, it was dropped.
-    differs: the target holds other content and stays; the staging lies at `kept`.
-    """
-
-    outcome: Literal["published", "same", "differs"]
-    kept: Path | None = None
-
-
 def publish_directory(
     staging: Path, target: Path, quarantine: Path, ignore: Collection[str] = ()
-) -> Published:
+) -> Path | None:
     """Renames a complete staging folder to `target`, durable, unless another process was first.
 
-    Then the two are compared, but for the file names in `ignore`; other content moves to
-    `<quarantine>/<target's name>-<n>`. Raises StoreError; the staging is then still where it was.
+    Then the two are compared, but for the file names in `ignore`. Other content moves to
+    `<quarantine>/<target's name>-<n>`, which is returned; equal content is removed. Raises
+    StoreError; the staging is then still where it was.
     """
     with store_errors(target):
         for item in sorted(staging.rglob("*")):
@@ -163,10 +151,10 @@ def publish_directory(
         while not rename_folder(staging, target):
             if _brings_nothing(staging, target, ignore):
                 remove_tree(staging)
-                return Published("same")
+                return None
             if target.exists():  # else another process has just moved it away: try again
-                return Published("differs", move_aside(staging, quarantine, target.name))
-    return Published("published")
+                return move_aside(staging, quarantine, target.name)
+    return None
 
 
 def rename_folder(source: Path, target: Path) -> bool:

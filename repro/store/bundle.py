@@ -25,10 +25,9 @@ from pydantic_core import from_json
 from repro.errors import StoreError
 from repro.spec import RunSpec
 from repro.store.atomic import write_bytes
-from repro.store.entry import MANIFEST, StoredRun, digest_of, read_file
-from repro.store.external import External
+from repro.store.entry import MANIFEST, Files, StoredRun, read_file
 from repro.store.reading import Entries
-from repro.store.served import ServedRun
+from repro.store.result import External, ServedRun
 from repro.store.strict_json import json_bytes
 
 FORMATS = (1, 2)
@@ -58,8 +57,8 @@ class _Refused(Exception):
 
 
 @dataclass(frozen=True)
-class PackedFiles:
-    """The files of one run in a bundle; see `repro.store.entry.Files`."""
+class PackedFiles(Files):
+    """The files of one run in a bundle."""
 
     contents: Mapping[str, bytes]
     folder: str
@@ -74,14 +73,6 @@ class PackedFiles:
             return self.contents[f"{self.folder}/{name}"]
         except KeyError:
             raise FileNotFoundError(errno.ENOENT, "not in the bundle", name) from None
-
-    def size(self, name: str) -> int:
-        """Bytes of a file. Raises FileNotFoundError."""
-        return len(self.read(name))
-
-    def digest(self, name: str) -> str:
-        """SHA-256 of a file. Raises FileNotFoundError."""
-        return digest_of(self.read(name))
 
 
 class Bundle(Entries):
@@ -134,6 +125,11 @@ class Bundle(Entries):
     def names(self, folder: str) -> list[str]:
         """The names of the files in `folder`, sorted."""
         return [name for name in self._contents if name.startswith(f"{folder}/")]
+
+
+def bundles_in(folder: Path, say: Callable[[str], None]) -> list[Bundle]:
+    """The bundles that lie in a store's folder, in the order of their names."""
+    return [Bundle(path, say) for path in sorted(folder.glob(f"[!.]*{SUFFIX}"))]
 
 
 def pack(path: Path, files: Mapping[str, bytes]) -> None:

@@ -267,11 +267,8 @@ class _Look:
                 return True
             if UNKNOWN not in (start, lease.started):
                 return start != lease.started
-        return self.is_old(found.renewed)
-
-    def is_old(self, renewed: float) -> bool:
-        """A time far ahead is old, too: the clock was set back since, and nobody renewed it."""
-        return abs(self.now - renewed) > EXPIRY_SECONDS
+        # A time far ahead is old, too: the clock was set back since, and nobody renewed it.
+        return abs(self.now - found.renewed) > EXPIRY_SECONDS
 
     def remove(self, path: Path, found: _Found, goes: Callable[[_Found], bool]) -> bool:
         """Removes the lease that was found, and never one that took its place.
@@ -325,12 +322,6 @@ def remove_ended(folder: Path, key: str) -> bool:
         if found is None:
             return True
         return look.has_ended(found) and look.remove(path, found, look.has_ended)
-
-
-def check(folder: Path) -> None:
-    """Takes a lease in `folder` and gives it back. Raises StoreError."""
-    with claim(folder, [unfinished_name(".tmp")]):
-        pass
 
 
 @contextmanager

@@ -1,24 +1,31 @@
-"""One finished run on disk: the files of `<root>/<key[:2]>/<key>/` and what is read from them."""
+"""One finished run on disk: the files of `<root>/<key[:2]>/<key>/`, what is read from them, and how
+they are put beside the store, complete with their manifest, before they get their name.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
+import shutil
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from repro.spec import RunSpec, run_key
 from repro.spec.contents import file_digest
 from repro.spec.identity import identity_document
-from repro.store.result import Coordinates, Hex, Result, Score, Stored
+from repro.store.atomic import make_directory, store_errors, write_all
+from repro.store.result import Coordinates, Hex, Result, Score, Stored, parse
 from repro.store.strict_json import json_bytes, parse_json
+from repro.store.temporary import unfinished_name
 
 FORMAT = 1
 """Bumped when the files of an entry change shape; entries of another format are left alone."""
@@ -31,6 +38,8 @@ UNKNOWN = ("extra_forbidden", "literal_error", "union_tag_invalid")
 """What pydantic calls a field, a choice or a kind that this version does not have."""
 ADAPTER = "adapter.safetensors"
 """The weights of a run, where they are kept."""
+CHUNK = 1 << 20
+Document = TypeVar("Document", bound=BaseModel)
 
 
 class FileEntry(Stored):
@@ -57,24 +66,28 @@ class Manifest(Stored):
         return files
 
 
-class Files(Protocol):
+class Files(ABC):
     """The files of an entry by name. All but `exists` raise OSError where there is no such file."""
 
+    @abstractmethod
     def exists(self) -> bool:
         """Whether there is an entry."""
 
+    @abstractmethod
     def read(self, name: str) -> bytes:
         """The content of a file."""
 
     def size(self, name: str) -> int:
         """Bytes of a file."""
+        return len(self.read(name))
 
     def digest(self, name: str) -> str:
         """SHA-256 of a file's content."""
+        return digest_of(self.read(name))
 
 
 @dataclass(frozen=True)
-class FolderFiles:
+class FolderFiles(Files):
     """The files of an entry in a folder."""
 
     path: Path
@@ -173,6 +186,14 @@ def read_file(path: Path) -> bytes:
     return checked_file(path).read_bytes()
 
 
+def read_document(path: Path, kind: type[Document]) -> Document | None:
+    """The JSON document in a file; None where there is none of this kind that can be read."""
+    try:
+        return kind.model_validate_json(read_file(path))
+    except (OSError, ValidationError):
+        return None
+
+
 def read_small(path: Path, say: Callable[[str], None]) -> bytes | None:
     """The same of a small file; None where there is none, or it cannot be read, which is said."""
     try:
@@ -263,3 +284,85 @@ def written_later(error: ValidationError) -> str | None:
         if problem["type"] in UNKNOWN:
             return ".".join(map(str, problem["loc"]))
     return None
+
+
+# -- before an entry gets its name ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A complete entry that is not published yet."""
+
+    folder: Path
+    manifest: Manifest
+
+
+def stage(
+    root: Path,
+    key: str,
+    files: Mapping[str, bytes | Path],
+    *,
+    partial: bool = False,
+) -> Staged:
+    """Writes `files` (name -> content, or a file to copy) to a new folder under `root`.
+
+    `partial`: they are a copy of what a bundle holds of a run.
+
+    Raises StoreError where the system refuses; nothing is left then. Not synced: publishing does
+    that.
+    """
+    folder = root / unfinished_name(".staging")
+    try:
+        with store_errors(root):
+            make_directory(root)
+            folder.mkdir()
+        entries = {name: _put(folder / name, content) for name, content in sorted(files.items())}
+        manifest = Manifest(key=key, partial=partial, files=entries)
+        _put(folder / MANIFEST, manifest_bytes(manifest))
+    except BaseException:
+        discard(folder)
+        raise
+    return Staged(folder, manifest)
+
+
+def check_files(key: str, files: Mapping[str, bytes | Path]) -> None:
+    """Raises ValueError where `files` cannot become the entry of `key`."""
+    for name in files:
+        if name == SPEC or plain(name) != name:
+            raise ValueError(f"{name} is written by the store")
+    if RESULT not in files:
+        raise ValueError(f"a run without {RESULT} is not finished")
+    result = parse(content_of(files[RESULT]))
+    if result.key != key:
+        raise ValueError(f"{RESULT} is of the run {result.key}, not of {key}")
+    if ENVIRONMENT in files and not isinstance(parse_json(content_of(files[ENVIRONMENT])), dict):
+        raise ValueError(f"{ENVIRONMENT} is not an object")
+
+
+def content_of(file: bytes | Path) -> bytes:
+    """The bytes given, or those of the file named."""
+    return file if isinstance(file, bytes) else file.read_bytes()
+
+
+def discard(folder: Path) -> None:
+    """Removes a staging folder after a failure, as far as the disk lets it.
+
+    What cannot be removed is a later sweep's; the failure that led here is what must be reported.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(path: Path, content: bytes | Path) -> FileEntry:
+    """Writes one new file, hashing what goes by, so that a large one is read once."""
+    digest, size = hashlib.sha256(), 0
+    source = io.BytesIO(content) if isinstance(content, bytes) else content.open("rb")
+    with source, store_errors(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            while chunk := source.read(CHUNK):
+                write_all(descriptor, chunk)
+                digest.update(chunk)
+                size += len(chunk)
+        finally:
+            os.close(descriptor)
+    return FileEntry(sha256=digest.hexdigest(), size=size)

@@ -16,7 +16,7 @@ from typing import Literal
 from repro.errors import ReproError
 from repro.spec.method import remember
 from repro.store.atomic import make_directory, new_place, store_errors, write_bytes
-from repro.store.bundle import LARGEST_RECORD, RECORDS, SUFFIX, Bundle
+from repro.store.bundle import LARGEST_RECORD, RECORDS, SUFFIX, Bundle, bundles_in
 from repro.store.entry import StoredRun, read_small
 from repro.store.reading import Entries
 from repro.store.records import checked_record
@@ -130,8 +130,7 @@ def _places(source: Path, say: Callable[[str], None]) -> list[Entries]:
     """The source's own entries before those of its bundles."""
     if not source.is_dir():
         return [Bundle(source, say)]
-    bundles = (Bundle(path, say) for path in sorted(source.glob(f"[!.]*{SUFFIX}")))
-    return [Shelf(source, say), *bundles]
+    return [Shelf(source, say), *bundles_in(source, say)]
 
 
 def _take(

@@ -22,12 +22,10 @@ from repro.store.atomic import (
     write_json,
     write_text,
 )
-from repro.store.bundle import REQUESTS, SUFFIX, Bundle
+from repro.store.bundle import REQUESTS, Bundle, bundles_in
 from repro.store.entry import first_problem, lies, plain, read_small, written_later
-from repro.store.external import External
 from repro.store.remote import Remote
-from repro.store.result import Failure, Record
-from repro.store.served import ServedRun
+from repro.store.result import External, Failure, Record, ServedRun
 from repro.store.sharing import Sharing
 from repro.store.shelf import KEY, Shelf
 from repro.store.strict_json import json_bytes, parse_json
@@ -74,7 +72,7 @@ class Records:
     @cached_property
     def _bundles(self) -> list[Bundle]:
         self._sharing.pull()
-        return [Bundle(path, self.say) for path in sorted(self.root.glob(f"[!.]*{SUFFIX}"))]
+        return bundles_in(self.root, self.say)
 
     def push(self) -> None:
         """Sends what was stored here while the store elsewhere could not be reached."""

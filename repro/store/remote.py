@@ -26,9 +26,17 @@ from repro.folders import cache_folder
 from repro.store.atomic import make_directory, store_errors, write_json
 from repro.store.bundle import LARGEST as LARGEST_BUNDLE
 from repro.store.bundle import LARGEST_RECORD, RECORD, SUFFIX, PackedFiles
-from repro.store.entry import MANIFEST, RESULT, FolderFiles, Manifest, StoredRun, read_file
+from repro.store.entry import (
+    MANIFEST,
+    RESULT,
+    FolderFiles,
+    Manifest,
+    Staged,
+    StoredRun,
+    discard,
+    read_file,
+)
 from repro.store.reading import Corrupt, Foreign, checked_manifest, read_entry
-from repro.store.staging import Staged, discard
 from repro.store.strict_json import parse_json
 from repro.store.temporary import unfinished_name
 

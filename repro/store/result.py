@@ -1,21 +1,25 @@
-"""What a finished run leaves (`result.json`) and what a failed one leaves (`failures/<key>.json`).
+"""The documents of a store: a run's result, and the records that are stored beside the runs.
 
 A result holds only what equal runs have in common; versions, hardware and timings live in
-`environment.json`. So two results are equal exactly where their bytes are.
+`environment.json`. So two results are equal exactly where their bytes are. Records say why a run
+failed, what a test server scored, and which numbers somebody added from elsewhere.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from operator import lt
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from repro.spec import canonical_json
+from repro.spec import Scale, canonical_json
 from repro.words import shown
 
 Hex = r"^[0-9a-f]{64}$"
+Line = r"^[^\x00-\x1f\x7f-\x9f]*$"
+"""A text that cannot steer a terminal."""
 FailureKind = Literal[
     "diverged", "out-of-memory", "missing-data", "missing-model", "error", "killed"
 ]
@@ -24,6 +28,7 @@ LATER = ("layers", "rows", "activations", "embeddings")
 equal results stay equal bytes.
 """
 Coordinates = tuple[int, str, str, str, str, str]
+ServerCoordinates = tuple[str, str, str]
 
 
 class Stored(BaseModel):
@@ -110,6 +115,27 @@ class Result(Stored):
         return found
 
 
+def render(result: Result) -> bytes:
+    """`result.json`: one field a line and one score a line, in a fixed order, strict JSON."""
+    head = result.model_dump(mode="json", exclude={"scores"})
+    head = {name: value for name, value in head.items() if value is not None or name not in LATER}
+    lines = [f"{canonical_json(name)}: {canonical_json(value)}," for name, value in head.items()]
+    scores = ",\n".join(canonical_json(score.model_dump(mode="json")) for score in result.scores)
+    body = f"[\n{scores}\n]" if scores else "[]"
+    return "\n".join(["{", *lines, f'"scores": {body}', "}", ""]).encode()
+
+
+def parse(data: bytes) -> Result:
+    """The result in `data`, read strictly: no coercion, no unknown field, no NaN.
+
+    Raises ValueError (pydantic's ValidationError is one).
+    """
+    return Result.model_validate_json(data, strict=True)
+
+
+# -- records --------------------------------------------------------------------------------------
+
+
 class Record(Stored):
     """Base class of a record, stored beside the results as `<folder>/<key>.json`."""
 
@@ -134,19 +160,90 @@ class Failure(Record):
     spec: dict[str, Any] = Field(description="the run's spec as plain data, for any later version")
 
 
-def render(result: Result) -> bytes:
-    """`result.json`: one field a line and one score a line, in a fixed order, strict JSON."""
-    head = result.model_dump(mode="json", exclude={"scores"})
-    head = {name: value for name, value in head.items() if value is not None or name not in LATER}
-    lines = [f"{canonical_json(name)}: {canonical_json(value)}," for name, value in head.items()]
-    scores = ",\n".join(canonical_json(score.model_dump(mode="json")) for score in result.scores)
-    body = f"[\n{scores}\n]" if scores else "[]"
-    return "\n".join(["{", *lines, f'"scores": {body}', "}", ""]).encode()
+class ServerScore(Stored):
+    """One number of a server's page."""
+
+    task: str = Field(description="name of the task")
+    split: str = Field(description="test rows that were scored")
+    metric: str = Field(description="name of the metric")
+    value: float = Field(description="in percent")
+    archive: str = Field(description="digest of the archive that was submitted", pattern=Hex)
+
+    @property
+    def coordinates(self) -> ServerCoordinates:
+        """(task, split, metric): no two scores of a run share them."""
+        return (self.task, self.split, self.metric)
 
 
-def parse(data: bytes) -> Result:
-    """The result in `data`, read strictly: no coercion, no unknown field, no NaN.
+class ServedRun(Record):
+    """`server/<key>.json`: all that a server said of one run."""
 
-    Raises ValueError (pydantic's ValidationError is one).
-    """
-    return Result.model_validate_json(data, strict=True)
+    folder: ClassVar[str] = "server"
+    result: str = Field(description="digest of the result that was submitted", pattern=Hex)
+    protocol: str = Field(description="which server, by its protocol")
+    scores: list[ServerScore]
+
+    @field_validator("scores")
+    @classmethod
+    def _ordered_and_distinct(cls, scores: list[ServerScore]) -> list[ServerScore]:
+        placed = {score.coordinates: score for score in scores}
+        if len(placed) < len(scores):
+            raise ValueError("two scores of one metric")
+        return [placed[place] for place in sorted(placed)]
+
+    def value(self, task: str, split: str, metric: str) -> float | None:
+        """The score there, None where none was imported."""
+        found = (s.value for s in self.scores if s.coordinates == (task, split, metric))
+        return next(found, None)
+
+
+class Number(Stored):
+    """What the row has in one column: a number of each run, or their mean with what is known."""
+
+    column: str = Field(description="name of the column")
+    values: list[float] = Field([], description="one number a run")
+    mean: float | None = Field(None, description="where the single runs are not known")
+    sd: float | None = Field(None, description="sample standard deviation of the runs", ge=0)
+    n: int | None = Field(None, description="number of runs", ge=1)
+
+    @model_validator(mode="after")
+    def _once(self) -> Number:
+        if bool(self.values) == (self.mean is not None):
+            raise ValueError("either values or a mean")
+        if self.values and (self.sd, self.n) != (None, None):
+            raise ValueError("sd and n follow from the values")
+        if self.sd is not None and (self.n or 0) < 2:
+            raise ValueError("an sd of fewer than two runs")
+        return self
+
+
+class External(Record):
+    """`external/<key>.json`: one row, and where it is from."""
+
+    folder: ClassVar[str] = "external"
+    key: str = Field(description="digest of table, section and name", pattern=Hex)
+    table: str = Field(description="the table")
+    name: str = Field(description="the row", pattern=Line, min_length=1)
+    section: str = Field("", description="the part of the table that it is in")
+    scales: list[Scale] = Field(description="the scales at which it is shown")
+    server: bool = Field(False, description="scores of the table's test server")
+    by: str = Field(description="who added it", pattern=Line)
+    added: str = Field(description="when, UTC")
+    note: str = Field("", description="in the words of who added it", pattern=Line)
+    sha256: str = Field(description="of the file that the numbers are from", pattern=Hex)
+    parameters: int | None = Field(None, description="trained parameters", ge=0)
+    numbers: list[Number] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _of_its_key(self) -> External:
+        if self.key != key_of(self.table, self.section, self.name):
+            raise ValueError("the key is not that of table, section and name")
+        if len({number.column for number in self.numbers}) < len(self.numbers):
+            raise ValueError("two numbers of one column")
+        return self
+
+
+def key_of(table: str, section: str, name: str) -> str:
+    """What the record of a row is called; names in any case are one."""
+    named = canonical_json([table, section, name.casefold()])
+    return hashlib.sha256(named.encode()).hexdigest()

@@ -21,9 +21,17 @@ from repro.store.atomic import (
     sync,
     sync_directory,
 )
-from repro.store.entry import ENVIRONMENT, MANIFEST, RESULT, FolderFiles, StoredRun, lies
+from repro.store.entry import (
+    ENVIRONMENT,
+    MANIFEST,
+    RESULT,
+    FolderFiles,
+    Staged,
+    StoredRun,
+    discard,
+    lies,
+)
 from repro.store.reading import Corrupt, Entries, Foreign, Newer, read_entry
-from repro.store.staging import Staged, discard
 from repro.store.temporary import unfinished_name
 
 KEY = re.compile(r"[0-9a-f]{64}")
@@ -98,7 +106,7 @@ class Shelf(Entries):
         try:
             less = self._make_room(key, target, staged)
             # Environments differ between equal runs, and the manifest holds their checksums.
-            published = publish_directory(
+            kept = publish_directory(
                 staged.folder, target, self.quarantine, ignore=(ENVIRONMENT, MANIFEST)
             )
         except BaseException:
@@ -107,10 +115,10 @@ class Shelf(Entries):
                 with store_errors(target):
                     rename_folder(less, target)
             raise
-        if published.kept is not None:
+        if kept is not None:
             self.say(
                 f"Run {key[:12]} was stored before with other content, which stays; "
-                f"the new one is kept in {published.kept}."
+                f"the new one is kept in {kept}."
             )
         if less is not None:
             self._retire(key, less, target)

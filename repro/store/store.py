@@ -22,20 +22,22 @@ from repro.store.entry import (
     FolderFiles,
     Manifest,
     StoredRun,
+    check_files,
+    discard,
     file_stamp,
     lies,
     manifest_bytes,
     plain,
     spec_bytes,
+    stage,
 )
 from repro.store.reading import Entries
 from repro.store.records import Records, Say, to_stderr
 from repro.store.remote import FILE as REMOTE
 from repro.store.result import Failure, FailureKind
 from repro.store.shelf import KEY, SHARD, entry_path
-from repro.store.staging import check_files, discard, stage
 from repro.store.strict_json import json_bytes
-from repro.store.temporary import is_leftover, is_unfinished
+from repro.store.temporary import is_leftover, is_unfinished, unfinished_name
 from repro.words import counted
 
 PACKED = (SPEC, RESULT, ENVIRONMENT)
@@ -143,8 +145,13 @@ class Store(Records):
 
     def specs(self) -> dict[str, RunSpec]:
         """Key -> spec of every finished run whose spec reads well; results are not read."""
-        specs = {key: self._spec(key) for key in self.keys()}
-        return {key: spec for key, spec in specs.items() if spec is not None}
+        found = {}
+        for key in self.keys():
+            specs = (entries.spec(key) for entries in (self._shelf, *self._bundles))
+            spec = next((one for one in specs if one is not None), None)
+            if spec is not None:
+                found[key] = spec
+        return found
 
     def identities(self) -> dict[str, Mapping[str, Any]]:
         """Key -> identity document of every finished run, unchecked: a tenth of the cost of
@@ -157,10 +164,6 @@ class Store(Records):
             if document is not None:
                 found[key] = document
         return found
-
-    def _spec(self, key: str) -> RunSpec | None:
-        found = (entries.spec(key) for entries in (self._shelf, *self._bundles))
-        return next((spec for spec in found if spec is not None), None)
 
     def state(self, key: str, asked: RunSpec | None = None) -> State:
         """Derived from what lies on disk, so that a process that dies has nothing to write;
@@ -184,7 +187,8 @@ class Store(Records):
 
         Really claims: permissions mean little to a superuser or on a network share.
         """
-        claims.check(self.root)
+        with claims.claim(self.root, [unfinished_name(".tmp")]):
+            pass
         with store_errors(self.root):
             free = shutil.disk_usage(self.root).free
         if free < needed_bytes:

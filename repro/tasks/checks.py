@@ -29,6 +29,10 @@ huggingface/datasets, issue 277)."""
 Row = dict[str, Any]
 
 
+class Fault(Exception):
+    """What is wrong with a row."""
+
+
 @dataclass
 class Checker:
     """Checks the splits of one set, one after the other; ids and labels' texts hold for all."""
@@ -46,37 +50,42 @@ class Checker:
         or of a wrong type, an unknown label, an empty text, an answer that does not stand where it
         should, an id that stands twice, or a label's text that contradicts an earlier one.
         """
-        check, seen, made = _KINDS[self.facts.kind], set[int](), []
+        seen, made = set[int](), []
         for raw, place in found:
-            row = _whole(raw, self.facts, place)
-            if "idx" in self.facts.required:
-                _check_idx(row["idx"], seen, self.facts, place)
-            made.append(row | check(row, self.facts, split, place))
-            self._check_id(row.get("id"), place)
-            self._check_name(row.get("label_text"), made[-1][self.facts.label], place)
+            try:
+                made.append(self._checked(raw, split, place, seen))
+            except Fault as fault:
+                raise bad_row(self.facts, place, str(fault)) from fault
         return made
+
+    def _checked(self, raw: object, split: str, place: str, seen: set[int]) -> Row:
+        row = _whole(raw, self.facts)
+        if "idx" in self.facts.required:
+            _check_idx(row["idx"], seen)
+        row |= _KINDS[self.facts.kind](row, self.facts, split)
+        self._check_id(row.get("id"), place)
+        self._check_name(row.get("label_text"), row[self.facts.label])
+        return row
 
     def _check_id(self, id: object, place: str) -> None:
         if id is None:
             return
         if type(id) not in (int, str):
-            raise bad_row(self.facts, place, f"the id is of type {type(id).__name__}")
+            raise Fault(f"the id is of type {type(id).__name__}")
         first = self.ids.setdefault(str(id), place)
         if first != place:
-            raise bad_row(self.facts, place, f"the id {id} stands twice (first: {first})")
+            raise Fault(f"the id {id} stands twice (first: {first})")
 
-    def _check_name(self, name: object, label: Any, place: str) -> None:
+    def _check_name(self, name: object, label: Any) -> None:
         """A label has one text, and a text one label, all through the set."""
         if name is None or not self.facts.labels or label == WITHHELD:
             return
         if label not in self.names and name in self.names.values():
             other = next(number for number, known in self.names.items() if known == name)
-            problem = f"'{name}' is the label {label}, and was {other} before"
-            raise bad_row(self.facts, place, problem)
+            raise Fault(f"'{name}' is the label {label}, and was {other} before")
         known = self.names.setdefault(label, name)
         if known != name:
-            problem = f"the label {label} is '{name}', and was '{known}' before"
-            raise bad_row(self.facts, place, problem)
+            raise Fault(f"the label {label} is '{name}', and was '{known}' before")
 
 
 def check_usable(rows: Sequence[Row], facts: Facts, split: str, place: str) -> None:
@@ -139,161 +148,149 @@ def _expected(facts: Facts) -> str:
     return f"one of {', '.join(labels)}" if labels else f"a number from {least:g} to {most:g}"
 
 
-def _whole(raw: object, facts: Facts, place: str) -> Row:
+def _whole(raw: object, facts: Facts) -> Row:
     """The fields of a row that are read, in their order."""
     if not isinstance(raw, Mapping):
-        raise bad_row(facts, place, f"the row is of type {type(raw).__name__}, not an object")
+        raise Fault(f"the row is of type {type(raw).__name__}, not an object")
     missing = [f"'{name}'" for name in facts.required if raw.get(name) is None]
     if missing:
         found = ", ".join(map(str, raw)) or "nothing"
         are = "is" if len(missing) == 1 else "are"
-        named = " and ".join(missing)
-        raise bad_row(facts, place, f"{named} {are} missing or null (the row has {found})")
+        raise Fault(f"{' and '.join(missing)} {are} missing or null (the row has {found})")
     return {name: raw[name] for name in facts.known if name in raw}
 
 
-def _check_idx(idx: object, seen: set[int], facts: Facts, place: str) -> None:
+def _check_idx(idx: object, seen: set[int]) -> None:
     if type(idx) is not int or not 0 <= idx < 2**63:
-        raise bad_row(facts, place, f"'idx' is {idx!r}, not a number of a row")
+        raise Fault(f"'idx' is {idx!r}, not a number of a row")
     if idx in seen:
-        raise bad_row(facts, place, f"the idx {idx} stands twice")
+        raise Fault(f"the idx {idx} stands twice")
     seen.add(idx)
 
 
-def _text(text: object, name: str, facts: Facts, place: str, *, may_be_empty: bool = False) -> str:
-    """A text; raises MissingData for what is none, or can be no published one."""
+def _check_text(text: object, name: str, *, may_be_empty: bool = False) -> None:
+    """Raises Fault for what is no text, or can be no published one."""
     if not isinstance(text, str):
-        raise bad_row(facts, place, f"{name} is of type {type(text).__name__}, not text")
+        raise Fault(f"{name} is of type {type(text).__name__}, not text")
     if not text.strip() and not may_be_empty:
-        raise bad_row(facts, place, f"{name} is empty")
+        raise Fault(f"{name} is empty")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        problem = f"{name} holds half a character (a lone surrogate)"
-        raise bad_row(facts, place, problem) from error
+        raise Fault(f"{name} holds half a character (a lone surrogate)") from error
     if "\0" in text:
-        raise bad_row(facts, place, f"{name} holds a NUL character")
-    return text
+        raise Fault(f"{name} holds a NUL character")
 
 
-def _texts(row: Row, facts: Facts, place: str, *, may_be_empty: bool = False) -> None:
+def _check_texts(row: Row, facts: Facts, *, may_be_empty: bool = False) -> None:
     for name in facts.texts:
-        text = _text(row[name], f"'{name}'", facts, place, may_be_empty=may_be_empty)
-        if text in LOST:
-            raise bad_row(facts, place, f"'{name}' is '{text}', as a missing text is written")
+        _check_text(row[name], f"'{name}'", may_be_empty=may_be_empty)
+        if row[name] in LOST:
+            raise Fault(f"'{name}' is '{row[name]}', as a missing text is written")
 
 
-def _sentences(row: Row, facts: Facts, split: str, place: str) -> Row:
-    may_be_empty = (facts.name, split, row.get("idx")) in PUBLISHED_EMPTY
-    _texts(row, facts, place, may_be_empty=may_be_empty)
-    return {facts.label: _label(row[facts.label], facts, split, place)}
+def _sentences(row: Row, facts: Facts, split: str) -> Row:
+    empty = (facts.name, split, row.get("idx")) in PUBLISHED_EMPTY
+    _check_texts(row, facts, may_be_empty=empty)
+    return {facts.label: _label(row[facts.label], facts, split)}
 
 
-def _label(label: Any, facts: Facts, split: str, place: str) -> int | float:
+def _label(label: Any, facts: Facts, split: str) -> int | float:
     """The number of a class, which may be given by name, or that of a similarity."""
     if isinstance(label, str) and facts.labels:
         if label not in facts.labels:
-            raise bad_row(facts, place, f"the label {label!r} is unknown")
+            raise Fault(f"the label {label!r} is unknown")
         return facts.labels.index(label)
     kinds = (int,) if facts.labels else (int, float)
     if type(label) not in kinds:  # bool is an int to isinstance, never a label
-        raise bad_row(facts, place, f"the label {label!r} is of type {type(label).__name__}")
+        raise Fault(f"the label {label!r} is of type {type(label).__name__}")
     withheld = label == WITHHELD
     least, most = facts.bounds
     known = label in range(len(facts.labels)) if facts.labels else least <= label <= most
     if not known and not (withheld and may_be_withheld(facts, split)):
         why = " (withheld, as only a test set's may be)" if withheld else ""
-        raise bad_row(facts, place, f"the label {label} is unknown{why}")
+        raise Fault(f"the label {label} is unknown{why}")
     return int(label) if facts.labels else float(label)
 
 
-def _tags(row: Row, facts: Facts, split: str, place: str) -> Row:
-    words, tags = (_list(row[name], name, facts, place) for name in facts.required)
+def _tags(row: Row, facts: Facts, split: str) -> Row:
+    words, tags = (_list(row[name], name) for name in facts.required)
     for number, word in enumerate(words, 1):
-        _text(word, f"word {number}", facts, place)
-    numbers = [_tag(tag, number, facts, place) for number, tag in enumerate(tags, 1)]
+        _check_text(word, f"word {number}")
+    numbers = [_tag(tag, number, facts) for number, tag in enumerate(tags, 1)]
     if len(words) != len(numbers):
-        raise bad_row(facts, place, f"{len(words)} words have {len(numbers)} tags")
+        raise Fault(f"{len(words)} words have {len(numbers)} tags")
     before = ""
     for number, (word, tag) in enumerate(zip(words, numbers, strict=True), 1):
         name = facts.labels[tag]
         if name.startswith("I-") and before[2:] != name[2:]:
             after = f"after {before}" if before else "at the beginning"
-            problem = (
+            raise Fault(
                 f"tag {number} ('{word}') is {name} {after}, and an entity begins with "
                 f"B-{name[2:]}; turn IOB1 tags into IOB2"
             )
-            raise bad_row(facts, place, problem)
         before = name
     return {facts.label: numbers}
 
 
-def _list(found: Any, name: str, facts: Facts, place: str) -> list[Any]:
+def _list(found: Any, name: str) -> list[Any]:
     if not isinstance(found, list):
-        raise bad_row(facts, place, f"'{name}' is of type {type(found).__name__}, not a list")
+        raise Fault(f"'{name}' is of type {type(found).__name__}, not a list")
     if not found:
-        raise bad_row(facts, place, f"'{name}' is empty")
+        raise Fault(f"'{name}' is empty")
     return found
 
 
-def _tag(tag: Any, number: int, facts: Facts, place: str) -> int:
+def _tag(tag: Any, number: int, facts: Facts) -> int:
     if type(tag) is int and tag in range(len(facts.labels)):  # bool is an int to isinstance
         return tag
     if isinstance(tag, str) and tag in facts.labels:
         return facts.labels.index(tag)
-    raise bad_row(facts, place, f"tag {number} is {tag!r}, which is unknown")
+    raise Fault(f"tag {number} is {tag!r}, which is unknown")
 
 
-def _questions(row: Row, facts: Facts, split: str, place: str) -> Row:
-    _texts(row, facts, place)
+def _questions(row: Row, facts: Facts, split: str) -> Row:
+    _check_texts(row, facts)
     answers = row[facts.label]
     if not isinstance(answers, Mapping):
-        kind = type(answers).__name__
-        raise bad_row(facts, place, f"'{facts.label}' is of type {kind}, not an object")
-    texts = _items(answers, "text", str, facts, place)
-    starts = _items(answers, "answer_start", int, facts, place)
+        raise Fault(f"'{facts.label}' is of type {type(answers).__name__}, not an object")
+    texts = _items(answers, "text", str, facts)
+    starts = _items(answers, "answer_start", int, facts)
     if len(texts) != len(starts):
-        problem = f"it has {len(texts)} answer texts but {len(starts)} answer starts"
-        raise bad_row(facts, place, problem)
+        raise Fault(f"it has {len(texts)} answer texts but {len(starts)} answer starts")
     if not texts and not any(facts.unanswerable.values()):
-        problem = (
+        raise Fault(
             f"the question {row['id']} has no answer, and every question of {facts.title} has an "
             "answer"
         )
-        raise bad_row(facts, place, problem)
     for text, start in zip(texts, starts, strict=True):
-        _check_answer(row["context"], text, start, facts, place)
+        _check_answer(row["context"], text, start)
     return {facts.label: {"text": texts, "answer_start": starts}}
 
 
-def _items(
-    answers: Mapping[str, Any], name: str, kind: type, facts: Facts, place: str
-) -> list[Any]:
+def _items(answers: Mapping[str, Any], name: str, kind: type, facts: Facts) -> list[Any]:
     values = answers.get(name)
     # bool is an int to Python, never an answer start
     if not isinstance(values, list) or any(type(value) is not kind for value in values):
-        raise bad_row(facts, place, f"'{facts.label}.{name}' is not a list of {kind.__name__}")
+        raise Fault(f"'{facts.label}.{name}' is not a list of {kind.__name__}")
     return values
 
 
-def _check_answer(context: str, answer: str, start: int, facts: Facts, place: str) -> None:
+def _check_answer(context: str, answer: str, start: int) -> None:
     if not answer:
-        problem = "an answer is empty (an unanswerable question has no answers at all)"
-        raise bad_row(facts, place, problem)
+        raise Fault("an answer is empty (an unanswerable question has no answers at all)")
     if not 0 <= start < len(context):
-        problem = (
+        raise Fault(
             f"answer start {start} lies outside the context, which has {len(context)} characters"
         )
-        raise bad_row(facts, place, problem)
     there = context[start : start + len(answer)]
     if there != answer:
         # Copies written by `datasets` before 1.10 lost the contexts' leading spaces
         # (huggingface/datasets#2585), which moves every answer of such a paragraph.
-        problem = f"the context has '{there}' at {start}, not the answer '{answer}'"
-        raise bad_row(facts, place, problem)
+        raise Fault(f"the context has '{there}' at {start}, not the answer '{answer}'")
 
 
-_KINDS: dict[str, Callable[[Row, Facts, str, str], Row]] = {
+_KINDS: dict[str, Callable[[Row, Facts, str], Row]] = {
     "sentences": _sentences,
     "questions": _questions,
     "tags": _tags,

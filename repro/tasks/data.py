@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from hashlib import sha256
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from repro.spec import canonical_json
+
+E = TypeVar("E")
+K = TypeVar("K")
 
 UNWRITTEN = -100
 """Stands in a batch of answers where one is shorter than the longest."""
@@ -103,6 +109,80 @@ class TaskData(Protocol):
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether one epoch's scores are those of a constant answer."""
+
+
+class SplitCollector:
+    """Keeps what a run gives for every example until all is there to be scored.
+
+    A subclass fills `given` and writes `scored`. `data` has `evaluation`, `watched` and `splits`:
+    where each scored split stands in `evaluation`.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self.given: list[Any] = [None] * len(data.evaluation)
+
+    def scored(
+        self, split: Any, examples: Sequence[Any], given: Sequence[Any]
+    ) -> Iterable[dict[str, Any]]:
+        """Every score of a split, in percent, but for its epoch."""
+        raise NotImplementedError
+
+    def scores(self, epoch: int) -> list[dict[str, Any]]:
+        """Every split's scores; raises what `parts` raises."""
+        return [{**one, "epoch": epoch} for part in self.parts() for one in self.scored(*part)]
+
+    def parts(self) -> Iterator[tuple[Any, list[Any], list[Any]]]:
+        """(split, its examples, what was given for them).
+
+        A split that is not watched, and for which nothing was given, is left out; raises ValueError
+        where something lacks of another.
+        """
+        for split, place in self.data.splits.items():
+            examples = self.data.evaluation[place]
+            given = [one for one in self.given[place] if one is not None]
+            if place.start >= self.data.watched and not given:
+                continue
+            if len(given) < len(examples):
+                raise ValueError(f"{len(examples) - len(given)} examples have no outputs yet")
+            yield split, examples, given
+
+
+def score(
+    task: str, split: str, protocol: str, metric: str, value: float, n: int, group: str = "ALL"
+) -> dict[str, Any]:
+    """A score as `result.json` holds it, but for its epoch; `value` is over `n` examples."""
+    return {
+        "task": task,
+        "split": split,
+        "protocol": protocol,
+        "metric": metric,
+        "group": group,
+        "value": value,
+        "n": n,
+    }
+
+
+def value_of(scores: Iterable[Mapping[str, Any]], split: str, metric: str) -> float | None:
+    """One of an epoch's scores over a whole split; None where there is none."""
+    wanted = (split, metric, "ALL")
+    found = (s["value"] for s in scores if (s["split"], s["metric"], s["group"]) == wanted)
+    return next(found, None)
+
+
+def joined(parts: Mapping[K, Sequence[E]]) -> tuple[list[E], dict[K, slice]]:
+    """The examples of all splits in one list, and where each split stands in it."""
+    found: list[E] = []
+    places = {}
+    for split, examples in parts.items():
+        places[split] = slice(len(found), len(found) + len(examples))
+        found += examples
+    return found, places
+
+
+def digest_of_ids(ids: Iterable[int]) -> str:
+    """SHA-256 of the ids of drawn rows, in their order, as canonical JSON."""
+    return sha256(canonical_json(list(ids)).encode()).hexdigest()
 
 
 def check_ids(where: str, stored: Sequence[Any], rows: Sequence[Any]) -> None:

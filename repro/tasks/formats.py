@@ -80,11 +80,6 @@ def raw_rows(path: Path, facts: Facts, mend: str, name: str = "") -> Rows:
     return _cells(text, facts, name, "\t" if path.suffix == ".tsv" else ",")
 
 
-def count_lines(content: bytes) -> int:
-    """The rows of a .jsonl file, without parsing it."""
-    return sum(1 for line in content.split(b"\n") if line.strip())
-
-
 def json_rows(content: bytes, name: str) -> Rows:
     """The rows of a .jsonl file called `name`.
 

@@ -188,7 +188,7 @@ def _size(facts: Facts, path: Path) -> Size:
         content = formats.content(path, _mend(facts))
         # quotes inside a JSON text are escaped, so the pattern only meets the field itself
         none = len(_EMPTY_STARTS.findall(content)) if facts.unanswerable else None
-        return Size(formats.count_lines(content), none)
+        return Size(sum(1 for line in content.split(b"\n") if line.strip()), none)
     return _size_of(facts, [row for row, _ in formats.raw_rows(path, facts, _mend(facts))])
 
 
@@ -227,14 +227,12 @@ def _check_published(
         wanted = published(facts, split)
         if size != wanted:
             which = f"published {split} set" if split != ALL else "published set"
+            replaced = f"Replace it{hub.or_hub(facts)}; the scale 'reduced' accepts any rows"
             raise MissingData(
                 f"{files[split]} is not the {which} of {facts.title}: it has {size}; the "
-                f"published set has {str(wanted).removesuffix(' rows')}. {mend or _replace(facts)}"
+                f"published set has {str(wanted).removesuffix(' rows')}. "
+                f"{mend or f'{replaced} in this schema.'}"
             )
-
-
-def _replace(facts: Facts) -> str:
-    return f"Replace it{hub.or_hub(facts)}; the scale 'reduced' accepts any rows in this schema."
 
 
 def _mend(facts: Facts) -> str:
@@ -269,7 +267,13 @@ def load(
     known = {s: path for s, path in paths.items() if s in wanted or not formats.is_lines(path)}
     rows = read(facts, known)
     if is_digest(revision):
-        _check_digest(_digest(facts, paths, rows), paths, revision)
+        digest = _digest(facts, paths, rows)
+        if digest != revision:
+            names = " and ".join(str(path) for path in paths.values())
+            raise MissingData(
+                f"The run was planned for data with digest {revision}, but {names} have {digest}. "
+                "Put the earlier files back, or plan again to train on these."
+            )
     else:
         found = {split: _size_of(facts, of) for split, of in rows.items()}
         _check_published(facts, found, paths)
@@ -330,15 +334,6 @@ def hub_rows(
         check_usable(rows, facts, split, file)
         found[split] = rows
     return _loaded(facts, found, hub.commit(facts, next(iter(found)), revision))
-
-
-def _check_digest(digest: str, paths: Mapping[str, Path], revision: str | None) -> None:
-    if digest != revision:
-        names = " and ".join(str(path) for path in paths.values())
-        raise MissingData(
-            f"The run was planned for data with digest {revision}, but {names} have {digest}. "
-            "Put the earlier files back, or plan again to train on these."
-        )
 
 
 def generated(name: str, revision: str | None) -> dict[str, Dataset]:

@@ -86,7 +86,14 @@ def tokenised(
     import datasets
 
     datasets.disable_progress_bars()
-    features = datasets.Features({name: _feature(kind) for name, kind in how.columns.items()})
+    features = datasets.Features(
+        {
+            name: datasets.List(datasets.Value(*kind))
+            if isinstance(kind, list)
+            else datasets.Value(kind)
+            for name, kind in how.columns.items()
+        }
+    )
     if not len(rows):
         return datasets.Dataset.from_dict({name: [] for name in features}, features)
     mapped = partial(
@@ -123,12 +130,6 @@ def arrays(mapped: Dataset, column: str) -> list[NDArray[Any]]:
 def values(mapped: Dataset, column: str) -> list[Any]:
     """A column of numbers."""
     return list(mapped.data.column(column).to_numpy().tolist())
-
-
-def _feature(kind: str | list[str]) -> Any:
-    from datasets import List, Value
-
-    return List(Value(kind[0])) if isinstance(kind, list) else Value(kind)
 
 
 def _fingerprint(

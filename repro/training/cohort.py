@@ -8,7 +8,6 @@ one is the ordinary case.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,9 +18,8 @@ from repro.methods.modules.randomness import Dropout, generator
 from repro.spec import RunSpec, canonical_json
 from repro.spec.identity import identity_fields
 from repro.training.environment import matrix_products
-from repro.training.flat import FlatParameters
 from repro.training.graphs import Graphs
-from repro.training.optimizer import AdamW
+from repro.training.optimizer import AdamW, FlatParameters
 
 Start = tuple[RunSpec, dict[str, Tensor]]
 """A run that others start from, and its artefact."""
@@ -88,7 +86,7 @@ class Cohort:
 
     def _learn(self, outputs: Callable[[], Tensor], targets: Tensor, weight: float) -> Tensor:
         """The losses (runs,) of what `outputs` gives, detached; their gradients are added."""
-        with self._precision():
+        with matrix_products(self.recipe.precision, self.device):
             found = outputs()  # see `Learner.forward`
         losses = self.loss(found.float(), targets)
         if weight != 1:
@@ -100,12 +98,9 @@ class Cohort:
         """What the task's scores read, in eval mode, without gradient: see `Learner.answer`."""
         self.learner.eval()
         self.dropout.active = False
-        with torch.no_grad(), self._precision():
+        with torch.no_grad(), matrix_products(self.recipe.precision, self.device):
             answers = self.learner.answer(inputs, self.dropout)
         return answers.float() if answers.is_floating_point() else answers
-
-    def _precision(self) -> Any:
-        return matrix_products(self.recipe.precision, self.device)
 
     # -- what a checkpoint and an artefact hold ------------------------------------------------
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from repro.methods.modules.learner import Inputs
 from repro.methods.modules.randomness import Dropout
-from repro.training.flat import FlatParameters
+from repro.training.optimizer import FlatParameters
 
 BACKEND = "inductor"
 Step = Callable[[Callable[[], Tensor], Tensor, float], Tensor]

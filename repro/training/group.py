@@ -13,6 +13,8 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from operator import ge, gt
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.modules.learner import Learned
 from repro.spec import RunSpec, run_key
-from repro.spec.contents import file_digest
 from repro.store.atomic import write_json
 from repro.tasks.data import Collector, TaskData
 from repro.training.batches import drawn_order, epoch_order, length_sorted
@@ -77,16 +77,20 @@ class Group:
         built: Sequence[RunSpec] | None = None,
         start: Start | None = None,
     ) -> None:
-        self.specs, self.encoder, self.data = list(built or specs), encoder, data
-        self.settings, self.work, self.report, self.start = settings, work, report, start
+        self.specs, self.data = list(built or specs), data
+        self.settings, self.work, self.report = settings, work, report
         self.lead, recipe = specs[0], specs[0].recipe
         self.lengths = [len(example.input_ids) for example in data.training]
         passing = -(-len(self.lengths) // recipe.batch_size)
         self.steps_an_epoch = recipe.look_steps or passing
         self.steps = recipe.steps or self.steps_an_epoch * recipe.epochs
         self._checkpoint = Checkpoint.read(work)
-        self.members = [self._member(*pair) for pair in zip(specs, self.specs, strict=True)]
-        self.cohorts = [self._cohort(part) for part in self._partition()]
+        self.members = [
+            Member(spec, own, run_key(spec), HistoryFile(work / f"history-{run_key(spec)}.jsonl"))
+            for spec, own in zip(specs, self.specs, strict=True)
+        ]
+        shared = self.specs, encoder, settings.device, self.steps, start, settings.compiled
+        self.cohorts = [Cohort(members, *shared) for members in self._partition()]
         self.feed = Feed(self.cohorts, encoder, data, settings)
         self.step = 0
         self._waiting: list[Taken] = []
@@ -104,8 +108,8 @@ class Group:
         Raises Stopped, after a checkpoint, once the settings say that it is to stop.
         """
         self._resume()
-        if self.settings.keeps_states and self.evaluated < self.lead.recipe.epochs:
-            self.feed.keep_states(self._tell_encoded)
+        if self.settings.keeps_states and not self._finished:
+            self.feed.keep_states(partial(self._tell_batch, {"event": "encoding"}))
         if self.settings.device.type == "cuda":
             self._probe()
         saved = time.monotonic()
@@ -160,13 +164,10 @@ class Group:
 
     def _orders(self, epoch: int) -> dict[int, list[NDArray[np.int64]]]:
         """Each seed's batches of an epoch."""
-        return {seed: self._order(lead, epoch) for seed, lead in self._seeds()}
-
-    def _order(self, lead: RunSpec, epoch: int) -> list[NDArray[np.int64]]:
-        """The batches of an epoch, of the seed of `lead`."""
-        if lead.recipe.look_steps is None:
-            return epoch_order(lead, epoch, self.lengths)
-        return drawn_order(lead, epoch, [example.task for example in self.data.training])
+        if self.lead.recipe.look_steps is None:
+            return {seed: epoch_order(run, epoch, self.lengths) for seed, run in self._seeds()}
+        tasks = [example.task for example in self.data.training]
+        return {seed: drawn_order(run, epoch, tasks) for seed, run in self._seeds()}
 
     def _train_step(self, epoch: int, batch: dict[int, NDArray[np.int64]]) -> None:
         """One step of every member; `batch` holds each seed's examples."""
@@ -204,15 +205,18 @@ class Group:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        every: dict[int, Tensor] = {}
-        for cohort in self.cohorts:
+        last: dict[str, float] = {}
+        for cohort in (cohort for cohort in self.cohorts if cohort.trains):
             first = cohort.members[0]
-            losses = every[first] = torch.stack([taken.losses[first] for taken in waiting]).cpu()
-            if cohort.trains:
-                norms = torch.stack([taken.norms[first] for taken in waiting]).cpu()
-                for number, taken in enumerate(waiting):
-                    self._log(cohort, taken, losses[number], norms[number])
-        self.report(self._progress(waiting[-1].epoch, {f: all[-1] for f, all in every.items()}))
+            losses = torch.stack([taken.losses[first] for taken in waiting]).cpu()
+            norms = torch.stack([taken.norms[first] for taken in waiting]).cpu()
+            for number, taken in enumerate(waiting):
+                self._log(cohort, taken, losses[number], norms[number])
+            for run, index in enumerate(cohort.members):
+                if self.members[index].diverged_at is None:
+                    last[self.members[index].key] = float(losses[-1][run])
+        steps = {"epoch": waiting[-1].epoch, "step": self.step, "steps": self.steps}
+        self.report({"event": "step", **steps, "losses": last})
 
     def _log(self, cohort: Cohort, taken: Taken, losses: Tensor, norms: Tensor) -> None:
         """One history line a run; a loss or a gradient that is not finite ends the run."""
@@ -226,23 +230,8 @@ class Group:
             line = {"epoch": taken.epoch, "step": taken.step, "loss": float(losses[run])}
             member.history.append(line | {"gradient_norm": norms[run].tolist()})
 
-    def _tell_encoded(self, done: int, every: int) -> None:
-        self.report({"event": "encoding", "batch": done, "batches": every})
-
-    def _progress(self, epoch: int, losses: dict[int, Tensor]) -> dict[str, Any]:
-        by_run = {
-            self.members[index].key: float(losses[cohort.members[0]][run])
-            for cohort in self.cohorts
-            for run, index in enumerate(cohort.members)
-            if cohort.trains and self.members[index].diverged_at is None
-        }
-        return {
-            "event": "step",
-            "epoch": epoch,
-            "step": self.step,
-            "steps": self.steps,
-            "losses": by_run,
-        }
+    def _tell_batch(self, event: dict[str, Any], done: int, every: int) -> None:
+        self.report(event | {"batch": done, "batches": every})
 
     # -- evaluation ---------------------------------------------------------------------------
 
@@ -277,9 +266,7 @@ class Group:
                 outputs = cohort.evaluate(inputs).cpu().numpy()
                 for run, index in enumerate(cohort.members):
                     self._collect(self.members[index], collectors[index], indices, outputs[run])
-            self.report(
-                {"event": "evaluation", "epoch": epoch, "batch": number, "batches": len(batches)}
-            )
+            self._tell_batch({"event": "evaluation", "epoch": epoch}, number, len(batches))
         pairs = zip(self.members, collectors, strict=True)
         return [(member, found) for member, found in pairs if member.diverged_at is None]
 
@@ -321,8 +308,8 @@ class Group:
         to the first.
         """
         found = self.data.monitor([s for s in member.scores if s["epoch"] == epoch])
-        ties = member.spec.recipe.keep == "best"
-        if member.best is None or (found is not None and _outdoes(found, member.best, ties)):
+        reached = ge if member.spec.recipe.keep == "best" else gt
+        if member.best is None or (found is not None and reached(found, member.best)):
             member.kept, member.best = epoch, found
             self._write_artefact(member)
 
@@ -336,52 +323,29 @@ class Group:
                 member = self.members[index]
                 if member.diverged_at is None:
                     self._unrestore(member, cohort, run)
-                    cohort.load_artefact(run, read_artefact(self.artefact(member)))
+                    cohort.load_artefact(run, read_artefact(member.artefact))
             cohort.learner.forget_inputs()
         for member, collector in self._evaluate(epoch, len(self.data.evaluation)):
             self._score(member, collector, member.kept or epoch, kept=member.kept is not None)
-            write_json(self.predictions(member), collector.predictions())
+            write_json(member.predictions, collector.predictions())
 
     def _unrestore(self, member: Member, cohort: Cohort, run: int) -> None:
         """Puts the last epoch's values of what the method does not restore into the artefact."""
         kept = cohort.learner.unrestored
         if kept:
-            path, last = self.artefact(member), cohort.artefact(run)
+            path, last = member.artefact, cohort.artefact(run)
             last = {name: v for name, v in last.items() if name.rpartition(".")[2] in kept}
             write_artefact(path, read_artefact(path) | last)
 
     def _write_artefact(self, member: Member) -> None:
-        cohort, run = self._place(member)
-        write_artefact(self.artefact(member), cohort.artefact(run))
+        cohort, run = self.place(member)
+        write_artefact(member.artefact, cohort.artefact(run))
 
-    def _place(self, member: Member) -> tuple[Cohort, int]:
+    def place(self, member: Member) -> tuple[Cohort, int]:
         """The cohort that trains the member, and its place there."""
         index = self.members.index(member)
         cohort = next(cohort for cohort in self.cohorts if index in cohort.members)
         return cohort, cohort.members.index(index)
-
-    def selected(self, member: Member) -> list[int] | None:
-        """The layers (from 0) whose adapter the trained member uses; None of other methods."""
-        cohort, run = self._place(member)
-        return cohort.learner.selected(run)
-
-    def activations(self, member: Member) -> dict[int, Learned]:
-        """Layer -> the activation that the trained member learned, if it learns some."""
-        cohort, run = self._place(member)
-        return cohort.learner.activations(run)
-
-    def embeddings(self, member: Member) -> dict[str, list[float]]:
-        """Task -> the embedding that the trained member learned, if it learns some."""
-        return self._place(member)[0].learner.embeddings()
-
-    def predictions(self, member: Member) -> Path:
-        """Where the member's final predictions are until the result is stored."""
-        return self.work / f"predictions-{member.key}.json"
-
-    def artefact(self, member: Member) -> Path:
-        """Where the member's trained tensors are until the result is stored."""
-        epoch = f"-{member.kept}" if member.kept is not None else ""
-        return self.work / f"adapter-{member.key}{epoch}.safetensors"
 
     # -- checkpoints --------------------------------------------------------------------------
 
@@ -409,29 +373,16 @@ class Group:
             "evaluated": self.evaluated,
             "trained_tokens": self.trained_tokens,
             "cohorts": [cohort.members for cohort in self.cohorts],
-            "members": [
-                {
-                    "key": member.key,
-                    "history": member.history.flush(),
-                    "diverged_at": member.diverged_at,
-                    "scores": member.scores,
-                    "kept": member.kept,
-                    "best": member.best,
-                    "predictions": self._digest_of_predictions(member),
-                }
-                for member in self.members
-            ],
+            "members": [member.progress(finished=self._finished) for member in self.members],
         }
         Checkpoint(tensors, json.dumps(progress, allow_nan=False)).write(self.work)
-        self._forget_outdone()
-
-    def _forget_outdone(self) -> None:
-        """Removes kept weights that a later epoch outdid, now that the checkpoint knows it."""
         for member in self.members:
-            if member.kept is not None:
-                for path in self.work.glob(f"adapter-{member.key}-*.safetensors"):
-                    if path != self.artefact(member):
-                        path.unlink()
+            member.forget_outdone()
+
+    @property
+    def _finished(self) -> bool:
+        """The last epoch was scored."""
+        return self.evaluated >= self.lead.recipe.epochs
 
     def _resume(self) -> None:
         checkpoint, self._checkpoint = self._checkpoint, None
@@ -445,10 +396,7 @@ class Group:
         self.trained_tokens = progress["trained_tokens"]
         self.seconds, self.resumes = progress["seconds"], progress["resumes"] + 1
         for member, stored in zip(self.members, progress["members"], strict=True):
-            member.history.cut(*stored["history"])
-            member.diverged_at, member.scores = stored["diverged_at"], stored["scores"]
-            member.kept, member.best = stored["kept"], stored["best"]
-            self._check_kept(member, stored["predictions"])
+            member.resume(stored, finished=self._finished)
         for number, cohort in enumerate(self.cohorts):
             lead = f"{number}."
             part = {n[len(lead) :]: t for n, t in checkpoint.tensors.items() if n.startswith(lead)}
@@ -456,21 +404,6 @@ class Group:
                 raise Damaged(f"The checkpoint in {self.work} is of another device or version.")
             cohort.load_state(part)
         self.report({"event": "resumed", "step": self.step, "steps": self.steps})
-
-    def _check_kept(self, member: Member, predictions: str | None) -> None:
-        """Raises Damaged where what the checkpoint counts on lies beside it no longer."""
-        finished = self.evaluated == self.lead.recipe.epochs
-        if member.diverged_at is None and (finished or member.kept is not None):
-            read_artefact(self.artefact(member))
-        if self._digest_of_predictions(member) != predictions:
-            raise Damaged(f"{self.predictions(member)} does not hold what its checkpoint says.")
-
-    def _digest_of_predictions(self, member: Member) -> str | None:
-        """None until the last epoch was scored; of a run that diverged, too."""
-        if self.evaluated < self.lead.recipe.epochs or member.diverged_at is not None:
-            return None
-        path = self.predictions(member)
-        return file_digest(path) if path.exists() else None
 
     def _partition(self) -> list[list[int]]:
         """Which members train as one learner: those of the checkpoint, where there is one."""
@@ -480,26 +413,6 @@ class Group:
         mean = sum(self.lengths) / max(1, len(self.lengths))
         tokens = mean * self.lead.recipe.batch_size
         return cohorts_of(self.specs, self.settings.device.type, tokens)
-
-    def _member(self, spec: RunSpec, built: RunSpec) -> Member:
-        key = run_key(spec)
-        return Member(spec, built, key, HistoryFile(self.work / f"history-{key}.jsonl"))
-
-    def _cohort(self, members: list[int]) -> Cohort:
-        settings = self.settings
-        return Cohort(
-            members,
-            self.specs,
-            self.encoder,
-            settings.device,
-            self.steps,
-            self.start,
-            settings.compiled,
-        )
-
-
-def _outdoes(found: float, best: float, ties: bool) -> bool:
-    return found > best or (ties and found == best)
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, torch.Size]:

@@ -21,16 +21,16 @@ from transformers import (
 from repro.backbones.describe import describe
 from repro.backbones.load import Encoder, load_encoder
 from repro.errors import MissingModel
-from repro.methods.inside.counting import count_modules
 from repro.methods.inside.learner import Inside
 from repro.methods.lora import LoRA
+from repro.methods.modules.counting import count_modules
 from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Inputs
 from repro.papers.registry import find_table
 from repro.papers.request import Request
 from repro.spec.backbones import KNOWN, ROBERTA_BASE
-from repro.tasks.sentences.examples import make_examples
 from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.task import make_examples
 
 CPU = torch.device("cpu")
 SPECIAL = {"bos_token": "<s>", "cls_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>",

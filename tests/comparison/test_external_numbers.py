@@ -18,7 +18,7 @@ from repro.report.latex import latex, numbers
 from repro.report.render import as_json, csv_text, markdown
 from repro.report.view import TableView, view_table
 from repro.store import Store
-from repro.store.external import External
+from repro.store.result import External
 
 TABLE = TABLES["3-shared-2"]
 SEEDS = "seed,CoLA,MRPC\n0,60,88\n1,62,\n"

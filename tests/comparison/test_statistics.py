@@ -12,7 +12,7 @@ from fake_results import request, store_all
 from scipy.stats import bootstrap, kendalltau
 
 from repro.comparison.statistics import over_groups, table_statistics
-from repro.methods.always_null import AlwaysNull
+from repro.methods.untrained import AlwaysNull
 from repro.papers.registry import TABLES
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec, run_key

@@ -23,11 +23,11 @@ from repro.engine.cost import (
 )
 from repro.engine.jobs import Job, make_job
 from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
-from repro.methods.always_null import AlwaysNull
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.frozen_features import FrozenFeatures
 from repro.methods.linear_probe import LinearProbe
+from repro.methods.untrained import AlwaysNull
 from repro.spec import GlueTask, RunSpec, SquadTask
 from repro.store import Store
 from repro.store.atomic import write_json

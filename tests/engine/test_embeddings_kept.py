@@ -48,7 +48,7 @@ def test_embeddings_are_those_of_the_weights_that_are_kept(
         return {"rte": weights.flatten()[:3].tolist(), "cola": weights.flatten()[3:6].tolist()}
 
     monkeypatch.setattr(learner, "embeddings", embeddings)
-    kept: Any = read_artefact(group.artefact(group.members[0]))[name].flatten()
+    kept: Any = read_artefact(group.members[0].artefact)[name].flatten()
     result = stored(spec, group, tmp_path)
     found = Store(tmp_path / "store").read(run_key(spec))
     assert found is not None
@@ -79,7 +79,7 @@ def test_hyperformer_keeps_the_embedding_of_each_task_as_its_weights_have_it(
     encoder = load_encoder(KNOWN[TINY_T5], {}, torch.device("cpu"))
     data = task.load(encoder.tokenizer)
     group = trained([spec], tmp_path / "work", encoder=encoder, data=data)
-    kept = read_artefact(group.artefact(group.members[0]))
+    kept = read_artefact(group.members[0].artefact)
     stored(spec, group, tmp_path)
     found = Store(tmp_path / "store").read(run_key(spec))
     assert found is not None

@@ -25,8 +25,8 @@ from repro.engine.jobs import (
 from repro.engine.local import LocalExecutor
 from repro.engine.plan import Plan, jobs_for, make_plan
 from repro.methods.adaptable_adapters import AdaptableAdapters, LastLayers
-from repro.methods.always_null import AlwaysNull
 from repro.methods.linear_probe import LinearProbe
+from repro.methods.untrained import AlwaysNull
 from repro.papers.registry import ARTEFACTS
 from repro.papers.request import Request
 from repro.spec import GlueTask, RunSpec, run_key

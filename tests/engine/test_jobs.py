@@ -20,11 +20,10 @@ from repro.engine.jobs import (
     write_job,
 )
 from repro.engine.plan import jobs_for
-from repro.methods.ablated_spans import AblatedSpans
-from repro.methods.always_null import AlwaysNull
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
+from repro.methods.untrained import AblatedSpans, AlwaysNull
 from repro.spec import GlueTask, RunSpec, run_key
 from repro.spec.identity import REVISIONS
 from repro.spec.method import Method

@@ -23,7 +23,7 @@ from repro.engine.dispatch import Dispatcher, Ended, Listener, Outcome
 from repro.engine.jobs import Execution, Job, is_stored, make_job
 from repro.engine.progress import JobFailure
 from repro.engine.worker import Exit
-from repro.methods.ablated_spans import AblatedSpans
+from repro.methods.untrained import AblatedSpans
 from repro.spec import RunSpec, run_key
 from repro.store import Store, render
 from repro.store.claims import EXPIRY_SECONDS, ClaimLost, Held, Lease, lock_path

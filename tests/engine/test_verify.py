@@ -13,7 +13,7 @@ from repro.engine.verify import Checked, other_results, runs_to_verify, verify_f
 from repro.spec import RunSpec, SquadTask, run_key
 from repro.store import Result, Score, Store, render
 from repro.store.entry import FileEntry, Manifest, digest_of, manifest_bytes
-from repro.tasks.squad2.sources import evaluation_questions
+from repro.tasks.squad2.questions import evaluation_questions
 
 
 def checks(store: Store, *, rescore: bool = False) -> dict[str, Checked]:

@@ -30,11 +30,11 @@ from repro.engine.loaded import Loaded
 from repro.engine.results import collapsed
 from repro.engine.worker import Exit
 from repro.errors import MissingData
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
+from repro.methods.untrained import AlwaysNull
 from repro.spec import RunSpec, run_key
-from repro.store import Store, claims, staging
+from repro.store import Store, claims, entry
 from repro.store.atomic import write_json
 from repro.store.claims import ClaimLost
 from repro.training.checkpoint import HistoryFile
@@ -171,7 +171,7 @@ def test_a_full_disk_while_results_are_written_costs_only_the_writing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "write_all", full)
+        patch.setattr(entry, "write_all", full)
         assert train(specs[1], specs[3]) == Exit.STORE
     kind, message = last_failure(heard)
     assert kind == "store"

@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from repro.backbones.load import load_encoder
 from repro.cli.main import main
 from repro.engine.dispatch import Dispatcher
-from repro.engine.frozen import frozen_adapters
 from repro.engine.jobs import Execution
+from repro.engine.parents import frozen_adapters
 from repro.engine.plan import jobs_for
 from repro.errors import ReproError
 from repro.methods.t5 import HyperFormer, T5FineTuning

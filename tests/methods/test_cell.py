@@ -15,7 +15,7 @@ from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Linear
 from repro.methods.modules.randomness import generator
 from repro.methods.resadapters import PipelinedCells
-from repro.methods.resadapters.cell import Cell
+from repro.methods.resadapters.module import Cell
 
 RUNS, STACKS, HIDDEN, BATCH, LENGTH = 2, 2, 12, 3, 7
 REAL = real_tokens([7, 4, 2], LENGTH)

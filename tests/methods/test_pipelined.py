@@ -13,13 +13,13 @@ from torch.nn import functional as F
 
 from repro.backbones.load import Encoder
 from repro.errors import ReproError
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.modules.learner import Learner
 from repro.methods.modules.randomness import Dropout, generator
 from repro.methods.resadapters import PipelinedCells
-from repro.methods.resadapters.pipelined import Pipelined
+from repro.methods.resadapters.module import Pipelined
+from repro.methods.untrained import AlwaysNull
 
 LAYERS, LENGTHS = 3, [9, 5, 7]
 METHODS: list[Any] = [

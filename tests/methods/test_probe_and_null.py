@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from run_samples import run_spec
 from tiny_models import inputs_of, random_states, real_tokens, tiny_data, tiny_encoder
 
-from repro.methods.always_null import AlwaysNull
 from repro.methods.linear_probe import LinearProbe
-from repro.methods.linear_probe.module import Probe
 from repro.methods.modules.randomness import Dropout, generator
+from repro.methods.untrained import AlwaysNull
 from repro.tasks.squad2.decoding import answers, decode_batch
 
 
 def test_a_probe_is_the_read_layer_times_weights_plus_bias() -> None:
-    learner = run_spec(LinearProbe(layer=2)).learner(2, tiny_encoder(3))
-    assert isinstance(learner, Probe)
+    learner: Any = run_spec(LinearProbe(layer=2)).learner(2, tiny_encoder(3))
     learner.initialise([generator("cpu", "init", seed) for seed in (0, 1)])
     real, states = real_tokens([4, 6], 6), random_states(3, 2, 6)
     scores = learner(inputs_of(real, states), Dropout([])).detach().numpy()

@@ -12,7 +12,7 @@ from run_samples import cells
 
 from repro.methods.modules.learner import Linear
 from repro.methods.modules.randomness import Dropout, dropped_onto, generator, stream_seed
-from repro.methods.resadapters.pipelined import Pipelined
+from repro.methods.resadapters.module import Pipelined
 
 
 def dropout(*seeds: int) -> Dropout:

@@ -12,7 +12,7 @@ from tiny_models import inputs_of, random_states, real_tokens, tiny_encoder
 from torch import Tensor
 
 from repro.methods.modules.randomness import Dropout, generator
-from repro.methods.resadapters.pipelined import Pipelined
+from repro.methods.resadapters.module import Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
 
 Cell = Callable[[Tensor], Tensor]

@@ -16,7 +16,7 @@ from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, MIXTURE
 from repro.store.bundle import Bundle
 from repro.tasks.sentences.rows import generated_rows
-from repro.tasks.text_to_text.division import divided
+from repro.tasks.text_to_text.rows import divided
 
 SMOKE = Bundle(RUNS / "smoke.jsonl.xz", print)
 ONE, TWO = Request("Hyperformer-1", "smoke", 1), Request("Hyperformer-2", "smoke", 1)
@@ -27,7 +27,7 @@ TASKS = [name for name in MIXTURE if name != "stsb"]
 def majority(name: WrittenName) -> float:
     """The commonest class's share of a task's test rows, in percent: counted in the rows."""
     task = TextToText(tasks=(name,), source="generated", revisions={name: SMOKE_DATA})
-    rows = divided(generated_rows(f"text-to-text/{name}", SMOKE_DATA), name, task).test
+    rows = divided(generated_rows(f"text-to-text/{name}", SMOKE_DATA), name, task)["test"]
     return 100 * Counter(row.label for row in rows).most_common(1)[0][1] / len(rows)
 
 

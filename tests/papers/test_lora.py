@@ -18,7 +18,7 @@ from repro.report.cells import Cell
 from repro.report.view import TableView, view_table
 from repro.spec import RunSpec, run_key
 from repro.store import Store
-from repro.store.external import External, Number, key_of
+from repro.store.result import External, Number, key_of
 
 TABLE = find_table("LoRA-1")
 STARTED = ("MRPC", "RTE", "STSB", "STSB-spearman")

@@ -21,8 +21,7 @@ from repro.backbones.load import Encoder
 from repro.errors import ReproError
 from repro.methods.modules.randomness import Dropout, generator
 from repro.methods.resadapters import PipelinedCells
-from repro.methods.resadapters.cell import Cell
-from repro.methods.resadapters.pipelined import Pipelined
+from repro.methods.resadapters.module import Cell, Pipelined
 from repro.methods.resadapters.wirings import WIRINGS
 from repro.papers.request import Request
 from repro.papers.resadapters.tables import ARCHITECTURE
@@ -202,7 +201,7 @@ def test_the_steps_of_a_cell_are_those_that_it_takes(
         steps.append(("dropout", tuple(h.shape[-2:])))
         return h
 
-    monkeypatch.setattr("repro.methods.resadapters.cell.dropped", dropped)
+    monkeypatch.setattr("repro.methods.resadapters.module.dropped", dropped)
     layout = inputs_of(real_tokens([7], 7), random_states(1, 1, 7)).layout
     with Watch(steps):
         cell(torch.zeros(1, 7, 32), layout, torch.ones(()))

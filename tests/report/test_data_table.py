@@ -74,7 +74,7 @@ def test_metrics_stand_beside_those_of_the_released_code(store: Store) -> None:
 def test_without_counting_there_are_gaps_and_no_data_is_read(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("repro.tasks.sentences.sources.task_rows", lambda task: pytest.fail("read"))
+    monkeypatch.setattr("repro.tasks.sentences.rows.task_rows", lambda task: pytest.fail("read"))
     view = view_table(ONE, asked(), store)
     assert counts(view, "RTE") == ["not counted"] * 3
     assert not view.complete
@@ -85,7 +85,7 @@ def test_counts_are_kept_and_packed(
 ) -> None:
     request = asked()
     count_missing(ONE, request, store)
-    monkeypatch.setattr("repro.tasks.sentences.sources.task_rows", lambda task: pytest.fail("read"))
+    monkeypatch.setattr("repro.tasks.sentences.rows.task_rows", lambda task: pytest.fail("read"))
     assert count_missing(ONE, request, store) == []
     store.pack([], tmp_path / "copy" / "one.jsonl.xz", count_files(ONE, request, store))
     copied = view_table(ONE, request, Store(tmp_path / "copy"))
@@ -112,16 +112,16 @@ def test_rows_of_a_folder_are_counted_and_what_lacks_is_a_gap(
     request = asked("reduced")
     tasks = [spec.task.name for _, spec in to_count(ONE, request)]
     assert "rte" not in tasks
-    from repro.tasks.sentences import sources
+    from repro.tasks.sentences import rows as sentences
 
-    whole = sources.task_rows
+    whole = sentences.task_rows
 
     def here(task: Any) -> Any:
         if task.name in ("cola", "qnli"):
             return whole(task)
         raise MissingData(f"{task.name} is not here.")
 
-    monkeypatch.setattr(sources, "task_rows", here)
+    monkeypatch.setattr(sentences, "task_rows", here)
     problems = count_missing(ONE, request, store)
     assert sorted(problems) == sorted(f"{n} is not here." for n in set(tasks) - {"cola", "qnli"})
     view = view_table(ONE, request, store)

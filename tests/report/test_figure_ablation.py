@@ -13,7 +13,7 @@ from fake_spans import FIGURE, by_place, request, store_chain
 
 import repro.papers
 from repro.errors import UnknownName
-from repro.methods.ablated_spans import AblatedSpans
+from repro.methods.untrained import AblatedSpans
 from repro.papers.three_shared.tables import published_drops, published_intact
 from repro.report.figures.ablation import (
     Panel,

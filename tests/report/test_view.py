@@ -9,7 +9,7 @@ import pytest
 from fake_results import Value, request, runs_of, store_all, store_result
 from scipy import stats
 
-from repro.methods.always_null import AlwaysNull
+from repro.methods.untrained import AlwaysNull
 from repro.papers.registry import TABLES
 from repro.papers.request import Request
 from repro.report.cells import RowView

@@ -15,12 +15,11 @@ from run_samples import cells, run_spec
 from tiny_models import tiny_config
 
 from repro.backbones.load import Encoder
-from repro.methods.ablated_spans import AblatedSpans
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.inside import adapter_parameters
 from repro.methods.linear_probe import LinearProbe
 from repro.methods.resadapters import PipelinedCells
+from repro.methods.untrained import AblatedSpans, AlwaysNull
 from repro.spec import GlueTask, RunSpec
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM, bert_parameters
 

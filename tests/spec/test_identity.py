@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 from run_samples import METHODS, RECIPE, TYPES, cells, changed, run_spec, specs, values
 
-from repro.methods.always_null import AlwaysNull
+from repro.methods.untrained import AlwaysNull
 from repro.spec import RunSpec, Source, SquadTask, canonical_json, run_key
 from repro.spec import identity as identity_module
 from repro.spec.fields import MARK, Spec, detail, identity

@@ -11,11 +11,10 @@ from inside_samples import adapters
 from run_samples import cells, changed, run_spec
 
 from repro.errors import ReproError
-from repro.methods.ablated_spans import AblatedSpans
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning, LayerNorms, TopLayers
 from repro.methods.frozen_features import FrozenFeatures
 from repro.methods.linear_probe import LinearProbe
+from repro.methods.untrained import AblatedSpans, AlwaysNull
 from repro.spec import GlueTask, RunSpec, TaggingTask, Task, run_key
 from repro.spec.backbones import KNOWN
 from repro.spec.method import Method

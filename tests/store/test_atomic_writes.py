@@ -13,7 +13,6 @@ from store_samples import tree, unfinished
 
 from repro.errors import StoreError
 from repro.store.atomic import (
-    Published,
     move_aside,
     publish_directory,
     write_bytes,
@@ -158,12 +157,12 @@ def folder(path: Path, **files: str) -> Path:
 def test_first_publisher_wins_and_an_equal_second_is_dropped(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "target"
 
-    def publish(staging: Path) -> Published:
+    def publish(staging: Path) -> Path | None:
         return publish_directory(staging, target, tmp_path / "q", {"time"})
 
-    assert publish(folder(tmp_path / "s1", a="1", time="5")).outcome == "published"
-    assert publish(folder(tmp_path / "s2", a="1", time="7")).outcome == "same"
-    assert publish(folder(tmp_path / "s3", time="9")).outcome == "same"
+    assert publish(folder(tmp_path / "s1", a="1", time="5")) is None
+    assert publish(folder(tmp_path / "s2", a="1", time="7")) is None
+    assert publish(folder(tmp_path / "s3", time="9")) is None
     assert tree(tmp_path) == {"deep/target/a": b"1", "deep/target/time": b"5"}
 
 
@@ -173,10 +172,9 @@ def test_second_publisher_with_other_content_is_kept_aside(
 ) -> None:
     target, quarantine = tmp_path / "target", tmp_path / "q"
     publish_directory(folder(tmp_path / "s1", a="1"), target, quarantine)
-    published = publish_directory(folder(tmp_path / "s2", **files), target, quarantine)
-    assert published.outcome == "differs"
-    assert published.kept == quarantine / "target-1"
-    assert tree(published.kept) == {name: text.encode() for name, text in files.items()}
+    kept = publish_directory(folder(tmp_path / "s2", **files), target, quarantine)
+    assert kept == quarantine / "target-1"
+    assert tree(kept) == {name: text.encode() for name, text in files.items()}
     assert tree(target) == {"a": b"1"}
 
 

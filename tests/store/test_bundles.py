@@ -11,11 +11,11 @@ import pytest
 from store_samples import files_of, listening, result_of, spec_of, tree, unfinished, write_run
 
 from repro.errors import StoreError
-from repro.methods.ablated_spans import AblatedSpans
+from repro.methods.untrained import AblatedSpans
 from repro.spec import run_key
 from repro.spec.identity import REVISIONS
 from repro.store import Store, bundle, render
-from repro.store.served import ServedRun
+from repro.store.result import ServedRun
 
 ABSENT = "ab" * 32
 REQUEST = {"requests/T-1.json": b'{"seeds": 1}'}

@@ -23,7 +23,7 @@ from repro.spec import run_key
 from repro.store import Store
 from repro.store.entry import with_checksum
 from repro.store.remote import copy_of, url_of
-from repro.store.served import ServedRun
+from repro.store.result import ServedRun
 
 URL = "memory://group/runs"
 

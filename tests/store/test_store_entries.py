@@ -27,7 +27,7 @@ from store_samples import (
 from repro.errors import StoreError
 from repro.spec import run_key
 from repro.store import Score, Store, render
-from repro.store.served import ServedRun
+from repro.store.result import ServedRun
 
 ABSENT = "ab" * 32
 

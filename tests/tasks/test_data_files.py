@@ -13,7 +13,7 @@ from repro.spec.facts import KNOWN
 from repro.tasks.catalogue import data_revision
 from repro.tasks.formats import json_rows
 from repro.tasks.rows import here
-from repro.tasks.sentences.sources import task_rows
+from repro.tasks.sentences.rows import task_rows
 
 LINE = b'{"idx": 0, "label": 1, "text": {"a": 1}, "more": [{"b": 1}]}'
 

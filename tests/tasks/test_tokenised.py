@@ -23,9 +23,9 @@ from repro.backbones.tiny_t5 import tiny_tokenizer
 from repro.spec import GlueTask, SquadTask, Task
 from repro.tasks import tokenised
 from repro.tasks.data import Answer, Example
-from repro.tasks.sentences import examples
-from repro.tasks.sentences.examples import make_examples
+from repro.tasks.sentences import task as pairs_task
 from repro.tasks.sentences.rows import Row
+from repro.tasks.sentences.task import make_examples
 from repro.tasks.squad2.features import make_windows
 
 SIZES = "seed=0,train=30,validation=12"
@@ -95,10 +95,10 @@ def test_a_second_load_calls_no_tokenizer_and_gives_the_same_examples(
 
 
 def test_examples_of_every_kind_are_the_tokenizer_s_own_row_by_row(tmp_path: Path) -> None:
-    from repro.tasks.sentences.sources import task_rows
-    from repro.tasks.tagging.rows import task_rows as sentences
+    from repro.tasks.sentences.rows import task_rows
+    from repro.tasks.tagging import task_rows as sentences
     from repro.tasks.text_to_text.formats import input_text
-    from repro.tasks.text_to_text.sources import task_rows as written
+    from repro.tasks.text_to_text.rows import task_rows as written
 
     def loaded(kind: str) -> Any:
         TASKS[kind].load(tokenizer_of(kind), tmp_path)
@@ -152,8 +152,8 @@ def test_what_the_tokens_follow_from_names_the_file(
     assert made_with(ROWS, added) == 5
     assert made_with(ROWS, changed(truncation_side="left")) == 6
     assert made_with(ROWS, changed(model_input_names=["input_ids"])) == 7
-    later = replace(examples.PAIRS, revision=examples.PAIRS.revision + 1)
-    monkeypatch.setattr(examples, "PAIRS", later)
+    later = replace(pairs_task.PAIRS, revision=pairs_task.PAIRS.revision + 1)
+    monkeypatch.setattr(pairs_task, "PAIRS", later)
     assert made_with(ROWS, minilm_tokenizer()) == 8
 
 

@@ -12,7 +12,7 @@ from tiny_models import tiny_encoder
 
 from repro.spec import RunSpec
 from repro.spec.spans import INTACT, all_spans, span_group
-from repro.training.ablation import ablate
+from repro.training.ablation import TrainedRun
 from repro.training.checkpoint import read_artefact
 
 METRICS = {"matthews", "accuracy", "majority_share"}
@@ -24,10 +24,11 @@ def ablated(spec: RunSpec, work: Path) -> tuple[list[dict[str, Any]], list[dict[
     [member] = made.members
     epoch = member.kept or spec.recipe.epochs
     own = [score for score in member.scores if score["epoch"] == epoch]
-    tensors = read_artefact(made.artefact(member))
+    tensors = read_artefact(member.artefact)
     device = torch.device("cpu")
     events: list[dict[str, Any]] = []
-    scores = ablate(spec, tensors, epoch, tiny_encoder(3), data_of(), device, events.append)
+    run = TrainedRun(spec, tensors, epoch, tiny_encoder(3), data_of(), device, events.append)
+    scores = run.spans()
     assert events[-1]["batch"] == events[-1]["batches"] == len(events)
     return own, scores
 

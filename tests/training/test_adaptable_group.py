@@ -58,7 +58,7 @@ class Monitored:
 
 
 def artefact(group: Group) -> dict[str, Tensor]:
-    return read_artefact(group.artefact(group.members[0]))
+    return read_artefact(group.members[0].artefact)
 
 
 @pytest.mark.parametrize(("keep", "kept"), [("best", 3), ("first-best", 2)])
@@ -122,9 +122,11 @@ def test_runs_of_a_group_say_what_they_selected_and_learned(tmp_path: Path) -> N
     aa, plain = group.members
     tensors = artefact(group)
     logits = {n.split(".")[1]: t[0] for n, t in tensors.items() if n.endswith("logits")}
-    assert group.selected(aa) == [int(n) for n, pair in logits.items() if pair[1] > pair[0]]
-    assert group.selected(plain) == [0, 2]
-    assert group.activations(plain) == {}
-    learned = group.activations(aa)[1]
+    (one, first), (two, second) = map(group.place, (aa, plain))
+    selected = [int(n) for n, pair in logits.items() if pair[1] > pair[0]]
+    assert one.learner.selected(first) == selected
+    assert two.learner.selected(second) == [0, 2]
+    assert two.learner.activations(second) == {}
+    learned = one.learner.activations(first)[1]
     assert learned.numerator == tensors["adaptable.1.rational.numerator"][0].tolist()
     assert learned.low < learned.high

@@ -10,9 +10,9 @@ import torch
 from run_samples import cells, run_spec
 from tiny_models import tiny_data
 
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
+from repro.methods.untrained import AlwaysNull
 from repro.spec import RunSpec
 from repro.training.batches import collate, epoch_order, length_sorted
 

@@ -64,10 +64,10 @@ def test_official_rows_are_scored_once_with_the_weights_that_are_kept(
         assert kept == 1 + f1.index(max(f1))
 
     again = group_of([spec], tmp_path / "again", data=data)
-    again.cohorts[0].load_artefact(0, read_artefact(made.artefact(member)))
+    again.cohorts[0].load_artefact(0, read_artefact(member.artefact))
     [(_, collector)] = again._evaluate(kept, len(data.evaluation))
     assert collector.scores(kept) == [s for s in member.scores if s["epoch"] == kept]
-    predicted = json.loads(made.predictions(member).read_text())
+    predicted = json.loads(member.predictions.read_text())
     sizes = {split: len(found["ids"]) for split, found in predicted.items()}
     assert sizes == {"development": 10, "validation": 40}
 

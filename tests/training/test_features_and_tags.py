@@ -21,8 +21,8 @@ from repro.spec import RunSpec
 from repro.spec.method import Method
 from repro.spec.tagging import UNTAGGED
 from repro.tasks.data import TaskData
+from repro.training import feed
 from repro.training import group as group_module
-from repro.training import states as states_module
 from repro.training.batches import collate, placed
 from repro.training.checkpoint import read_artefact
 from repro.training.cohort import cohorts_of
@@ -117,7 +117,7 @@ def test_kept_states_give_the_numbers_of_computed_ones(
 ) -> None:
     kept = trained([features_spec()], tmp_path / "kept", data=data_of())
     assert len(kept.feed.states._kept) == len(kept.data.training) + len(kept.data.evaluation)
-    monkeypatch.setattr(states_module, "MOST_BYTES", 0)
+    monkeypatch.setattr(feed, "MOST_BYTES", 0)
     computed = trained([features_spec()], tmp_path / "computed", data=data_of())
     assert not computed.feed.states._kept
     assert losses(kept) == pytest.approx(losses(computed), rel=1e-4)
@@ -137,7 +137,7 @@ def test_tags_trained_in_micro_batches_equal_whole_batches(
 
 def test_an_artefact_read_back_gives_the_stored_outputs(tmp_path: Path) -> None:
     group = trained([features_spec()], tmp_path, data=data_of())
-    tensors = read_artefact(group.artefact(group.members[0]))
+    tensors = read_artefact(group.members[0].artefact)
     learner = features_spec().learner(1, tiny_encoder(3))
     assert set(tensors) == {name for name, _ in learner.named_parameters()}
     learner.load_state_dict(tensors)

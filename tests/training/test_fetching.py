@@ -77,10 +77,10 @@ def test_a_step_asks_the_device_for_nothing(
 ) -> None:
     monkeypatch.setitem(group_module.FETCHED_AFTER, "cpu", 1_000)
     made = made_of(kind, tmp_path)
-    order = {seed: made._order(lead, 1) for seed, lead in made._seeds()}
+    orders = made._orders(1)
     with refused:
         for number in range(3):
-            made._train_step(1, {seed: rows[number] for seed, rows in order.items()})
+            made._train_step(1, {seed: rows[number] for seed, rows in orders.items()})
         with pytest.raises(AssertionError, match="waits"):
             bool(torch.ones(1) > 0)
     made._fetch()

@@ -16,18 +16,17 @@ from tiny_models import tiny_bert, tiny_data, tiny_encoder
 from torch import Tensor
 
 from repro.backbones.load import Encoder
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
-from repro.methods.linear_probe.module import Probe
 from repro.methods.modules.randomness import Dropout
-from repro.methods.resadapters.pipelined import Pipelined
+from repro.methods.resadapters.module import Pipelined
+from repro.methods.untrained import AlwaysNull
 from repro.spec import RunSpec
 from repro.training.batches import collate, placed
 from repro.training.checkpoint import read_artefact
 from repro.training.environment import matrix_products
+from repro.training.feed import FrozenStates
 from repro.training.group import Group
-from repro.training.states import FrozenStates
 
 CPU = torch.device("cpu")
 
@@ -92,9 +91,9 @@ def test_always_null_trains_nothing_and_answers_nothing(tmp_path: Path) -> None:
     # 9 questions, every third without an answer: all right on those, wrong on the others
     exact = {s["group"]: s["value"] for s in member.scores if s["metric"] == "em"}
     assert exact == {"ALL": pytest.approx(100 / 3), "HasAns": 0.0, "NoAns": 100.0}
-    predictions = json.loads(group.predictions(member).read_bytes())
+    predictions = json.loads(member.predictions.read_bytes())
     assert {text for found in predictions.values() for text in found["text"].values()} == {""}
-    assert read_artefact(group.artefact(member)) == {}
+    assert read_artefact(member.artefact) == {}
 
 
 def test_training_lowers_the_loss_and_stores_what_it_trained(tmp_path: Path) -> None:
@@ -103,7 +102,7 @@ def test_training_lowers_the_loss_and_stores_what_it_trained(tmp_path: Path) -> 
     found = losses(group)
     assert len(found) == 6 * STEPS_AN_EPOCH
     assert sum(found[-5:]) < 0.8 * sum(found[:5])
-    stored = read_artefact(group.artefact(group.members[0]))
+    stored = read_artefact(group.members[0].artefact)
     learner = group.cohorts[0].learner
     for name, value in [*learner.named_parameters(), *learner.named_buffers()]:
         assert torch.equal(stored.pop(name), value.detach()[0]), name
@@ -126,7 +125,7 @@ def test_the_frozen_encoder_is_bit_identical_after_training(tmp_path: Path) -> N
 def test_full_fine_tuning_moves_every_parameter_it_trains(tmp_path: Path) -> None:
     encoder = tiny_encoder(3)
     group = trained([spec_of(FullFineTuning())], tmp_path, encoder=encoder)
-    stored = read_artefact(group.artefact(group.members[0]))
+    stored = read_artefact(group.members[0].artefact)
     for name, value in encoder.model.named_parameters():
         moved = stored[f"encoder.{name}"]
         # a key's bias cancels in the softmax: its gradient is rounding noise around 0
@@ -207,7 +206,7 @@ def check_diverged(group: Group, member: int, events: list[dict[str, Any]]) -> N
     assert [e for e in events if e["event"] == "diverged"] == [news]
     assert len(losses(group, member)) <= wild.diverged_at
     assert all(math.isfinite(loss) for loss in losses(group, member))
-    assert not group.predictions(wild).exists()
+    assert not wild.predictions.exists()
     later = [e for e in events[events.index(news) :] if e["event"] == "step"]
     assert all(wild.key not in e["losses"] for e in later)
 
@@ -307,5 +306,4 @@ def test_learners_are_the_ones_asked_for(tmp_path: Path) -> None:
     first, second = (cohort.learner for cohort in group.cohorts)
     assert isinstance(first, Pipelined)
     assert first.spec.nonlinearity == "gelu"
-    assert isinstance(second, Probe)
-    assert second.spec.layer == 2
+    assert [type(second).__name__, second.layer] == ["Probe", 2]

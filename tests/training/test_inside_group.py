@@ -80,13 +80,13 @@ def test_the_best_epoch_is_kept_and_scored_from_what_is_stored(tmp_path: Path) -
     ]
     numbers = [-1.0 if number is None else number for number in by_epoch]
     assert member.kept == max(epoch for epoch in range(1, 6) if numbers[epoch - 1] == max(numbers))
-    assert made.artefact(member).exists()
+    assert member.artefact.exists()
     assert len(list(tmp_path.glob("adapter-*"))) == 1
     kept = [score for score in member.scores if score["epoch"] == member.kept]
-    document = json.loads(made.predictions(member).read_text())
+    document = json.loads(member.predictions.read_text())
     again = group_of([spec], tmp_path / "again", data=data_of())
     [cohort] = again.cohorts
-    cohort.load_artefact(0, read_artefact(made.artefact(member)))
+    cohort.load_artefact(0, read_artefact(member.artefact))
     [(_, collector)] = again._evaluate(1, len(again.data.evaluation))
     rescored = collector.scores(member.kept or 0)
     assert rescored == kept
@@ -123,6 +123,6 @@ def test_a_checkpoint_remembers_which_runs_were_stacked(
 
 def test_full_fine_tuning_trains_the_pooler_too(tmp_path: Path) -> None:
     made = inside_group([inside_spec(FullFineTuning(), name="sst2")], tmp_path)
-    tensors = read_artefact(made.artefact(made.members[0]))
+    tensors = read_artefact(made.members[0].artefact)
     assert any("pooler" in name for name in tensors)
     assert all(torch.isfinite(tensor).all() for tensor in tensors.values())

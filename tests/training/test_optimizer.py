@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from run_samples import RECIPE, changed
+from run_samples import RECIPE, changed, run_spec
+from tiny_models import tiny_encoder
 from torch import Tensor
 
 from repro.methods.linear_probe import LinearProbe
-from repro.methods.linear_probe.module import Probe
+from repro.methods.modules.learner import Learner
 from repro.methods.modules.randomness import generator
 from repro.spec import Recipe
-from repro.training.flat import FlatParameters
-from repro.training.optimizer import AdamW, scheduled
+from repro.training.optimizer import AdamW, FlatParameters, scheduled
 
 HIDDEN, STEPS = 5, 20
 
@@ -28,8 +28,13 @@ def recipe(**changes: Any) -> Recipe:
     return made
 
 
-def start(runs: int) -> tuple[Probe, FlatParameters]:
-    learner = Probe(LinearProbe(layer=1), runs, HIDDEN)
+def probe(runs: int, hidden: int = HIDDEN) -> Learner:
+    spec = run_spec(LinearProbe(layer=1), backbone__hidden_size=hidden)
+    return spec.learner(runs, tiny_encoder(1))
+
+
+def start(runs: int) -> tuple[Any, FlatParameters]:
+    learner = probe(runs)
     learner.initialise([generator("cpu", "init", seed) for seed in range(runs)])
     return learner, FlatParameters(learner)
 
@@ -123,7 +128,7 @@ def test_rates_and_clips_of_a_stacked_cohort_equal_separate_runs() -> None:
     together, _ = train(recipes, found)
     for run, one in enumerate(recipes):
         _, flat = start(3)
-        alone = FlatParameters(Probe(LinearProbe(layer=1), 1, HIDDEN))
+        alone = FlatParameters(probe(1))
         alone.values.copy_(flat.values[run : run + 1])
         optimizer = AdamW(alone, [one], STEPS)
         for number, gradient in enumerate(found, 1):
@@ -207,7 +212,7 @@ def test_berts_schedule_is_its_formula(steps: int, warmup: float) -> None:
 def test_the_norm_of_many_parameters_is_that_of_double_precision() -> None:
     """24 million parameters, as many as MiniLM has: in single precision the sum is 0.1 % off."""
     one = recipe(clip_norm=None)
-    learner = Probe(LinearProbe(layer=1), 1, 12_000_000)
+    learner = probe(1, 12_000_000)
     flat = FlatParameters(learner)
     flat.gradients.normal_(generator=generator("cpu", "gradients")).mul_(1e-3)
     expected = np.linalg.norm(flat.gradients.double().numpy(), axis=2)

@@ -17,9 +17,9 @@ from safetensors import safe_open
 from safetensors.torch import save
 from tiny_models import tiny_data
 
-from repro.methods.always_null import AlwaysNull
 from repro.methods.fine_tuning import FullFineTuning
 from repro.methods.linear_probe import LinearProbe
+from repro.methods.untrained import AlwaysNull
 from repro.spec import RunSpec
 from repro.training import checkpoint as checkpoint_module
 from repro.training import group as group_module

@@ -16,7 +16,7 @@ from repro.methods.modules.layout import Layout
 from repro.methods.modules.learner import Inputs
 from repro.methods.modules.randomness import Dropout
 from repro.spec.spans import INTACT, all_spans, span_group
-from repro.training.spans import score_spans, span_scores
+from repro.training.ablation import score_spans, span_scores
 
 SILENT = Dropout([])
 SILENT.active = False
@@ -121,12 +121,6 @@ def test_each_layer_is_run_no_oftener_than_needed(layers: int, spans: int, share
     found = score_spans(learner, two_batches()[:1], Kept)
     assert len(found) == spans + 1
     assert learner.passes == shared + layers
-
-
-def test_progress_is_told_after_each_batch() -> None:
-    heard: list[int] = []
-    score_spans(Chain(2), two_batches(), Kept, heard.append)
-    assert heard == [1, 2]
 
 
 def test_scores_are_named_by_their_span_and_only_the_split_asked_for_is_kept() -> None:

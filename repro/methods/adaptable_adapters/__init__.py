@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from repro.errors import ReproError
-from repro.methods.inside import (
-    InsideEncoder,
-    adapter_flops,
-    adapter_parameters,
-    trained_pooler,
-)
+from repro.methods.inside import PooledEncoder, adapter_flops, adapter_parameters
+from repro.methods.untrained import Evaluation
 from repro.spec.fields import identity
 from repro.spec.method import Method, method
 from repro.words import counted
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from repro.methods.adaptable_adapters.module import Adaptable
     from repro.methods.inside.learner import Place
     from repro.spec.types import Backbone, RunSpec
@@ -26,7 +24,7 @@ RATIONAL, SWITCH = 6 + 4, 2
 
 
 @method("adaptable-adapters")
-class AdaptableAdapters(InsideEncoder):
+class AdaptableAdapters(PooledEncoder):
     """Pfeiffer adapters with what Moosavi et al. 2022 compare, and a classifier.
 
     A learned activation, a switch in every layer, adapters in some layers only, and AdapterDrop
@@ -55,7 +53,6 @@ class AdaptableAdapters(InsideEncoder):
         0, doc="in training the first n layers have none, n uniform in 0..drops, drawn a step", ge=0
     )
     init_std: float = identity(0.02, doc="standard deviation of the initial matrices", gt=0)
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
 
     def label(self) -> str:
         """What of adaptable adapters it has, and where."""
@@ -104,10 +101,6 @@ class AdaptableAdapters(InsideEncoder):
         """The layers (from 0) that have an adapter; all while a parent has not selected."""
         return self.layers if isinstance(self.layers, tuple) else tuple(range(layers))
 
-    def parts(self, run: RunSpec) -> dict[str, Any]:
-        """The pooler, as set."""
-        return {"pooler": trained_pooler(run, self.pooler)}
-
     def added(self, place: Place) -> Adaptable:
         """The adapters, before each layer's last norm."""
         from repro.methods.adaptable_adapters.module import Adaptable
@@ -129,18 +122,12 @@ class AdaptableAdapters(InsideEncoder):
 
 
 @method("last-layers")
-class LastLayers(Method):
-    """No training: a trained run scored with the adapters of its last layers only (AdapterDrop).
-
-    The run is the parent in the role "trained"; it keeps as many layers as are given, or as the
-    parent "architecture" selected.
+class LastLayers(Evaluation):
+    """A trained run scored with the adapters of its last layers only (AdapterDrop): as many as are
+    given, or as the parent "architecture" selected.
     """
 
     kept: int | Literal["selected"] = identity(doc="how many of the last layers keep theirs")
-
-    trains: ClassVar[bool] = False
-    evaluates: ClassVar[bool] = True
-    splits_batches: ClassVar[bool] = False
 
     def label(self) -> str:
         """3 last layers of AdapterDrop."""
@@ -161,6 +148,19 @@ class LastLayers(Method):
         """With as many as were selected."""
         return self.model_copy(update={"kept": len(selected)})
 
-    def trained_parameters(self, run: RunSpec) -> int:
-        """None of its own."""
-        return 0
+
+def evaluate(
+    numerator: Sequence[float], denominator: Sequence[float], form: str, x: NDArray[Any]
+) -> NDArray[Any]:
+    """The rational activation R = P / Q at every x, of any shape, in float64; the coefficients
+    a_0.. and b_1.. in this order. See `repro.methods.adaptable_adapters.rational`.
+    """
+    import numpy as np
+
+    points = np.asarray(x, dtype=np.float64)
+    top = sum((a * points**j for j, a in enumerate(numerator)), np.zeros_like(points))
+    terms = [b * points**k for k, b in enumerate(denominator, start=1)]
+    if form == "a":
+        terms = [np.abs(term) for term in terms]
+    result: NDArray[Any] = top / (1.0 + np.abs(sum(terms, np.zeros_like(points))))
+    return result

@@ -144,11 +144,6 @@ class Adaptable(Added):
         """From the first layer on."""
         return iter(cast("Iterable[AdaptableAdapter]", self.children()))
 
-    def initialise(self, streams: list[torch.Generator]) -> None:
-        """Each in order."""
-        for adapter in self:
-            adapter.initialise(streams)
-
     def prepare(self, step: int, seeds: Sequence[int]) -> None:
         """Draws how many of the first layers each run leaves out at this step."""
         if self.drops:

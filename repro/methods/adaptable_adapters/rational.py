@@ -19,9 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from repro.errors import UnknownName
-from repro.methods.adaptable_adapters.curve import check_form
-
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -60,9 +57,6 @@ class Rational(nn.Module):
 
     def __init__(self, runs: int, form: str, start: str) -> None:
         super().__init__()
-        check_form(form)
-        if start not in STARTS:
-            raise UnknownName("start of a rational activation", start, STARTS)
         self.form = form
         begun = STARTS[start]
         self.numerator = nn.Parameter(torch.tensor(begun.numerator).repeat(runs, 1, 1))
@@ -78,9 +72,8 @@ def rational(x: Tensor, numerator: Tensor, denominator: Tensor, form: str) -> Te
     """R(x) of each run: x (runs, items, width), numerator (runs, 6), denominator (runs, 4).
 
     Computed in fp32, in float64 where x is; the result has x's dtype and shape. Finite up to
-    |x| = 1e4. Raises UnknownName for a form that there is not.
+    |x| = 1e4.
     """
-    check_form(form)
     found: Tensor = _Rational.apply(x, numerator, denominator, form)  # type: ignore[no-untyped-call]
     return found
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from repro.errors import ReproError
-from repro.methods.inside import (
-    InsideEncoder,
-    adapter_flops,
-    adapter_parameters,
-    trained_pooler,
-)
+from repro.methods.inside import PooledEncoder, adapter_flops, adapter_parameters
 from repro.spec.fields import identity
 from repro.spec.method import method
 
@@ -21,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @method("bottleneck-adapters")
-class BottleneckAdapters(InsideEncoder):
+class BottleneckAdapters(PooledEncoder):
     """Adapters in every layer of a frozen encoder, and a classifier.
 
     Houlsby et al. 2019 (`placement` houlsby, `span` 0), the variants of the 3-shared report
@@ -44,7 +39,6 @@ class BottleneckAdapters(InsideEncoder):
     norms: Literal["none", "encoder", "all"] = identity(
         doc="layer norms that train: none, the two of each layer, or the embeddings' too"
     )
-    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
     head: Literal["linear", "two-layer"] = identity(
         "linear", doc="after the pooler: a classifier, or a dense layer with tanh before it"
     )
@@ -80,8 +74,7 @@ class BottleneckAdapters(InsideEncoder):
 
     def parts(self, run: RunSpec) -> dict[str, Any]:
         """Layer norms, the pooler and a second layer of the head, as set."""
-        pooler = trained_pooler(run, self.pooler)
-        return {"norms": self.norms, "pooler": pooler, "dense": self.head == "two-layer"}
+        return super().parts(run) | {"norms": self.norms, "dense": self.head == "two-layer"}
 
     def added(self, place: Place) -> Adapters:
         """The adapters, in their slots."""

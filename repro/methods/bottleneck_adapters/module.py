@@ -19,7 +19,6 @@ from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.inside.learner import Added, Place
 from repro.methods.inside.packing import Shares
 from repro.methods.inside.passing import Pass
-from repro.methods.inside.slots import Family
 from repro.methods.modules.learner import Linear, draw
 
 FORWARD: dict[str, Callable[[Tensor], Tensor]] = {
@@ -113,53 +112,32 @@ class Adapters(Added):
         for number in range(slots[-1][-1] + 1):
             self.add_module(str(number), Adapter(spec, place.runs, place.hidden))
         each = list(self)
+        family, now = place.family, place.now
         for layer, used in zip(place.layers, slots, strict=True):
-            own = [each[number] for number in used]
             if spec.placement == "pfeiffer":
-                insert_pfeiffer(layer, place.family, own[0], place.now)
-            else:
-                insert_houlsby(layer, place.family, own, place.now)
+                norm = layer.get_submodule(family.norm)
+                norm.register_forward_pre_hook(partial(_before, each[used[0]], now))
+                continue
+            for path, number in zip((family.attention, family.feed_forward), used, strict=True):
+                layer.get_submodule(path).register_forward_hook(partial(_after, each[number], now))
 
     def __iter__(self) -> Iterator[Adapter]:
         """In order."""
         return iter(cast("Iterable[Adapter]", self.children()))
 
-    def initialise(self, streams: list[torch.Generator]) -> None:
-        """Each in order."""
-        for adapter in self:
-            adapter.initialise(streams)
-
 
 def slots_of(spec: BottleneckAdapters, layers: int) -> list[tuple[int, ...]]:
     """For each layer, the module in each of its slots: two (Houlsby) or one (Pfeiffer)."""
-    slots = 2 if spec.placement == "houlsby" else 1
     if spec.span == 0:
-        return [tuple(range(slots * i, slots * (i + 1))) for i in range(layers)]
-    return [(i // spec.span,) * slots for i in range(layers)]
+        return [tuple(range(spec.slots * i, spec.slots * (i + 1))) for i in range(layers)]
+    return [(i // spec.span,) * spec.slots for i in range(layers)]
 
 
-def insert_houlsby(layer: nn.Module, family: Family, pair: list[Adapter], now: Pass) -> None:
-    """x -> x + f(x) in both slots of a layer."""
-    for path, adapter in zip((family.attention, family.feed_forward), pair, strict=True):
-        layer.get_submodule(path).register_forward_hook(_Houlsby(adapter, now))
+def _after(adapter: Adapter, now: Pass, _: nn.Module, __: Any, x: Tensor) -> Tensor | None:
+    """x -> x + f(x) in a slot."""
+    return adapter(x, now.shares) if now.adapters else None
 
 
-def insert_pfeiffer(layer: nn.Module, family: Family, adapter: Adapter, now: Pass) -> None:
+def _before(adapter: Adapter, now: Pass, norm: nn.Module, given: tuple[Tensor]) -> Tensor | None:
     """z -> z + f(LN(z)) before the layer's last norm LN."""
-
-    def before(norm: nn.Module, given: tuple[Tensor]) -> Tensor | None:
-        if not now.adapters:
-            return None
-        found: Tensor = adapter(norm.forward(given[0]), now.shares, given[0])
-        return found
-
-    layer.get_submodule(family.norm).register_forward_pre_hook(before)
-
-
-class _Houlsby:
-    def __init__(self, adapter: Adapter, now: Pass) -> None:
-        self.adapter, self.now = adapter, now
-
-    def __call__(self, _: nn.Module, __: Any, output: Tensor) -> Tensor | None:
-        now = self.now
-        return self.adapter(output, now.shares) if now.adapters else None
+    return adapter(norm.forward(given[0]), now.shares, given[0]) if now.adapters else None

@@ -93,18 +93,41 @@ class InsideEncoder(Method):
         unread = run.backbone.pooler_parameters if new.pooled and new.unpooled else 0
         return run.encoder_parameters() - unread + new.parameters(run.backbone) + added
 
-    def count_modules(self, run: RunSpec) -> dict[str, int]:
-        """See `repro.methods.inside.counting`."""
-        from repro.methods.inside.counting import count_modules
-
-        return count_modules(run)
-
     def learner(self, run: RunSpec, runs: int, encoder: Encoder) -> Inside:
         """See `repro.methods.inside.learner`."""
         from repro.methods.inside.learner import Inside
 
         name, precision = run.backbone.name, run.recipe.precision
         return Inside(self, self.trained(run), runs, encoder, name, precision)
+
+
+class PooledEncoder(InsideEncoder):
+    """Base of those whose head reads BERT's pooler."""
+
+    pooler: Literal["frozen", "trained"] = identity("frozen", doc="BERT's pooler")
+
+    def parts(self, run: RunSpec) -> dict[str, Any]:
+        """The pooler, as set."""
+        return {"pooler": run.pooled and self.pooler == "trained"}
+
+
+class ChosenHead(InsideEncoder):
+    """Base of those that may leave the pooler out, and put a dense layer below the output layer."""
+
+    pooler: Literal["frozen", "trained", "none"] = identity(
+        "frozen", doc="BERT's pooler; none: the head reads the first token itself"
+    )
+    head: Literal["linear", "two-layer"] = identity(
+        "linear", doc="after the pooler: a new dense layer and tanh before the output layer"
+    )
+
+    def parts(self, run: RunSpec) -> dict[str, Any]:
+        """Pooler and head, as set."""
+        return {
+            "pooler": run.pooled and self.pooler == "trained",
+            "unpooled": self.pooler == "none",
+            "dense": self.head == "two-layer",
+        }
 
 
 def adapter_parameters(size: int, hidden: int) -> int:
@@ -115,8 +138,3 @@ def adapter_parameters(size: int, hidden: int) -> int:
 def adapter_flops(size: int, hidden: int) -> float:
     """Of one token forward through one adapter: two matrices, counted twice."""
     return 4.0 * hidden * size
-
-
-def trained_pooler(run: RunSpec, pooler: str) -> bool:
-    """Whether BERT's pooler is read and trained."""
-    return run.pooled and pooler == "trained"

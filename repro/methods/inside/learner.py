@@ -17,12 +17,17 @@ from torch import Tensor, nn
 from repro.backbones.load import Encoder
 from repro.errors import ReproError
 from repro.methods.inside import InsideEncoder, Trained
-from repro.methods.inside.heads import STD, Head, frozen_pooler, trained_pooler
 from repro.methods.inside.layer import use_packed_tokens
-from repro.methods.inside.norms import TrainedNorm, unfreeze_norms
+from repro.methods.inside.parts import (
+    STD,
+    Head,
+    frozen_pooler,
+    trained_pooler,
+    unfreeze_norms,
+)
 from repro.methods.inside.passing import Mask, Pass
 from repro.methods.inside.slots import Family, embed, family_of, layers_of
-from repro.methods.modules.learner import Inputs, Learned, Learner, Linear, draw
+from repro.methods.modules.learner import Inputs, Learned, Learner, Linear, Trainable, draw
 from repro.methods.modules.randomness import Dropout
 from repro.spec.types import RunSpec
 
@@ -45,7 +50,7 @@ class Place:
     """The pass through the encoder, for hooks: which items are of which run, and dropout."""
 
 
-class Added(nn.Module):
+class Added(Trainable):
     """Base of what a method adds to the encoder. Its parameters carry the axes (runs, 1, ...).
 
     The constructor takes the settings and a `Place`, and hooks itself into the place's modules.
@@ -53,34 +58,15 @@ class Added(nn.Module):
 
     name = "added"
     """Of the parameters: "<name>.<own name>"."""
-    idles = False
-    """In some steps a part of its parameters takes no part."""
-    rates: Mapping[str, str] = {}
-    """Last part of a parameter's name -> the recipe's field that holds its learning rate."""
-    unrestored: tuple[str, ...] = ()
-    """Last parts of the names of parameters that stay the last epoch's, whichever is kept."""
     foreseen = False
     """It draws nothing in a pass and changes no shape that the encoder's dropout sees: the masks of
     a whole pass are then drawn together.
     """
 
     def initialise(self, streams: list[torch.Generator]) -> None:
-        """Draws the initial parameters of run r from `streams[r]` (CPU generators)."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it is initialised")
-
-    def prepare(self, step: int, seeds: Sequence[int]) -> None:
-        """Draws what holds for a whole step (from 1) of training; `seeds` are the runs' own."""
-
-    def selected(self, run: int) -> list[int] | None:
-        """The layers (from 0) whose adapter run `run` uses, where the method chooses."""
-        return None
-
-    def activations(self, run: int) -> dict[int, Learned]:
-        """Layer -> the activation that run `run` learned, where the method learns some."""
-        return {}
-
-    def forget_inputs(self) -> None:
-        """From here on the inputs of learned activations are remembered anew."""
+        """Each of its modules in order, from the runs' CPU generators."""
+        for part in self.children():
+            part.initialise(streams)  # type: ignore[operator]
 
 
 class Inside(Learner):
@@ -106,25 +92,23 @@ class Inside(Learner):
         self.family = family_of(encoder.model)
         config: Any = encoder.model.config
         self.now = Pass(trains.dropout, config.num_attention_heads)
-        model = encoder.shared_copy(_copied(trains, encoder.model, self.family))
+        layers = layers_of(encoder.model, self.family)
+        last = layers[-trains.layers :] if trains.layers else []
+        model = encoder.shared_copy([encoder.model] if trains.embeddings else last)
         self._model = (model,)  # in a tuple: what is frozen is no part of the learner
         self._layers = layers_of(model, self.family)
         self.layers = len(self._layers)
         if trains.copies:
             self.encoder = model
         hidden = int(config.hidden_size)
-        self.norms = nn.ModuleList(self._unfreeze_norms(model))  # before hooks go on norms
+        below = {"none": None, "encoder": self.family.layers, "all": ""}[trains.norms]
+        norms = [] if below is None else unfreeze_norms(model, below, runs, self.now)
+        self.norms = nn.ModuleList(norms)  # before hooks go on norms
         self._add(method, Place(model, self.family, self._layers, hidden, runs, self.now))
         # what a method draws in a pass, and the targets of tags, differ from batch to batch
         self.replayable = self.foreseen and not trains.tags
         use_packed_tokens(model, self._layers, self.family, self.now, precision)
         self._add_head(encoder.pooler, hidden, name)
-
-    def _unfreeze_norms(self, model: nn.Module) -> list[TrainedNorm]:
-        if self.trains.norms == "none":
-            return []
-        below = "" if self.trains.norms == "all" else self.family.layers
-        return unfreeze_norms(model, below, self.runs, self.now)
 
     def _add(self, method: InsideEncoder, place: Place) -> None:
         added = method.added(place)
@@ -234,7 +218,10 @@ class Inside(Learner):
         states = self.now.shares.stack(states)  # (runs, batch or tokens, hidden)
         if not self.trains.pooled:
             scores = self.now.shares.unstack(self.head(states, lambda x: x).float())
-            return self._tags(scores) if self.trains.tags else self._spans(scores)
+            if self.trains.tags:  # (runs, batch, length, tags)
+                return self.now.packing.unpack(scores)
+            spans = self.now.packing.unpack(scores, fill=float("-inf"))
+            return spans.permute(0, 3, 1, 2)  # (runs, 2, batch, length)
         pool = self.pooler or self._frozen_pooler
         pooled = states if pool is None else torch.tanh(pool(states))
         found: Tensor = self.head(pooled, self.now.drop_rows)
@@ -281,18 +268,3 @@ class Inside(Learner):
         """From here on the inputs of activations are remembered anew."""
         if self.added is not None:
             self.added.forget_inputs()
-
-    def _tags(self, scores: Tensor) -> Tensor:
-        """Scores (1, tokens, tags) -> (runs, batch, length, tags)."""
-        return self.now.packing.unpack(scores)
-
-    def _spans(self, scores: Tensor) -> Tensor:
-        """Scores (1, tokens, 2) -> (runs, 2, batch, length)."""
-        return self.now.packing.unpack(scores, fill=float("-inf")).permute(0, 3, 1, 2)
-
-
-def _copied(trains: Trained, model: nn.Module, family: Family) -> list[nn.Module]:
-    """The modules that a run trains a copy of."""
-    if trains.embeddings:
-        return [model]
-    return layers_of(model, family)[-trains.layers :] if trains.layers else []

@@ -56,7 +56,38 @@ class Learned:
     high: float
 
 
-class Learner(nn.Module):
+class Trainable(nn.Module):
+    """What training asks of a learner, and of what a method adds to an encoder."""
+
+    idles = False
+    """In some steps a part of its parameters takes no part."""
+    rates: Mapping[str, str] = {}
+    """Last part of a parameter's name -> the recipe's field that holds its learning rate."""
+    unrestored: tuple[str, ...] = ()
+    """Last parts of the names of parameters that stay the last epoch's, whichever epoch is kept."""
+
+    def initialise(self, streams: list[torch.Generator]) -> None:
+        """Draws the initial parameters of run r from `streams[r]` (CPU generators)."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is initialised")
+
+    def prepare(self, step: int, seeds: Sequence[int]) -> None:
+        """Draws what holds for a whole step (from 1) of training; `seeds` are the runs' own."""
+
+    def selected(self, run: int) -> list[int] | None:
+        """The layers (from 0) whose adapter run `run` uses, where a method chooses."""
+        return None
+
+    def activations(self, run: int) -> dict[int, Learned]:
+        """Layer -> the activation that run `run` learned, where a method learns some, and the
+        inputs that it met since `forget_inputs`.
+        """
+        return {}
+
+    def forget_inputs(self) -> None:
+        """From here on the inputs of learned activations are remembered anew."""
+
+
+class Learner(Trainable):
     """Base of all methods. Subclasses set the class attributes and write `forward`."""
 
     reads_states = True
@@ -67,21 +98,12 @@ class Learner(nn.Module):
     """Its numbers depend on the whole batch, so a batch is never split into micro-batches."""
     stacked = True
     """Its parameters and buffers carry the axes (runs, stacks, ...)."""
-    idles = False
-    """In some steps a part of its parameters takes no part."""
-    rates: Mapping[str, str] = {}
-    """Last part of a parameter's name -> the recipe's field that holds its learning rate."""
-    unrestored: tuple[str, ...] = ()
-    """Last parts of the names of parameters that stay the last epoch's, whichever epoch is kept."""
     replayable = False
     """`begin`, `read` and `outputs` part a pass into what differs between batches of one shape and
     operations that do not, as `repro.methods.inside.learner.Inside` has them.
     """
     runs: int
     stacks: int
-
-    def prepare(self, step: int, seeds: Sequence[int]) -> None:
-        """Draws what holds for a whole step (from 1) of training; `seeds` are the runs' own."""
 
     def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
         """What the loss and the task's scores read, in fp32 or in the precision of the run.
@@ -108,21 +130,9 @@ class Learner(nn.Module):
         """Task -> its learned embedding, where a method learns some."""
         return {}
 
-    def selected(self, run: int) -> list[int] | None:
-        """The layers (from 0) whose adapter run `run` uses, where a method chooses."""
-        return None
-
-    def activations(self, run: int) -> dict[int, Learned]:
-        """Layer -> the activation that run `run` learned, where a method learns some."""
-        return {}
-
-    def forget_inputs(self) -> None:
-        """From here on the inputs of learned activations are remembered anew."""
-
     def initialise(self, streams: list[torch.Generator]) -> None:
-        """Draws the initial parameters of run r from `streams[r]` (CPU generators).
-
-        Every linear map in the order of the modules, with torch's default; norms start at 1 and 0.
+        """Every linear map in the order of the modules, with torch's default; norms start at 1 and
+        0.
         """
         for module in self.modules():
             if isinstance(module, Linear):

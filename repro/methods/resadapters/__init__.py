@@ -11,7 +11,7 @@ from repro.spec.tasks import check_spans
 
 if TYPE_CHECKING:
     from repro.backbones.load import Encoder
-    from repro.methods.resadapters.pipelined import Pipelined
+    from repro.methods.resadapters.module import Pipelined
     from repro.spec.types import RunSpec
 
 
@@ -99,7 +99,7 @@ class PipelinedCells(Method):
 
     def learner(self, run: RunSpec, runs: int, encoder: Encoder) -> Pipelined:
         """Both stacks."""
-        from repro.methods.resadapters.pipelined import Pipelined
+        from repro.methods.resadapters.module import Pipelined
 
         shape = run.backbone.layers, run.backbone.hidden_size, run.task.max_length
         return Pipelined(self, runs, *shape)

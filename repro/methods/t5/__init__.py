@@ -57,12 +57,6 @@ class InsideT5(Method):
         """T5 and what is added."""
         return run.backbone.parameters + self.added_parameters(run.backbone, _tasks(run))
 
-    def count_modules(self, run: RunSpec) -> dict[str, int]:
-        """See `repro.methods.t5.counting`."""
-        from repro.methods.t5.counting import count_modules
-
-        return count_modules(run)
-
     def learner(self, run: RunSpec, runs: int, encoder: Encoder) -> Writer:
         """See `repro.methods.t5.learner`."""
         from repro.methods.t5.learner import Writer

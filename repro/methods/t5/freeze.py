@@ -11,10 +11,9 @@ from torch import Tensor
 
 from repro.errors import ReproError
 from repro.methods.t5 import HyperFormer, T5Adapters
-from repro.methods.t5.adapters import STACKS, Adapters
+from repro.methods.t5.adapters import STACKS, Adapters, norms_of
 from repro.methods.t5.generators import GeneratedAdapters
 from repro.methods.t5.learner import Writer
-from repro.methods.t5.slots import norms_of
 from repro.spec import RunSpec, TextToText
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from repro.methods.ablated_spans import AblatedSpans
 from repro.methods.bottleneck_adapters import BottleneckAdapters
+from repro.methods.untrained import AblatedSpans
 from repro.papers.figures import Figure
 from repro.papers.glue import COLLAPSE, glue_columns
 from repro.papers.houlsby.tables import CUT, score

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.methods.adaptable_adapters import AdaptableAdapters
-from repro.methods.adaptable_adapters.curve import evaluate
+from repro.methods.adaptable_adapters import AdaptableAdapters, evaluate
 from repro.papers.figures import Activations, Curve, Digitised, Panel
 from repro.papers.matrix import Matrix
 from repro.papers.request import Request

@@ -18,8 +18,16 @@ from repro.spec.glue import GLUE
 from repro.spec.tagging import TAGS
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.generated.questions import questions
-from repro.tasks.generated.texts import GLUE_MAKERS, T5_MAKERS, Made, glue_world, t5_world
-from repro.tasks.generated.words import WORDINGS, WORDS, own
+from repro.tasks.generated.texts import (
+    GLUE_MAKERS,
+    T5_MAKERS,
+    WORDINGS,
+    WORDS,
+    Made,
+    glue_world,
+    own,
+    t5_world,
+)
 
 FORM = re.compile(r"seed=(\d+),train=(\d+),validation=(\d+)", re.ASCII)
 WRITTEN = "text-to-text/"

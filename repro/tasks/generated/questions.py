@@ -14,7 +14,7 @@ import random
 from collections.abc import Collection
 from typing import Any
 
-from repro.tasks.generated.words import RELATIONS, WORDS, own
+from repro.tasks.generated.texts import RELATIONS, WORDS, own
 
 FACTS = 3
 BOTH_RELATIONS = 0.25

@@ -13,14 +13,20 @@ from __future__ import annotations
 
 import random
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from repro.spec.glue import GLUE
 from repro.spec.text_to_text import TEXT_TO_TEXT
-from repro.tasks.generated.words import WORDINGS, WORDS, own
 from repro.tasks.text_to_text.formats import NAMES, answer_texts, input_text
 
+_DATA = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+WORDS: dict[str, list[str]] = {kind: words.split(", ") for kind, words in _DATA["words"].items()}
+WORDINGS: dict[str, list[str]] = _DATA["wordings"]
+RELATIONS: dict[str, list[list[str]]] = _DATA["relations"]
+"""Kind of value -> its two relations: a sentence, then three questions."""
 SLOTS = ("person", "verb", "thing", "place")
 Fact = dict[str, str]
 """Slot -> words. A verb is four of them: past, infinitive, and those of a synonym."""
@@ -39,6 +45,11 @@ MARKED = 0.75
 """Share of T5's second texts that begin with a word that tells how they stand to the first one.
 Real entailment sets have such words too; of the other rows only a comparison of both texts tells.
 """
+
+
+def own(kind: str, split: str) -> list[str]:
+    """Three quarters of the words of a kind for training, the others for every other split."""
+    return [word for i, word in enumerate(WORDS[kind]) if (i % 4 == 3) == (split != "train")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,77 @@
-"""All that the training loop needs of a task of one or two texts, made once a job."""
+"""All that the training loop needs of a task of one or two texts, made once a job.
+
+Rows become tokens as BERT reads them: `[CLS] a [SEP]` or `[CLS] a [SEP] b [SEP]`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec import canonical_json
 from repro.spec.facts import Facts
 from repro.spec.tasks import SentenceTask
-from repro.tasks.data import check_ids
-from repro.tasks.sentences.development import DEVELOPMENT
-from repro.tasks.sentences.examples import SentenceExample, make_examples
-from repro.tasks.sentences.sources import task_rows
+from repro.tasks.data import SplitCollector, check_ids, digest_of_ids, joined, score, value_of
+from repro.tasks.sentences.rows import DEVELOPMENT, Row, task_rows
+from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 MAJORITY = "majority_share"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceExample:
+    """One row as tokens, not padded."""
+
+    task: ClassVar[int] = 0
+
+    idx: int
+    input_ids: NDArray[np.int32]
+    """(tokens,)"""
+    type_ids: NDArray[np.int8]
+    """(tokens,); 0 everywhere for a tokenizer without token types."""
+    target: int | float
+    """A class, or STS-B's similarity from 0 to 5."""
+
+
+def make_examples(
+    rows: Sequence[Row],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    cache: Path | None = None,
+) -> list[SentenceExample]:
+    """Every row's tokens; of a pair that is too long the longer text loses its end first."""
+    from datasets import Dataset
+
+    columns = zip(*(row.texts for row in rows), strict=True)
+    texts = Dataset.from_dict({f"text{place}": column for place, column in enumerate(columns)})
+    mapped = tokenised(texts, PAIRS, tokenizer, cache, max_length=max_length)
+    parts = (arrays(mapped, name) for name in PAIRS.columns)
+    return [
+        SentenceExample(row.idx, ids, types, row.label)
+        for row, ids, types in zip(rows, *parts, strict=True)
+    ]
+
+
+def _tokens(texts: Columns, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Columns:
+    encoded = tokenizer(
+        *texts.values(),
+        truncation="longest_first",
+        max_length=max_length,
+        padding=False,
+        return_attention_mask=False,
+    )
+    types = encoded.get("token_type_ids") or [[0] * len(ids) for ids in encoded["input_ids"]]
+    return {"input_ids": encoded["input_ids"], "type_ids": types}
+
+
+PAIRS = Tokenisation(_tokens, {"input_ids": ["int32"], "type_ids": ["int8"]}, revision=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +106,7 @@ class SentenceData:
         if not self.divided:
             return None
         parts = {"train": self.training, DEVELOPMENT: self.evaluation[self.splits[DEVELOPMENT]]}
-        return {split: _digest(examples) for split, examples in parts.items()}
+        return {split: digest_of_ids(one.idx for one in of) for split, of in parts.items()}
 
     def collector(self) -> SentenceCollector:
         """A new one, for one run and one evaluation."""
@@ -73,23 +122,20 @@ class SentenceData:
 
     def monitor(self, scores: list[dict[str, Any]]) -> float | None:
         """The task's monitored metric on its first scored split."""
-        return _value(scores, next(iter(self.splits)), self.facts.monitor)
+        return value_of(scores, next(iter(self.splits)), self.facts.monitor)
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether every row of the first scored split got the same prediction; of the official one
         where there are development rows: these are few.
         """
         judged = list(self.splits)[-1 if self.divided else 0]
-        return _value(scores, judged, MAJORITY) == 100.0
+        return value_of(scores, judged, MAJORITY) == 100.0
 
 
-class SentenceCollector:
+class SentenceCollector(SplitCollector):
     """Keeps one run's outputs until all are there to be scored."""
 
-    def __init__(self, data: SentenceData) -> None:
-        self.data = data
-        self.outputs = np.empty((len(data.evaluation), data.facts.outputs), dtype=np.float32)
-        self.seen = np.zeros(len(self.outputs), dtype=bool)
+    data: SentenceData
 
     def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
         """Takes the outputs (batch, outputs) for the examples `indices`.
@@ -98,28 +144,21 @@ class SentenceCollector:
         """
         if not np.isfinite(outputs).all():
             raise FloatingPointError("an output is not finite")
-        self.outputs[indices] = outputs
-        self.seen[indices] = True
+        for index, output in zip(indices, np.array(outputs, dtype=np.float32), strict=True):
+            self.given[index] = output
 
-    def scores(self, epoch: int) -> list[dict[str, Any]]:
-        """Every split's scores in percent; a correlation that is undefined has none.
+    def scored(
+        self, split: str, examples: Sequence[SentenceExample], given: Sequence[NDArray[np.float32]]
+    ) -> Iterator[dict[str, Any]]:
+        """A split's scores in percent; a correlation that is undefined has none.
 
         The metrics are the task's, their mean "combined" where `Facts.combined` says so, and
         "majority_share": the share of the commonest prediction, which for STS-B stands only where
-        all predictions are equal. A split that is not watched, and that nothing was seen of, is
-        left out; raises ValueError where outputs lack of another.
+        all predictions are equal.
         """
-        return [
-            {**score, "epoch": epoch}
-            for split, predicted, _ in self._splits()
-            for score in split_scores(
-                self.data.task,
-                split,
-                predicted,
-                [example.target for example in self._examples(split)],
-                divided=self.data.divided,
-            )
-        ]
+        gold = [example.target for example in examples]
+        predicted = self._predicted(np.stack(given))
+        return split_scores(self.data.task, split, predicted, gold, divided=self.data.divided)
 
     def predictions(self) -> dict[str, Any]:
         """`{split: {"ids": [...], "predictions": [...], "outputs": [[...], ...]}}`, by row.
@@ -129,26 +168,12 @@ class SentenceCollector:
         """
         return {
             split: {
-                "ids": [example.idx for example in self._examples(split)],
-                "predictions": [_plain(value) for value in predicted],
-                "outputs": [[_plain(value) for value in row] for row in outputs],
+                "ids": [example.idx for example in examples],
+                "predictions": [_plain(value) for value in self._predicted(np.stack(given))],
+                "outputs": [[_plain(value) for value in row] for row in given],
             }
-            for split, predicted, outputs in self._splits()
+            for split, examples, given in self.parts()
         }
-
-    def _splits(self) -> Iterator[tuple[str, NDArray[Any], NDArray[np.float32]]]:
-        """(split, predictions (rows,), outputs (rows, outputs)); raises where outputs lack."""
-        for split, place in self.data.splits.items():
-            seen = self.seen[place]
-            if place.start >= self.data.watched and not seen.any():
-                continue
-            if not seen.all():
-                raise ValueError(f"{int((~seen).sum())} examples have no outputs yet")
-            outputs = self.outputs[place]
-            yield split, self._predicted(outputs), outputs
-
-    def _examples(self, split: str) -> list[SentenceExample]:
-        return self.data.evaluation[self.data.splits[split]]
 
     def _predicted(self, outputs: NDArray[np.float32]) -> NDArray[Any]:
         classes: NDArray[Any] = outputs.argmax(axis=1)
@@ -163,7 +188,7 @@ def split_scores(
     *,
     divided: bool,
 ) -> Iterator[dict[str, Any]]:
-    """Every score of one split, but for its epoch; see `SentenceCollector.scores`. `divided`:
+    """Every score of one split, but for its epoch; see `SentenceCollector.scored`. `divided`:
     whether the run has development rows.
     """
     from repro.tasks.metrics.glue_scores import scores
@@ -176,15 +201,7 @@ def split_scores(
         values[MAJORITY] = 1.0
     for metric, value in values.items():
         if value is not None:
-            yield {
-                "task": task.name,
-                "split": split,
-                "protocol": task.protocol,
-                "metric": metric,
-                "group": "ALL",
-                "value": 100 * value,
-                "n": len(predicted),
-            }
+            yield score(task.name, split, task.protocol, metric, 100 * value, len(predicted))
 
 
 def rescored(task: SentenceTask, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -212,22 +229,7 @@ def load_sentences(
         for split, rows in task_rows(task).items()
     }
     training = cut.pop("train")
-    evaluation: list[SentenceExample] = []
-    splits: dict[str, slice] = {}
-    for split, examples in cut.items():
-        splits[split] = slice(len(evaluation), len(evaluation) + len(examples))
-        evaluation += examples
-    return SentenceData(task, training, evaluation, splits, int(tokenizer.pad_token_id))
-
-
-def _value(scores: list[dict[str, Any]], split: str, metric: str) -> float | None:
-    wanted = (split, metric, "ALL")
-    found = (s["value"] for s in scores if (s["split"], s["metric"], s["group"]) == wanted)
-    return next(found, None)
-
-
-def _digest(examples: list[SentenceExample]) -> str:
-    return sha256(canonical_json([example.idx for example in examples]).encode()).hexdigest()
+    return SentenceData(task, training, *joined(cut), int(tokenizer.pad_token_id))
 
 
 def _plain(value: np.generic) -> int | float:

@@ -98,13 +98,6 @@ def join(parts: Sequence[Outcomes], order: Sequence[int] | None = None) -> Outco
     return Outcomes(**columns)
 
 
-def always_null(windows: Sequence[Window]) -> Outcomes:
-    """The outcomes of a model that answers nothing and has no span to offer."""
-    zeros, nowhere = np.zeros(len(windows), np.float32), np.full(len(windows), NULL)
-    no_span = np.full(len(windows), -np.inf, np.float32)
-    return Outcomes(zeros, zeros, nowhere, nowhere, no_span, nowhere, nowhere)
-
-
 def answers(
     outcomes: Outcomes,
     windows: Sequence[Window],

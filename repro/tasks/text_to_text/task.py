@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -14,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.spec import TextToText, canonical_json
+from repro.spec import TextToText
 from repro.spec.facts import Metric
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
-from repro.tasks.data import check_ids
-from repro.tasks.text_to_text.division import divided
+from repro.tasks.data import SplitCollector, check_ids, digest_of_ids, joined, score
 from repro.tasks.text_to_text.examples import SPANS, TextExample, make_examples
 from repro.tasks.text_to_text.formats import INVALID, answer_text, parsed_class, parsed_number
-from repro.tasks.text_to_text.sources import task_rows
+from repro.tasks.text_to_text.rows import divided, task_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -33,20 +31,6 @@ INVALID_SHARE, MAJORITY = "invalid_share", "majority_share"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The validation or test rows of one task, and where they stand among the scored ones."""
-
-    name: WrittenName
-    split: str
-    place: slice
-
-    @property
-    def rows(self) -> int:
-        """How many they are."""
-        return int(self.place.stop) - int(self.place.start)
-
-
-@dataclass(frozen=True, slots=True)
 class TextToTextData:
     """The examples of every task of a mixture; those of all validation parts are watched."""
 
@@ -54,13 +38,13 @@ class TextToTextData:
     tokenizer: PreTrainedTokenizerBase
     training: list[TextExample]
     evaluation: list[TextExample]
-    parts: list[Part]
-    """Validation parts in the order of the tasks, then test parts."""
+    splits: dict[tuple[WrittenName, str], slice]
+    """Where the validation rows of each task stand in `evaluation`, then its test rows."""
 
     @property
     def watched(self) -> int:
         """The validation rows."""
-        return sum(part.rows for part in self.parts if part.split == VALIDATION)
+        return int(self.splits[self.task.tasks[-1], VALIDATION].stop)
 
     @property
     def pad_id(self) -> int:
@@ -71,11 +55,12 @@ class TextToTextData:
     def drawn(self) -> dict[str, str]:
         """ "task/split" -> digest of the ids of its rows, in order."""
         trained = {
-            f"{name}/train": _digest([e for e in self.training if e.task == number])
+            f"{name}/train": digest_of_ids(e.idx for e in self.training if e.task == number)
             for number, name in enumerate(self.task.tasks)
         }
         scored = {
-            f"{part.name}/{part.split}": _digest(self.evaluation[part.place]) for part in self.parts
+            f"{name}/{split}": digest_of_ids(e.idx for e in self.evaluation[place])
+            for (name, split), place in self.splits.items()
         }
         return trained | scored
 
@@ -111,53 +96,35 @@ class TextToTextData:
         return fmean(found[key] for key in wanted) if found.keys() >= set(wanted) else None
 
 
-class TextCollector:
+class TextCollector(SplitCollector):
     """Keeps one run's answers, as texts, until all are there to be scored."""
 
-    def __init__(self, data: TextToTextData) -> None:
-        self.data = data
-        self.answers: list[str | None] = [None] * len(data.evaluation)
+    data: TextToTextData
 
     def add(self, indices: list[int], outputs: NDArray[Any]) -> None:
         """Takes the tokens (batch, longest) of the answers for the examples `indices`."""
         spans = self.data.task.tasks[self.data.evaluation[indices[0]].task] == SPANS
         texts = _texts(list(outputs), self.data.tokenizer, marks=spans)
         for index, text in zip(indices, texts, strict=True):
-            self.answers[index] = text
+            self.given[index] = text
 
-    def scores(self, epoch: int) -> list[dict[str, Any]]:
-        """Every task's scores of its validation rows, and of its test rows where some were seen, in
-        percent. Raises ValueError where answers lack.
-        """
-        return [
-            {**score, "epoch": epoch}
-            for part, answers in self._parts()
-            for score in split_scores(part.name, part.split, answers, self._gold(part))
-        ]
+    def scored(
+        self, split: tuple[WrittenName, str], examples: Sequence[TextExample], given: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
+        """The scores of one task's validation or test rows."""
+        tokens = [example.target.tokens for example in examples]
+        gold = _texts(tokens, self.data.tokenizer, marks=split[0] == SPANS)
+        return split_scores(*split, given, gold)
 
     def predictions(self) -> dict[str, Any]:
         """`{task: {split: {"ids": [...], "texts": [...]}}}`, by row; a text is as it was written,
         blanks around it included.
         """
         found: dict[str, Any] = {}
-        for part, answers in self._parts():
-            ids = [example.idx for example in self.data.evaluation[part.place]]
-            found.setdefault(part.name, {})[part.split] = {"ids": ids, "texts": answers}
+        for (name, split), examples, given in self.parts():
+            ids = [example.idx for example in examples]
+            found.setdefault(name, {})[split] = {"ids": ids, "texts": given}
         return found
-
-    def _parts(self) -> Iterator[tuple[Part, list[str]]]:
-        for part in self.data.parts:
-            answers = self.answers[part.place]
-            seen = [answer for answer in answers if answer is not None]
-            if part.place.start >= self.data.watched and not seen:
-                continue
-            if len(seen) < len(answers):
-                raise ValueError(f"{len(answers) - len(seen)} examples have no answers yet")
-            yield part, seen
-
-    def _gold(self, part: Part) -> list[str]:
-        tokens = [example.target.tokens for example in self.data.evaluation[part.place]]
-        return _texts(tokens, self.data.tokenizer, marks=part.name == SPANS)
 
 
 def split_scores(
@@ -165,15 +132,7 @@ def split_scores(
 ) -> Iterator[dict[str, Any]]:
     """Every score of one part of a task, in percent, but for its epoch; see `measured`."""
     for metric, value in measured(name, answers, gold).items():
-        yield {
-            "task": name,
-            "split": split,
-            "protocol": PROTOCOL,
-            "metric": metric,
-            "group": "ALL",
-            "value": 100 * value,
-            "n": len(answers),
-        }
+        yield score(name, split, PROTOCOL, metric, 100 * value, len(answers))
 
 
 def rescored(task: TextToText, document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -182,11 +141,11 @@ def rescored(task: TextToText, document: dict[str, Any]) -> Iterator[dict[str, A
     """
     for name in (name for name in task.tasks if name in document and name != SPANS):
         rows = divided(task_rows(task, name), name, task)
-        for split, of in ((VALIDATION, rows.validation), (TEST, rows.test)):
+        for split in (VALIDATION, TEST):
             if split in document[name]:
                 stored = document[name][split]
-                check_ids(f"{name}, {split}", stored["ids"], [row.idx for row in of])
-                gold = [answer_text(name, row.label, task.grid) for row in of]
+                check_ids(f"{name}, {split}", stored["ids"], [row.idx for row in rows[split]])
+                gold = [answer_text(name, row.label, task.grid) for row in rows[split]]
                 yield from split_scores(name, split, stored["texts"], gold)
 
 
@@ -226,28 +185,13 @@ def load_text_to_text(
     task: TextToText, tokenizer: PreTrainedTokenizerBase, cache: Path | None = None
 ) -> TextToTextData:
     """Reads, divides and cuts the rows of every task; raises what the sources raise."""
-    training: list[TextExample] = []
-    scored: dict[str, list[list[TextExample]]] = {VALIDATION: [], TEST: []}
+    made = {}
     for name in task.tasks:
         rows = divided(task_rows(task, name), name, task)
-        made = make_examples(
-            {"train": rows.training, VALIDATION: rows.validation, TEST: rows.test},
-            name,
-            task,
-            tokenizer,
-            cache,
-        )
-        training += made.pop("train")
-        for split, examples in made.items():
-            scored[split].append(examples)
-    evaluation: list[TextExample] = []
-    parts = []
-    for split, of in scored.items():
-        for name, examples in zip(task.tasks, of, strict=True):
-            begin = len(evaluation)
-            evaluation += examples
-            parts.append(Part(name, split, slice(begin, len(evaluation))))
-    return TextToTextData(task, tokenizer, training, evaluation, parts)
+        made[name] = make_examples(rows, name, task, tokenizer, cache)
+    training = [example for parts in made.values() for example in parts["train"]]
+    scored = {(name, split): made[name][split] for split in (VALIDATION, TEST) for name in made}
+    return TextToTextData(task, tokenizer, training, *joined(scored))
 
 
 def _texts(
@@ -261,7 +205,3 @@ def _texts(
         written = row[: ends[0]] if len(ends) else row
         cut.append(written[written != pad].tolist())
     return list(tokenizer.batch_decode(cut, skip_special_tokens=not marks))
-
-
-def _digest(examples: Sequence[TextExample]) -> str:
-    return sha256(canonical_json([example.idx for example in examples]).encode()).hexdigest()

@@ -24,14 +24,13 @@ from torch import Tensor
 
 from repro.methods.adaptable_adapters import AdaptableAdapters
 from repro.methods.adaptable_adapters.module import Adaptable, AdaptableAdapter, first_dropped
-from repro.methods.inside.counting import count_modules
 from repro.methods.inside.learner import Inside
 from repro.methods.inside.passing import Pass
+from repro.methods.modules.counting import count_modules
 from repro.methods.modules.randomness import Dropout
 from repro.spec import RunSpec
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
-from repro.training.flat import FlatParameters
-from repro.training.optimizer import AdamW
+from repro.training.optimizer import AdamW, FlatParameters
 
 LAYERS, HIDDEN = 3, 32
 

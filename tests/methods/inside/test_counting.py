@@ -9,7 +9,7 @@ from inside_samples import MNLI, adapters
 from run_samples import TASK, run_spec
 
 from repro.methods.fine_tuning import FullFineTuning, LayerNorms, TopLayers
-from repro.methods.inside.counting import count_modules
+from repro.methods.modules.counting import count_modules
 from repro.spec import GlueTask, RunSpec
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN, MINILM
 from repro.spec.method import Method

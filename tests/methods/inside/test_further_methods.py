@@ -16,9 +16,9 @@ from repro.backbones.load import Encoder
 from repro.errors import ReproError
 from repro.methods.bitfit import BitFit
 from repro.methods.ia3 import IA3
-from repro.methods.inside.counting import count_modules
 from repro.methods.inside.learner import Inside
 from repro.methods.lora import LoRA
+from repro.methods.modules.counting import count_modules
 from repro.methods.prefix_tuning import PrefixTuning
 from repro.spec.backbones import BERT_BASE, BERT_LARGE, KNOWN
 from repro.spec.method import Method

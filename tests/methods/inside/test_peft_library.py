@@ -19,9 +19,9 @@ from torch.nn import functional as F
 
 from repro.cli.requests import parsed
 from repro.errors import ReproError
-from repro.methods.inside.counting import count_modules
 from repro.methods.inside.learner import Inside
 from repro.methods.lora import LoRA
+from repro.methods.modules.counting import count_modules
 from repro.methods.peft_library import KINDS, PeftLibrary
 from repro.spec import RunSpec, run_key
 from repro.spec.backbones import BERT_BASE, KNOWN

@@ -13,8 +13,7 @@ from scipy.optimize import least_squares
 from scipy.special import erf
 from torch import Tensor
 
-from repro.errors import UnknownName
-from repro.methods.adaptable_adapters.curve import evaluate
+from repro.methods.adaptable_adapters import evaluate
 from repro.methods.adaptable_adapters.rational import STARTS, Rational, rational
 
 FORMS = ["a", "b"]
@@ -221,12 +220,3 @@ def test_fitted_starts_are_what_the_fit_gives(name: str) -> None:
     a, b = fit(FITTED[name])
     np.testing.assert_allclose(STARTS[name].numerator, a, atol=2e-6)
     np.testing.assert_allclose(STARTS[name].denominator, b, atol=2e-6)
-
-
-def test_unknown_forms_and_starts_are_named() -> None:
-    with pytest.raises(UnknownName, match="no form of a rational activation called 'c'"):
-        Rational(1, "c", "one")
-    with pytest.raises(UnknownName, match="no form of a rational activation called 'A'"):
-        evaluate([1.0], [0.0], "A", np.zeros(1))
-    with pytest.raises(UnknownName, match="Did you mean relu"):
-        Rational(1, "a", "relus")

@@ -20,7 +20,7 @@ from repro.methods.inside.learner import Inside
 from repro.methods.lora import LoRA
 from repro.methods.prefix_tuning import PrefixTuning
 from repro.spec.method import Method
-from repro.training.flat import FlatParameters
+from repro.training.optimizer import FlatParameters
 
 D, M, F_, LAYERS = 32, 8, 64, 4  # hidden, bottleneck, feed-forward, depth
 ADAPTER = 2 * M * D + M + D

@@ -14,8 +14,8 @@ from run_samples import written
 from writer_samples import SMALL, hyperformer, plain, small_t5, written_run
 
 import repro.papers.hyperformer as paper
+from repro.methods.modules.counting import count_modules
 from repro.methods.t5 import HyperFormer, T5Adapters, T5FineTuning, t5_norms
-from repro.methods.t5.counting import count_modules
 from repro.report.counted import _counted, _name
 from repro.spec import RunSpec
 from repro.spec.backbones import KNOWN, T5_BASE, T5_SMALL, t5_parameters

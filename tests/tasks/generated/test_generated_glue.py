@@ -12,7 +12,7 @@ import pytest
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 from repro.tasks.generated import default_revision
-from repro.tasks.generated.words import WORDS
+from repro.tasks.generated.texts import WORDS
 from repro.tasks.sentences.rows import Row, generated_rows
 
 NAMES: list[GlueName] = list(GLUE)

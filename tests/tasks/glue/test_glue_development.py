@@ -20,7 +20,7 @@ from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName, trained_of
 from repro.tasks import catalogue
 from repro.tasks.catalogue import data_revision, pool, unavailable
-from repro.tasks.sentences.sources import task_rows
+from repro.tasks.sentences.rows import task_rows
 from repro.tasks.sentences.task import SentenceData, load_sentences
 
 SEEDS = (42, 92, 111, 245, 651)

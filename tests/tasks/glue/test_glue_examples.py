@@ -9,8 +9,8 @@ import pytest
 from tiny_models import minilm_tokenizer
 
 from repro.tasks import tokenised
-from repro.tasks.sentences.examples import SentenceExample, make_examples
 from repro.tasks.sentences.rows import Row, generated_rows
+from repro.tasks.sentences.task import SentenceExample, make_examples
 
 LONG, SHORT = "river " * 30 + "tower", "bridge garden"
 FIRST, SECOND = ["ann", "met", "bo", "."], ["who", "met", "bo", "?"]

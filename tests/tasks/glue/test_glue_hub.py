@@ -20,7 +20,7 @@ PROGRAM = """
 import json, sys
 from repro.errors import MissingData
 from repro.spec import GlueTask
-from repro.tasks.sentences.sources import submission_rows, task_rows
+from repro.tasks.sentences.rows import submission_rows, task_rows
 
 def read(asked):
     if asked in ("ax", "rte"):
@@ -66,7 +66,7 @@ DIGESTS = """
 from repro.spec import GlueTask
 from repro.spec.contents import Contents
 from repro.tasks.rows import reading
-from repro.tasks.sentences.sources import task_rows
+from repro.tasks.sentences.rows import task_rows
 
 with reading() as read:
     task_rows(GlueTask(name="wnli", source="glue", revision=None, train_rows=10))

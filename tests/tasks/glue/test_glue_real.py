@@ -12,8 +12,7 @@ from repro.errors import MissingData
 from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 from repro.tasks.catalogue import data_revision, unavailable
-from repro.tasks.sentences.rows import Row
-from repro.tasks.sentences.sources import submission_rows, task_rows
+from repro.tasks.sentences.rows import Row, submission_rows, task_rows
 from repro.tasks.sentences.task import load_sentences
 
 COMPLETE: list[GlueName] = ["cola", "mrpc", "stsb", "rte", "wnli"]

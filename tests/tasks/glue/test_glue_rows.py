@@ -13,7 +13,7 @@ from repro.spec.glue import GLUE
 from repro.spec.tasks import GlueName
 from repro.tasks.catalogue import data_revision
 from repro.tasks.checks import Checker
-from repro.tasks.sentences.sources import task_rows
+from repro.tasks.sentences.rows import task_rows
 
 
 @pytest.fixture

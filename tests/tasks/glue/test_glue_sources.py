@@ -18,8 +18,7 @@ from repro.spec import GlueTask, Scale
 from repro.spec.tasks import GlueName
 from repro.tasks.catalogue import data_revision, unavailable
 from repro.tasks.generated import default_revision
-from repro.tasks.sentences.rows import Row, generated_rows
-from repro.tasks.sentences.sources import submission_rows, task_rows
+from repro.tasks.sentences.rows import Row, generated_rows, submission_rows, task_rows
 
 WNLI = {"train": 635, "validation": 71}
 """The published sizes: the smallest task of GLUE."""
@@ -281,7 +280,7 @@ def test_the_diagnostic_set_has_mnlis_texts_and_no_labels(folder: Path) -> None:
 def test_planning_imports_neither_torch_nor_a_data_library() -> None:
     heavy = ("torch", "transformers", "datasets", "pyarrow", "huggingface_hub", "numpy")
     code = (
-        "import sys; import repro.tasks.sentences.sources, repro.tasks.squad2.sources; "
+        "import sys; import repro.tasks.sentences.rows, repro.tasks.squad2.questions; "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

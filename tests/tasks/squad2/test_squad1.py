@@ -20,8 +20,12 @@ from repro.spec.facts import KNOWN
 from repro.tasks.catalogue import data_revision, unavailable
 from repro.tasks.generated import default_revision, generate
 from repro.tasks.rows import Size, published
-from repro.tasks.squad2.sources import evaluation_questions, training_questions
-from repro.tasks.squad2.subsets import capped, with_share
+from repro.tasks.squad2.questions import (
+    capped,
+    evaluation_questions,
+    training_questions,
+    with_share,
+)
 from repro.tasks.squad2.task import SquadData
 
 

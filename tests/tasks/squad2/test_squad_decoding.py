@@ -10,14 +10,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from squad_examples import question
+from squad_examples import always_null, question
 
 from repro.tasks.squad2.decoding import (
     NO_SPAN_MARGIN,
     Answers,
     Decoding,
     Outcomes,
-    always_null,
     answers,
     decode_batch,
     join,

@@ -6,18 +6,18 @@ import json
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from squad_examples import data_folder, dev_questions, minilm, row, task, write_split
+from squad_examples import always_null, data_folder, dev_questions, minilm, row, task, write_split
 
 from repro.tasks.metrics.squad_scores import score
 from repro.tasks.rows import data_revision
-from repro.tasks.squad2.decoding import Outcomes, always_null, decode_batch, join
-from repro.tasks.squad2.protocols import (
+from repro.tasks.squad2.decoding import Outcomes, decode_batch, join
+from repro.tasks.squad2.task import (
     HEADLINE,
     Evaluation,
-    Score,
     predictions_document,
     prepare_evaluation,
     score_run,
@@ -58,7 +58,9 @@ def _outcomes(evaluation: Evaluation, noise: float) -> Outcomes:
     return join(parts)
 
 
-def _values(scores: list[Score], split: str, protocol: str) -> dict[tuple[str, str], float]:
+def _values(
+    scores: list[dict[str, Any]], split: str, protocol: str
+) -> dict[tuple[str, str], float]:
     return {
         (each["group"], each["metric"]): each["value"]
         for each in scores

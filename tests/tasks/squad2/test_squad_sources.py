@@ -13,7 +13,7 @@ from squad_examples import data_folder, row, task, write_split
 from repro.errors import MissingData, ReproError
 from repro.spec import SquadTask
 from repro.tasks.rows import data_revision as revision_of
-from repro.tasks.squad2.sources import evaluation_questions, training_questions
+from repro.tasks.squad2.questions import evaluation_questions, training_questions
 
 BOTH = ("train", "validation")
 DEV = [row("d1", "Normans", answer="Ann"), row("d2", "Rhine"), row("d3", "Rhine", answer="Bo")]

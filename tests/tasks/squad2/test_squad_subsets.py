@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from squad_examples import dev_questions, question, task
 
 from repro.errors import ReproError
-from repro.tasks.squad2.questions import Question
-from repro.tasks.squad2.subsets import CS224N_TITLES, capped, evaluation_sets, with_share
+from repro.tasks.squad2.questions import (
+    CS224N_TITLES,
+    Question,
+    capped,
+    evaluation_sets,
+    with_share,
+)
 
 
 def _set(answerable: int, unanswerable: int, prefix: str = "q") -> list[Question]:

@@ -10,8 +10,7 @@ from tiny_models import tiny_data
 
 from repro.methods.modules.randomness import stream_seed
 from repro.tasks.data import TaskData
-from repro.tasks.squad2.protocols import HEADLINE, score_run
-from repro.tasks.squad2.task import SquadCollector
+from repro.tasks.squad2.task import HEADLINE, SquadCollector, score_run
 from repro.training.batches import length_sorted
 
 DATA = tiny_data()

@@ -15,7 +15,7 @@ from repro.spec import TaggingTask
 from repro.spec.tagging import SENTENCES_PUBLISHED, TAGS
 from repro.tasks import catalogue
 from repro.tasks.generated import default_revision
-from repro.tasks.tagging.rows import Sentence, task_rows
+from repro.tasks.tagging import Sentence, task_rows
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from tagging_samples import sentence, tagging_data, tagging_task
 from tiny_models import minilm_tokenizer
 
 from repro.spec.tagging import TAGS, UNTAGGED
-from repro.tasks.tagging.examples import make_examples
-from repro.tasks.tagging.task import TaggingData
+from repro.tasks.tagging import TaggingData, make_examples
 from repro.training.batches import collate
 
 
@@ -85,7 +84,7 @@ def test_outputs_that_are_not_finite_or_lack_are_no_score() -> None:
     bad = np.full((1, 40, len(TAGS)), np.nan, dtype=np.float32)
     with pytest.raises(FloatingPointError):
         collector.add([0], bad)
-    with pytest.raises(ValueError, match="24 sentences have no outputs yet"):
+    with pytest.raises(ValueError, match="12 examples have no outputs yet"):
         collector.scores(1)
 
 

@@ -17,7 +17,7 @@ PROGRAM = """
 import json, sys
 from repro.errors import MissingData
 from repro.spec import TextToText
-from repro.tasks.text_to_text.sources import task_rows
+from repro.tasks.text_to_text.rows import task_rows
 
 said = []
 for asked in sys.argv[1:]:

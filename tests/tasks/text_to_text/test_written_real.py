@@ -13,9 +13,7 @@ from repro.spec import TextToText
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import TEXT_TO_TEXT
 from repro.tasks.catalogue import data_revision
-from repro.tasks.text_to_text.division import divided
-from repro.tasks.text_to_text.sizes import scored_rows, training_rows
-from repro.tasks.text_to_text.sources import task_rows
+from repro.tasks.text_to_text.rows import divided, scored_rows, task_rows, training_rows
 from repro.tasks.text_to_text.task import TextToTextData, load_text_to_text
 
 TOKENIZER = tiny_tokenizer()
@@ -46,9 +44,9 @@ def test_a_whole_set_is_divided_as_its_spec_says(name: WrittenName) -> None:
     assert data_revision("paper", name) is None
     task = real(name)
     found = divided(task_rows(task, name), name, task)
-    assert training_rows(task) == {name: len(found.training)}
-    assert scored_rows(task) == (len(found.validation), len(found.test))
-    both = {row.idx for row in found.validation} & {row.idx for row in found.test}
+    assert training_rows(task) == {name: len(found["train"])}
+    assert scored_rows(task) == (len(found["validation"]), len(found["test"]))
+    both = {row.idx for row in found["validation"]} & {row.idx for row in found["test"]}
     assert not both or TEXT_TO_TEXT[name].division == "set-aside"
 
 
@@ -57,8 +55,8 @@ def test_halves_hold_every_scored_row_once(name: WrittenName, rows: tuple[int, i
     task = real(name)
     splits = task_rows(task, name)
     found = divided(splits, name, task)
-    assert (len(found.validation), len(found.test)) == rows
-    every = {row.idx: row for row in (*found.validation, *found.test)}
+    assert (len(found["validation"]), len(found["test"])) == rows
+    every = {row.idx: row for row in (*found["validation"], *found["test"])}
     assert [every[row.idx] for row in splits["validation"]] == splits["validation"]
 
 

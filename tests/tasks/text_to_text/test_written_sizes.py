@@ -7,7 +7,7 @@ from written_samples import real
 
 from repro.spec import TextToText
 from repro.spec.text_to_text import MIXTURE, probabilities
-from repro.tasks.text_to_text.sizes import scored_rows, training_rows
+from repro.tasks.text_to_text.rows import scored_rows, training_rows
 
 
 def glue(**changes: object) -> TextToText:

@@ -14,7 +14,7 @@ from repro.errors import MissingData, ReproError
 from repro.spec.tasks import WrittenName
 from repro.spec.text_to_text import FEW_SHOT, TEXT_TO_TEXT
 from repro.tasks import catalogue
-from repro.tasks.text_to_text.sources import task_rows
+from repro.tasks.text_to_text.rows import task_rows
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from repro.backbones.tiny_t5 import tiny_tokenizer
 from repro.errors import ReproError
-from repro.tasks.text_to_text.spans import corrupted, sentinels
+from repro.tasks.text_to_text.examples import corrupted, sentinels
 
 MARKS = [9_999, 9_998, 9_997, 9_996, 9_995, 9_994, 9_993]
 

@@ -12,8 +12,7 @@ from repro.backbones.tiny_t5 import tiny_tokenizer
 from repro.errors import ReproError
 from repro.spec.text_to_text import MIXTURE
 from repro.tasks.text_to_text.formats import answer_text
-from repro.tasks.text_to_text.sizes import scored_rows, training_rows
-from repro.tasks.text_to_text.sources import task_rows
+from repro.tasks.text_to_text.rows import scored_rows, task_rows, training_rows
 from repro.tasks.text_to_text.task import TextToTextData, load_text_to_text
 
 TOKENIZER = tiny_tokenizer()
@@ -154,7 +153,7 @@ def test_predictions_hold_every_answer_by_task_and_split(mixture: TextToTextData
 def test_missing_answers_are_told(mixture: TextToTextData) -> None:
     collector = mixture.collector()
     collector.add([0], np.array([TOKENIZER("1").input_ids]))
-    with pytest.raises(ValueError, match="9 examples have no answers yet"):
+    with pytest.raises(ValueError, match="9 examples have no outputs yet"):
         collector.scores(1)
 
 

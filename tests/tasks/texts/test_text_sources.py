@@ -23,8 +23,7 @@ from repro.spec.tasks import TextName
 from repro.spec.texts import HOULSBY, TEXTS
 from repro.tasks import catalogue
 from repro.tasks.catalogue import data_revision
-from repro.tasks.sentences.rows import Row
-from repro.tasks.sentences.sources import task_rows
+from repro.tasks.sentences.rows import Row, task_rows
 
 SPLITS = ("train", "validation", "test")
 WHOLE: list[TextName] = [

@@ -1,27 +1,120 @@
-"""All that the training loop needs of a tagging task, made once a job."""
+"""CoNLL-2003: named entities as a tag for every word (Tjong Kim Sang and De Meulder 2003).
+
+Sentences become tokens, `[CLS] pieces of every word [SEP]`, and as in Devlin et al. 2019, section
+5.3, the first piece of a word gives its tag.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from repro.spec import TaggingTask
-from repro.spec.tagging import TAGS
-from repro.tasks.data import check_ids
-from repro.tasks.tagging.examples import TaggedExample, make_examples
-from repro.tasks.tagging.rows import task_rows
+from repro.spec.tagging import TAGS, UNTAGGED
+from repro.tasks.data import SplitCollector, check_ids, joined, score, value_of
+from repro.tasks.draws import capped
+from repro.tasks.rows import generated, load
+from repro.tasks.tokenised import Columns, Tokenisation, arrays, tokenised
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from transformers import PreTrainedTokenizerBase
 
 PROTOCOL = "conll"
 OUTSIDE = TAGS.index("O")
 SHOWN, OUTSIDE_SHARE, READ_SHARE = "f1", "outside_share", "read_share"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Words and their tags, as numbers in the order of TAGS; `idx` is its place in the split."""
+
+    idx: int
+    words: tuple[str, ...]
+    tags: tuple[int, ...]
+
+
+def task_rows(task: TaggingTask) -> dict[str, list[Sentence]]:
+    """The sentences of "train", "validation" and "test", capped, in file order.
+
+    Raises MissingData where they cannot be had, are damaged or are not those of `task.revision`.
+    """
+    of = generated if task.source == "generated" else load
+    found = {split: _sentences(rows) for split, rows in of(task.name, task.revision).items()}
+    return capped(found, task, task.subset_seed)
+
+
+def _sentences(found: Dataset) -> list[Sentence]:
+    columns = found[:]
+    words, tags = (map(tuple, columns[name]) for name in ("tokens", "ner_tags"))
+    return list(map(Sentence, columns["idx"], words, tags))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaggedExample:
+    """One sentence as tokens, not padded."""
+
+    task: ClassVar[int] = 0
+
+    sentence: Sentence
+    input_ids: NDArray[np.int32]
+    """(tokens,)"""
+    type_ids: NDArray[np.int8]
+    """(tokens,)"""
+    target: NDArray[np.int64]
+    """(tokens,): the tag of a word at its first piece, UNTAGGED elsewhere."""
+    firsts: NDArray[np.int64]
+    """(words,): where each word's first piece stands; -1 of a word that is cut off, or of
+    characters that the tokenizer drops."""
+
+
+def make_examples(
+    sentences: Sequence[Sentence],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    cache: Path | None = None,
+) -> list[TaggedExample]:
+    """Every sentence's tokens; one that is too long loses its end."""
+    from datasets import Dataset
+
+    columns = {"words": [s.words for s in sentences], "tags": [s.tags for s in sentences]}
+    mapped = tokenised(
+        Dataset.from_dict(columns), FIRST_PIECES, tokenizer, cache, max_length=max_length
+    )
+    found = zip(sentences, *(arrays(mapped, name) for name in FIRST_PIECES.columns), strict=True)
+    return [
+        TaggedExample(sentence, ids, np.zeros(len(ids), np.int8), target, firsts)
+        for sentence, ids, target, firsts in found
+    ]
+
+
+def _pieces(sentences: Columns, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Columns:
+    words = sentences["words"]
+    encoded = tokenizer(
+        words, is_split_into_words=True, truncation=True, max_length=max_length, padding=False
+    )
+    found: dict[str, list[Any]] = {"input_ids": encoded["input_ids"], "target": [], "firsts": []}
+    for row, tags in enumerate(sentences["tags"]):
+        firsts = np.full(len(tags), -1, dtype=np.int64)
+        for place, word in enumerate(encoded.word_ids(row)):
+            if word is not None and firsts[word] < 0:
+                firsts[word] = place
+        read = firsts >= 0
+        target = np.full(len(encoded["input_ids"][row]), UNTAGGED, dtype=np.int64)
+        target[firsts[read]] = np.asarray(tags)[read]
+        found["target"].append(target)
+        found["firsts"].append(firsts)
+    return found
+
+
+FIRST_PIECES = Tokenisation(
+    _pieces, {"input_ids": ["int32"], "target": ["int64"], "firsts": ["int64"]}, revision=1
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +151,17 @@ class TaggingData:
 
     def monitor(self, scores: list[dict[str, Any]]) -> float | None:
         """Entity F1 on the first scored split."""
-        return self._first(scores, SHOWN)
+        return value_of(scores, next(iter(self.splits)), SHOWN)
 
     def collapsed(self, scores: list[dict[str, Any]]) -> bool:
         """Whether every word of the first scored split is tagged O."""
-        return self._first(scores, OUTSIDE_SHARE) == 100.0
-
-    def _first(self, scores: list[dict[str, Any]], metric: str) -> float | None:
-        wanted = (next(iter(self.splits)), metric)
-        return next((s["value"] for s in scores if (s["split"], s["metric"]) == wanted), None)
+        return value_of(scores, next(iter(self.splits)), OUTSIDE_SHARE) == 100.0
 
 
-class TagCollector:
+class TagCollector(SplitCollector):
     """Keeps the tags of one run's words until all are there to be scored."""
 
-    def __init__(self, data: TaggingData) -> None:
-        self.data = data
-        self.tags: list[list[int] | None] = [None] * len(data.evaluation)
+    data: TaggingData
 
     def add(self, indices: list[int], outputs: NDArray[np.float32]) -> None:
         """Takes the outputs (batch, length, tags) for the sentences `indices`.
@@ -87,53 +174,30 @@ class TagCollector:
         best = outputs.argmax(axis=2)  # (batch, length)
         for row, index in enumerate(indices):
             firsts = self.data.evaluation[index].firsts
-            self.tags[index] = np.where(firsts < 0, OUTSIDE, best[row, firsts]).tolist()
+            self.given[index] = np.where(firsts < 0, OUTSIDE, best[row, firsts]).tolist()
 
-    def scores(self, epoch: int) -> list[dict[str, Any]]:
-        """Every split's scores in percent.
+    def scored(
+        self, split: str, examples: Sequence[TaggedExample], given: Sequence[list[int]]
+    ) -> Iterator[dict[str, Any]]:
+        """A split's scores in percent.
 
         F1, precision and recall are those of entities and count sentences as `n`. Over words stand
         their accuracy, "outside_share" (tagged O), and "read_share": those with a piece among the
         tokens that the model reads, 100 where no sentence was cut.
         """
-        return [
-            {**_score(self.data.task, split, name, value, n), "epoch": epoch}
-            for split, examples, tags in self._splits()
-            for name, value, n in (
-                *_of_tags(_named(tags), _named([one.sentence.tags for one in examples])),
-                _of_reading(examples),
-            )
-        ]
+        gold = _named([example.sentence.tags for example in examples])
+        for name, value, n in (*_of_tags(_named(given), gold), _of_reading(examples)):
+            yield score(self.data.task.name, split, PROTOCOL, name, value, n)
 
     def predictions(self) -> dict[str, Any]:
         """`{split: {"ids": [...], "predictions": [["B-PER", ...], ...]}}`, by sentence."""
         return {
             split: {
                 "ids": [example.sentence.idx for example in examples],
-                "predictions": _named(tags),
+                "predictions": _named(given),
             }
-            for split, examples, tags in self._splits()
+            for split, examples, given in self.parts()
         }
-
-    def _splits(self) -> Iterator[tuple[str, list[TaggedExample], list[list[int]]]]:
-        """(split, its sentences, the tags of their words); raises where outputs lack."""
-        found = [tags for tags in self.tags if tags is not None]
-        if len(found) < len(self.tags):
-            raise ValueError(f"{len(self.tags) - len(found)} sentences have no outputs yet")
-        for split, place in self.data.splits.items():
-            yield split, self.data.evaluation[place], found[place]
-
-
-def _score(task: TaggingTask, split: str, name: str, value: float, n: int) -> dict[str, Any]:
-    return {
-        "task": task.name,
-        "split": split,
-        "protocol": PROTOCOL,
-        "metric": name,
-        "group": "ALL",
-        "value": value,
-        "n": n,
-    }
 
 
 def _of_tags(
@@ -163,7 +227,7 @@ def rescored(task: TaggingTask, document: dict[str, Any]) -> Iterator[dict[str, 
         check_ids(split, stored["ids"], [sentence.idx for sentence in rows[split]])
         gold = _named([sentence.tags for sentence in rows[split]])
         for name, value, n in _of_tags(stored["predictions"], gold):
-            yield _score(task, split, name, value, n)
+            yield score(task.name, split, PROTOCOL, name, value, n)
 
 
 def _named(tags: Sequence[Sequence[int]]) -> list[list[str]]:
@@ -179,9 +243,4 @@ def load_tagging(
         for split, sentences in task_rows(task).items()
     }
     training = cut.pop("train")
-    evaluation: list[TaggedExample] = []
-    splits: dict[str, slice] = {}
-    for split, examples in cut.items():
-        splits[split] = slice(len(evaluation), len(evaluation) + len(examples))
-        evaluation += examples
-    return TaggingData(task, training, evaluation, splits, int(tokenizer.pad_token_id))
+    return TaggingData(task, training, *joined(cut), int(tokenizer.pad_token_id))

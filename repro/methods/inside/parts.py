@@ -1,4 +1,7 @@
-"""What stands on the encoder: BERT's pooler, an optional dense layer, and the output layer.
+"""Parts of the model of which each run has its own: layer norms, BERT's pooler, and the head.
+
+Layer norms that train stand in place of the encoder's. The head is an output layer, with a dense
+layer below it where asked for.
 
 A classifier reads tanh(W h + b) of the first token (Devlin et al. 2019, section 3.2; the pooler)
 or, as RoBERTa's, the first token itself; a span scorer reads every token's state. Output layers
@@ -14,7 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from repro.errors import ReproError
-from repro.methods.modules.learner import Linear, draw
+from repro.methods.inside.passing import Pass
+from repro.methods.modules.learner import LayerNorm, Linear, draw
 
 STD = 0.02
 """BERT's `initializer_range`; a normal law, as the transformers library draws it, not truncated."""
@@ -64,3 +68,32 @@ class Head(nn.Module):
         for linear in (self.dense, self.scorer):
             if linear is not None:
                 draw(linear, streams, STD)
+
+
+class TrainedNorm(LayerNorm):
+    """Stands in place of `norm` in the encoder."""
+
+    def __init__(self, norm: nn.LayerNorm, runs: int, now: Pass) -> None:
+        super().__init__(runs, 1, norm.normalized_shape[0], norm.eps)
+        self.now = now
+        with torch.no_grad():
+            self.weight.copy_(norm.weight)
+            self.bias.copy_(norm.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(1, items, hidden) -> the same shape."""
+        if self.weight.shape[0] == 1:
+            return F.layer_norm(x, x.shape[-1:], self.weight.view(-1), self.bias.view(-1), self.eps)
+        shares = self.now.shares
+        return shares.unstack(super().forward(shares.stack(x)))
+
+
+def unfreeze_norms(model: nn.Module, below: str, runs: int, now: Pass) -> list[TrainedNorm]:
+    """Puts norms of the runs' own in place of those below the path `below`, in module order."""
+    made = []
+    for name, norm in list(model.named_modules()):
+        if isinstance(norm, nn.LayerNorm) and name.startswith(below):
+            parent, _, child = name.rpartition(".")
+            made.append(TrainedNorm(norm, runs, now))
+            setattr(model.get_submodule(parent), child, made[-1])
+    return made

@@ -1,4 +1,9 @@
-"""A linear probe on one frozen layer (McGuire and Bhardwaj, section 2.2 of ResAdapters)."""
+"""A linear probe on one frozen layer (McGuire and Bhardwaj, section 2.2 of ResAdapters).
+
+    start = T_l w_s + b_s,   end = T_l w_e + b_e
+
+Trained: the two scorers. Frozen: the whole encoder.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from repro.spec.tasks import check_spans
 
 if TYPE_CHECKING:
     from repro.backbones.load import Encoder
-    from repro.methods.linear_probe.module import Probe
+    from repro.methods.modules.learner import Learner
     from repro.spec.types import RunSpec
 
 
@@ -40,8 +45,26 @@ class LinearProbe(Method):
         """Two scorers."""
         return 2 * (run.backbone.hidden_size + 1)
 
-    def learner(self, run: RunSpec, runs: int, encoder: Encoder) -> Probe:
+    def learner(self, run: RunSpec, runs: int, encoder: Encoder) -> Learner:
         """The scorers."""
-        from repro.methods.linear_probe.module import Probe
+        from torch import Tensor
 
-        return Probe(self, runs, run.backbone.hidden_size)
+        from repro.methods.modules.learner import Inputs, Learner, Linear, span_logits
+        from repro.methods.modules.randomness import Dropout
+
+        class Probe(Learner):
+            """`runs` probes of one layer."""
+
+            stacks = 2
+
+            def __init__(self, layer: int, runs: int, hidden: int) -> None:
+                super().__init__()
+                self.layer, self.runs = layer, runs
+                self.scorer = Linear(runs, self.stacks, hidden, 1)
+
+            def forward(self, inputs: Inputs, dropout: Dropout) -> Tensor:
+                """(runs, 2, batch, length)."""
+                state = inputs.states[self.layer - 1].unsqueeze(0)  # (1, tokens, hidden)
+                return span_logits(self.scorer(state), self.runs, inputs.layout)
+
+        return Probe(self.layer, runs, run.backbone.hidden_size)
