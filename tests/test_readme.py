@@ -37,3 +37,12 @@ def test_the_numbers_beside_a_figure_are_those_of_its_caption(text: str, picture
     numbers = re.findall(r"\d+\.\d+|\b\d+(?= layers)", text)
     assert numbers
     assert [number for number in numbers if number not in caption] == []
+
+
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_of_the_program_that_a_page_names_are_there(page: Path) -> None:
+    named = re.findall(r"\brepro/[a-z0-9_/]+(?:\.\w+)?", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (PROJECT / name).exists()] == []
