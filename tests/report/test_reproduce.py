@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -49,9 +50,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 @pytest.fixture(autouse=True, scope="module")
 def _audited_once() -> Iterator[None]:
     """The audit is of the printed numbers alone, whatever is stored: one for all reports."""
-    found = findings()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("repro.audit.run.findings", lambda: found)
+        patched.setattr("repro.audit.run.findings", cache(findings))
         yield
 
 
