@@ -47,11 +47,14 @@ def no_constant(text: str) -> float:
 
 LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 TYPES = {
-    "int": "a whole number", "float": "a number", "finite": "a number", "bool": "true or false",
+    "int": "a whole number", "float": "a number", "finite": "a finite number",
+    "bool": "true or false",
     "string": "text in quotes", "list": "a list", "tuple": "a list",
     "dict": "a table of names and values", "model": "a table, as [slurm] begins one",
 }  # fmt: skip
 """Beginning of what pydantic calls a value of another type -> the type in words."""
+SAID = {"missing": "missing", "json_invalid": "not JSON", "extra_forbidden": "not known"}
+"""Errors that have nothing to do with a value."""
 OF_ANOTHER_TYPE = ("type", "parsing", "float", "number")
 """How those names end: int_parsing, int_from_float, finite_number."""
 
@@ -66,5 +69,7 @@ def why_refused(problem: Mapping[str, Any]) -> str:
             return f"expected {words} {context[name]:g}"
     if problem["type"] == "literal_error":
         return f"expected {context['expected']}"
+    if problem["type"] in SAID:
+        return SAID[problem["type"]]
     known = TYPES.get(kind[0]) if kind[-1] in OF_ANOTHER_TYPE else None
     return f"expected {known}" if known else str(problem["msg"])

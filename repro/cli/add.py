@@ -116,7 +116,7 @@ def command(
     else:
         row = given.row(table, given.scores)
         new = keep(row, results, replace=given.replace)
-        print(json_text(as_json(table, [row])) if json else _told(table, row, new))
+        print(json_text(as_json(table, [row])) if json else _told(table, row, new, store))
 
 
 def check(given: Given, *, removed: bool, listed: bool) -> None:
@@ -156,7 +156,7 @@ def read(path: Path) -> bytes:
         raise ReproError(f"{path} cannot be read: {error.strerror}. Name a CSV file.") from error
 
 
-def _told(table: Table, row: External, new: bool) -> str:
+def _told(table: Table, row: External, new: bool, store: Path | None) -> str:
     measured = [number.column for number in row.numbers]
     scores = [column.name for column in table.columns if not isinstance(column, Mean)]
     blank = [name for name in scores if name not in measured]
@@ -164,7 +164,8 @@ def _told(table: Table, row: External, new: bool) -> str:
     what = f"{row.name}{MARK}"
     done = f"Added {what} to {table.id}" if new else f"{table.id} has these numbers of {what}"
     part = ["--section", row.section] * bool(row.section)
-    shown = ["table", table.id, "--scale", row.scales[0], *part, "--no-run"]
+    part += ["--store", str(store)] * (store is not None)
+    shown = ["table", table.id, "--scale", row.scales[0], "--no-run", *part]
     compared = ["compare", row.name, "--table", table.id, *part]
     lines = [
         f"{done}: {counted(len(measured), 'column')}{rest}.",

@@ -45,7 +45,7 @@ def _join_values() -> None:
     words, at = os.environ["COMP_WORDS"].split("\n"), int(os.environ["COMP_CWORD"])
     if words[at : at + 1] == ["="]:
         words[at] = ""
-    elif words[at - 1] == "=" and at > 1:
+    elif words[at - 1 : at] == ["="] and at > 1:
         del words[at - 1]
         at -= 1
     os.environ |= {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(at)}

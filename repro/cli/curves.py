@@ -68,9 +68,9 @@ def read(keys: Sequence[str], store: Store) -> tuple[list[StoredRun], list[str]]
     without = [key for key, run in runs.items() if run not in found]
     if not found:
         raise ReproError(
-            f"The history of {counted(len(keys), 'run')} is not stored in {store.root}: a bundle, "
-            "as the committed results are, holds scores only. Name runs that were trained into "
-            "this store."
+            f"The history of {counted(len(keys), 'run')} is not stored in {store.called}: a "
+            "bundle, as the committed results are, holds scores only. Name runs that were trained "
+            "into this store."
         )
     for key in without:
         print(f"Left out: {key[:12]}, whose history is not stored.", file=sys.stderr)

@@ -168,7 +168,7 @@ def _bf16() -> str:
 
 def _store(store: Store) -> str:
     store.check_writable()
-    return f"{store.root}, {counted(len(store.keys()), 'run')}"
+    return f"{store.called}, {counted(len(store.keys()), 'run')}"
 
 
 def _glue() -> str:

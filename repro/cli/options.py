@@ -342,8 +342,9 @@ def existing_store(given: Path | None) -> Store:
     store = open_store(given)
     remote = store.remote
     if not holds_store(store.root) or (remote is not None and remote.is_new and not remote.sizes):
-        place = store.root if remote is None else remote.url
-        raise ReproError(f"{place} is no store: nothing was stored there. Name one with --store.")
+        raise ReproError(
+            f"{store.called} is no store: nothing was stored there. Name one with --store."
+        )
     return store
 
 

@@ -88,7 +88,7 @@ def asked_views(results: Store) -> list[View]:
     views = [view_of(request, results) for request in asked]
     if not views:
         raise ReproError(
-            f"No table or figure was asked for in the store {results.root} yet: there is nothing "
+            f"No table or figure was asked for in the store {results.called} yet: there is nothing "
             "to write, and the files there stay as they are. Name the store with --store, or begin "
             "with: python -m repro table ResAdapters-1"
         )

@@ -104,7 +104,7 @@ def exit_code(plan: Plan, *, gaps: bool = False) -> int:
 def tell(plan: Plan, requests: Sequence[Request], store: Store) -> None:
     """Says how the runs stand."""
     done = len(plan.runs) - len(plan.missing)
-    print(f"{share(done, len(plan.runs), 'run')} stored in {store.root}.")
+    print(f"{share(done, len(plan.runs), 'run')} stored in {store.called}.")
     for line in gap_lines(requests):
         print(line)
     states = Counter(run.state for run in plan.runs)

@@ -70,7 +70,7 @@ def asked(store: Store, ids: Sequence[str]) -> list[Standing]:
     known = asked_for(store)
     for one in sorted(wanted - {request.id for asked in known.values() for request in asked}):
         raise ReproError(
-            f"{one} was not asked for in {store.root} yet. See what it needs: "
+            f"{one} was not asked for in {store.called} yet. See what it needs: "
             f"python -m repro plan {one}"
         )
     return [
@@ -142,7 +142,7 @@ def _progress(now: Progress | None) -> dict[str, Any]:
 def as_text(found: Sequence[Standing], store: Store) -> str:
     """For a person."""
     if not found:
-        return f"Nothing was asked for yet in {store.root}. Try: python -m repro list\n"
+        return f"Nothing was asked for yet in {store.called}. Try: python -m repro list\n"
     document, now = as_json(found, store), progress_of_runs(store)
     rows = [
         [table["name"], *(str(table[state]) for state in STATES)] for table in document["tables"]

@@ -108,7 +108,7 @@ def _show(runs: Sequence[Listed], store: Store) -> None:
         console.print(table, highlight=False, markup=False)
     states = Counter(run.state for run in runs)
     said = ", ".join(f"{count} {word}" for word, count in states.items())
-    print(f"{counted(len(runs), 'run')} in {store.root}" + f": {said}." * bool(said))
+    print(f"{counted(len(runs), 'run')} in {store.called}" + f": {said}." * bool(said))
 
 
 def _run_json(run: Listed) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def _to_remove(
         by_key = {run.key: run for run in every}
         runs = [by_key[key] for key in dict.fromkeys(find_run(one, by_key) for one in keys)]
     if where and not runs:
-        raise ReproError(f"No run in {store.root} has {' and '.join(where)}.")
+        raise ReproError(f"No run in {store.called} has {' and '.join(where)}.")
     packed = [run for run in runs if where and run.bundle is not None]
     if packed:
         runs = [run for run in runs if run.bundle is None]

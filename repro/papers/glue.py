@@ -151,6 +151,3 @@ def glue_columns(**names: str) -> tuple[Score, ...]:
                 Score(name, name, printed, metric, SERVER, split, task=task, margin=margin)
             )
     return tuple(found)
-
-
-COLLAPSE = "predicts one class"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -10,20 +11,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, get_args
 
-from repro.errors import ReproError, UnknownName
+from repro.errors import ReproError, UnknownName, told
 from repro.papers.claims import Claim
 from repro.papers.curves import Curves
 from repro.papers.figures import Activations, Architecture, Embeddings, Figure, choice
 from repro.papers.matrix import Artefact
 from repro.papers.names import ADDED, PAPERS, Misdeclared, leave_out
 from repro.papers.published import load_published
+from repro.papers.request import Request
 from repro.papers.tables import Table
-from repro.spec import Scale
+from repro.spec import RunSpec, Scale
 from repro.tasks.catalogue import TITLES
 
 AnyFigure = Figure | Curves | Architecture | Activations | Embeddings
 Kind = TypeVar("Kind")
 SCALES: tuple[Scale, ...] = get_args(Scale)
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""Of a table or figure."""
 
 
 def _modules(paper: str) -> list[ModuleType]:
@@ -51,9 +55,14 @@ def _defined(paper: str) -> list[Any]:
                 f"in {paper}."
             )
     own = [one for one in found.values() if one.paper == paper]
-    for one in own:
-        if paper in ADDED and isinstance(one, Table):
-            for problem in _problems(one):
+    for one in own if paper in ADDED else ():
+        if not isinstance(one, Claim) and not ID.fullmatch(one.id):
+            raise Misdeclared(
+                f"{_place(paper, one.id)}: the id {one.id!r} names files. Give it letters, digits, "
+                "'-', '_' and '.' only, a letter or a digit first."
+            )
+        if isinstance(one, Table):
+            for problem in (*_problems(one), *_problems_of_runs(one)):
                 raise Misdeclared(f"{_place(paper, one.id)}: {problem}")
     return own
 
@@ -96,6 +105,31 @@ def _problems(table: Table) -> Iterator[str]:
         if column.published_column and not metrics & {column.published_metric, *own}:
             unknown = UnknownName(f"metric of {file}", column.published_metric, metrics)
             yield f"{unknown} ({table.id}, {column.name})"
+
+
+def _problems_of_runs(table: Table) -> Iterator[str]:
+    """What is wrong with the runs that a table names for its cells, at the smallest scale; a cell
+    that says itself why it has none is left.
+    """
+    request = Request(table.id, "smoke", 1)
+    for row in table.trained:
+        for score in table.scores:
+            cell = f"{table.id}, {row.name}, {score.name}"
+            try:
+                chains = table.chains(row, score, request)
+                specs = [spec for chain in chains for spec in chain]
+            except ReproError:
+                continue
+            except Exception as problem:
+                said = f"{type(problem).__name__}: {told(problem)}"
+                yield f"its runs cannot be made ({cell}): {said}"
+                continue
+            if not all(isinstance(spec, RunSpec) for spec in specs):
+                yield f"chains gives something else than runs ({cell})."
+                continue
+            known = {chain[-1].task.protocol for chain in chains} - {""}
+            if known and table.protocol not in known:
+                yield f"{UnknownName('protocol', table.protocol, known)} ({cell})"
 
 
 _found: dict[str, list[Any]] = {}

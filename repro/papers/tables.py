@@ -198,7 +198,7 @@ class Table:
     chains: Callable[[Row, Column, Request], Sequence[Chain]]
     default_seeds: dict[Scale, int] = field(default_factory=ONE_SEED.copy)
     margin: float = WIDEST
-    collapse: str = "answers no question"
+    collapse: str = "predicts one class"
     transposed: bool = False
     statistic: Statistic = "mean"
     spread: Literal["sd", "sem", "population sd", "interval"] = "sd"

@@ -33,6 +33,7 @@ from repro.spec.backbones import KNOWN
 from repro.spec.identity import identity_fields
 from repro.spec.method import file_of, why_unknown
 from repro.store.atomic import write_bytes, write_text
+from repro.store.entry import first_problem
 from repro.store.store import Store
 from repro.store.strict_json import json_bytes
 from repro.store.temporary import unfinished_name
@@ -321,23 +322,31 @@ def read_asked(store: Store, name: str, document: Any) -> Asked | None:
     try:
         found: Asked = DOCUMENTS[Sweep if is_sweep else Request].validate_python(document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        problem = first_problem(error)
     else:
         request = found.request if isinstance(found, Sweep) else found
         unknown = sorted(set(document["request"] if is_sweep else document) - known)
-        if not unknown and request.id in ARTEFACTS:
-            own = None if request.id in FIGURES else request.method
-            lost = "" if own is None else why_unknown(own)
+        if not unknown:
+            lost = _lost(request)
             if lost:
                 store.say(f"{name} is left out: {lost} Or delete {store.request_path(name)}.")
             return None if lost else found
-        problem = f"it has the unknown field {unknown[0]}" if unknown else f"no {request.id}"
+        problem = f"it has the unknown field {unknown[0]}"
     store.say(
         f"{store.request_path(name)} was written by another version of this project ({problem}) "
         "and is left out. Give its command again with this version, or delete the file."
     )
     return None
+
+
+def _lost(request: Request) -> str | None:
+    """What a request needs that is not here, and how to bring it back; None where all is."""
+    if request.id not in ARTEFACTS:
+        mend = "Name the folder of its paper in REPRO_PAPERS."
+        return f"there is no table or figure {request.id} here. {mend}"
+    if request.id in FIGURES or request.method is None:
+        return None
+    return why_unknown(request.method)
 
 
 def command_line(request: Request, verb: str = "") -> str:

@@ -26,6 +26,7 @@ from repro.store.atomic import make_directory, store_errors, write_all
 from repro.store.result import Coordinates, Hex, Result, Score, Stored, parse
 from repro.store.strict_json import json_bytes, parse_json
 from repro.store.temporary import unfinished_name
+from repro.strict import why_refused
 
 FORMAT = 1
 """Bumped when the files of an entry change shape; entries of another format are left alone."""
@@ -270,9 +271,11 @@ def with_checksum(document: dict[str, Any]) -> bytes:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that pydantic found wrong, in one line."""
+    """The first thing that pydantic found wrong with a document, in one line."""
     problem = error.errors(include_url=False, include_input=False)[0]
-    return ": ".join(filter(None, (".".join(map(str, problem["loc"])), problem["msg"])))
+    is_object = problem["type"] in {"model_type", "dataclass_type"}
+    said = "expected a JSON object" if is_object else why_refused(problem)
+    return ": ".join(filter(None, (".".join(map(str, problem["loc"])), said)))
 
 
 def written_later(error: ValidationError) -> str | None:

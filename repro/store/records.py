@@ -69,6 +69,11 @@ class Records:
         """The store elsewhere that this folder is the copy of; None where it is its own."""
         return self._sharing.remote
 
+    @property
+    def called(self) -> str:
+        """What its user calls it: the URL of a store elsewhere, else the folder."""
+        return str(self.root) if self.remote is None else self.remote.url
+
     @cached_property
     def _bundles(self) -> list[Bundle]:
         self._sharing.pull()

@@ -29,9 +29,10 @@ def papers(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def repro(papers: Path | str, *words: str) -> subprocess.CompletedProcess[str]:
+def repro(papers: Path | str, *words: str, named: bool = True) -> subprocess.CompletedProcess[str]:
+    """The command's end; `named`: whether REPRO_PAPERS names the folder."""
     store = Path(papers).parent / "store"
-    variables = os.environ | {"REPRO_PAPERS": str(papers), "PYTHONPATH": str(ROOT)}
+    variables = os.environ | {"REPRO_PAPERS": str(papers) * named, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-m", "repro", *words, *(["--store", str(store)] if words[1:] else [])],
         env=variables, cwd=store.parent, text=True, capture_output=True, check=False,
@@ -49,6 +50,9 @@ def test_a_made_up_table_is_listed_planned_trained_and_reported(papers: Path) ->
     report = repro(papers, "report", "--out", str(papers.parent / "out"))
     assert report.returncode == 0, report.stderr
     assert "Made-up-1" in (papers.parent / "out" / "REPRODUCE.md").read_text(encoding="utf-8")
+    assert "there is no table or figure Made-up-1 here. Name the folder of its paper in" in (
+        repro(papers, "status", "3-shared-2", named=False).stderr
+    )
 
 
 def test_two_tables_of_one_id_are_refused(papers: Path) -> None:
@@ -100,6 +104,23 @@ WRONG = {
     "paper": (
         'paper="wrong"', 'paper="nope"',
         "Wrong says that its paper is nope, and stands in wrong.",
+    ),
+    "id": (
+        'id="Wrong', 'id="../Wrong',
+        "the id '../Wrong' names files. Give it letters, digits, '-', '_' and '.' only, a letter "
+        "or a digit first.",
+    ),
+    "variant": (
+        '"not-shared"', '"not-share"',
+        "its runs cannot be made (Wrong, Adapters, RTE): KeyError: 'not-share'",
+    ),
+    "chains": (
+        "one_a_seed(runs_of)", "lambda row, column, request: [(1,)]",
+        "chains gives something else than runs (Wrong, Adapters, RTE).",
+    ),
+    "protocol": (
+        'protocol="glue"', 'protocol="zz"',
+        "There is no protocol called 'zz'. Known: glue. (Wrong, Adapters, RTE)",
     ),
 }  # fmt: skip
 

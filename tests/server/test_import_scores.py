@@ -235,7 +235,7 @@ def test_files_that_are_none_are_refused(
     good = page(tmp_path, "rte,accuracy,66.4", header="task,metric,value")
     absent = cli("import-scores", good, "--manifest", tmp_path / "none.json").err
     assert "No such file" in absent
-    assert "is no manifest (Invalid JSON" in cli("import-scores", good, "--manifest", good).err
+    assert "is no manifest (not JSON)" in cli("import-scores", good, "--manifest", good).err
     other = cli("import-scores", good, "--manifest", manifest, "--store", tmp_path / "empty")
     assert "is not in the store" in other.err
     assert cli("import-scores", good, "--manifest", manifest).code == 0

@@ -10,7 +10,6 @@ from functools import partial
 
 from repro.papers.adaptable_adapters import setting as aa
 from repro.papers.figures import Activations, Curve, Digitised
-from repro.papers.glue import COLLAPSE
 from repro.papers.matrix import Chain
 from repro.papers.published import for_rows, load_published
 from repro.papers.request import Request
@@ -137,7 +136,6 @@ TWO = Table(
     chains=partial(_chains, large=BERT_LARGE),
     also=(aa.CHOSEN,),
     low_data=True,
-    collapse=COLLAPSE,
     spread="population sd",
     notes=(
         *COMMON,

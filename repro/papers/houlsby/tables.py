@@ -14,7 +14,7 @@ from itertools import product
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.fine_tuning import TopLayers
 from repro.methods.inside import adapter_parameters
-from repro.papers.glue import COLLAPSE, FINE_TUNING, encoder, glue_columns, on_sentences
+from repro.papers.glue import FINE_TUNING, encoder, glue_columns, on_sentences
 from repro.papers.houlsby.setting import (
     ADAPTED,
     ADAPTERS,
@@ -129,7 +129,6 @@ ONE = Table(
     protocol="glue",
     default_seeds={"paper": 5, "reduced": 1, "smoke": 1},
     chains=partial(chains, GLUE_SWEEPS, glue_runs),
-    collapse=COLLAPSE,
     notes=(
         "A cell is the best run of its sweep by the cell's own metric on validation rows. A score "
         "of those rows is higher than what the same run scores on rows that chose nothing.",
@@ -210,7 +209,6 @@ TWO = Table(
     protocol="texts",
     default_seeds={"paper": 3, "reduced": 1, "smoke": 1},
     chains=partial(chains, FURTHER_SWEEPS, further_runs),
-    collapse=COLLAPSE,
     transposed=True,
     spread="sem",
     notes=(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from repro.papers.glue import COLLAPSE, encoder, on_sentences
+from repro.papers.glue import encoder, on_sentences
 from repro.papers.matrix import Chain
 from repro.papers.published import for_rows
 from repro.papers.request import Request
@@ -165,7 +165,6 @@ ONE = Table(
     protocol="glue",
     default_seeds={"paper": 5, "reduced": 1, "smoke": 1},
     chains=chains,
-    collapse=COLLAPSE,
     statistic="median",
     spread="interval",
     also=("mnli",),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from repro.papers.glue import COLLAPSE, CONLL, FINE_TUNING, encoder, on_sentences
+from repro.papers.glue import CONLL, FINE_TUNING, encoder, on_sentences
 from repro.papers.published import for_rows
 from repro.papers.request import Request
 from repro.papers.setting import Setting, Template, assumed, lines, paper
@@ -134,7 +134,6 @@ ONE = Table(
     protocol="glue",
     default_seeds=SEEDS,
     chains=one_a_seed(runs_of),
-    collapse=COLLAPSE,
     notes=(
         "The reprint says 'test score' and names no metric. Assumed: entity F1 for NER, accuracy "
         "for SST-2, MNLI (matched), SICK-E and MRPC, Pearson's correlation for SICK-R and STS-B "

@@ -10,7 +10,7 @@ from dataclasses import replace
 from repro.methods.bottleneck_adapters import BottleneckAdapters
 from repro.methods.untrained import AblatedSpans
 from repro.papers.figures import Figure
-from repro.papers.glue import COLLAPSE, glue_columns
+from repro.papers.glue import glue_columns
 from repro.papers.houlsby.tables import CUT, score
 from repro.papers.matrix import Chain
 from repro.papers.published import Published, in_text, load_published
@@ -126,7 +126,6 @@ TWO = Table(
     protocol="glue",
     default_seeds=SEEDS,
     chains=chains,
-    collapse=COLLAPSE,
     notes=(
         "Total is as printed: the mean of the row cut to one decimal; Mean of 9 is recomputed "
         "from the row's printed scores.",
@@ -181,7 +180,6 @@ THREE = Table(
     protocol="texts",
     default_seeds=SEEDS,
     chains=chains,
-    collapse=COLLAPSE,
     transposed=True,
     notes=(
         "‡ The two printed numbers seem to be of different label sets: the report's own model is "
