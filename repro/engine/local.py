@@ -136,12 +136,20 @@ class Worker:
                     self._process.send_signal(number)
 
     def end(self) -> int:
-        """Waits for the process, which has no job any more; its exit code."""
-        if self._process is None:
+        """Waits for the process, which has no job any more; its exit code. What a Ctrl-C cuts short
+        may be called again, which `Popen.communicate` may not.
+        """
+        process = self._process
+        if process is None:
             return 0
+        assert process.stdin is not None
+        assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.communicate()  # closes its input
-        code, self._process, self._unread = self._process.returncode, None, b""
+            process.stdin.close()
+        process.stdout.read()  # a full pipe would keep it from its end
+        code = process.wait()
+        self._process, self._unread = None, b""
+        process.stdout.close()
         return code
 
 

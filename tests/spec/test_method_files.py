@@ -126,7 +126,7 @@ def test_a_table_without_a_row_to_take_the_recipe_from_says_so(id: str) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ('"learning_rat": 1', "learning_rat: Extra"),
+        ('"learning_rat": 1', "learning_rat: not known"),
         ('"learning_rate": "x"', "learning_rate: .*num"),
     ],
 )
