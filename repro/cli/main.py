@@ -32,8 +32,8 @@ BACKBONES = f"The backbones that have an id: {', '.join(KNOWN)}."
 
 class Once(TyperCommand):
     """A verb that refuses an option which takes one value and is given twice, as the last one would
-    win silently, and one with an empty value, which would mean the current folder or nothing. What
-    a value should have been is said as it is of a setting.
+    win silently, and one with an empty value, which would mean the current folder or nothing. A
+    wrong value is refused in the same words as a wrong setting.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -71,8 +71,8 @@ COLUMNS: Columns = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two rows: which one, in which form, its cells by column, and for each score the rows
-    that it is of.
+    """One of two rows: which one, in which form, its cells by column, and the data rows on which
+    each score was measured.
     """
 
     row: str

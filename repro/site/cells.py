@@ -66,8 +66,8 @@ def _reason(cell: Cell) -> str:
 
 
 def _plotted(cell: Cell) -> tuple[str, str] | None:
-    """The name in a plot and the words beside the mark; None where no measured number of a model of
-    the paper's stands beside a printed one.
+    """The name in a plot and the words beside the mark; None for a cell that does not compare a
+    measured number of one of the paper's models with a printed one.
     """
     if cell["measure"] == "difference" or cell["reference"] or cell["margin"] is None:
         return None

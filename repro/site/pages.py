@@ -169,7 +169,7 @@ def table_page(view: TableView, runs: Runs) -> dict[str, Any]:
 
 
 def figure_page(view: FigureView, runs: Runs) -> dict[str, Any]:
-    """What the page of a figure shows; the picture stands beside it."""
+    """What the page of a figure shows. The picture is a file of its own, in the same folder."""
     use = Use(words.page_of(view.request), "runs", view.id, "runs of the figure")
     shown = []
     for key in view.runs:

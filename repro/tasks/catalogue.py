@@ -1,7 +1,7 @@
 """Every task by name: what it is called, and which data there is for it here. Torch-free.
 
-A plan asks `pool`, `unavailable` and `data_revision`; `look` and `whole` say how the local files of
-a data set stand beside what its owner publishes.
+A plan asks `pool`, `unavailable` and `data_revision`; `look` and `whole` compare the local files of
+a data set with what its owner publishes.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def prepare_process(*, deterministic: bool) -> None:
 
 
 def _keep_freed_memory() -> None:
-    """Lets glibc reuse the memory of freed tensors. It gives back to the system what is larger than
-    128 KiB, so that each new tensor costs page faults: up to a third of a step on a CPU.
+    """Lets glibc reuse the memory of freed tensors. By default it returns that of large ones to the
+    system, and each page of a new tensor is a page fault again; see docs/performance.md.
     """
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError):  # another libc

@@ -6,6 +6,7 @@ import ctypes
 import importlib.metadata
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -80,8 +81,15 @@ def test_glibc_takes_what_it_is_told_of_freed_memory(monkeypatch: pytest.MonkeyP
 
 
 def test_another_libc_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace())
+    asked: list[str | None] = []
+
+    def library(name: str | None) -> SimpleNamespace:
+        asked.append(name)
+        return SimpleNamespace()  # musl has no mallopt
+
+    monkeypatch.setattr(ctypes, "CDLL", library)
     environment.prepare_process(deterministic=False)
+    assert asked == [None] * (sys.platform == "linux")
 
 
 @pytest.mark.parametrize(

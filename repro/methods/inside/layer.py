@@ -58,8 +58,8 @@ class PackedLayer:
         )
 
     def round_frozen(self, layer: nn.Module) -> None:
-        """Rounds frozen maps to bf16. Autocast does that in every pass, and keeps only what trains:
-        a fifth of a small batch's step.
+        """Rounds frozen maps to bf16, once. Autocast would do it in every pass, as it keeps rounded
+        weights only where they train; the numbers are the same.
         """
         unread = []
         if self.frozen_maps is not None:

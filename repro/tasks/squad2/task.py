@@ -2,7 +2,7 @@
 
 Scored is every feature convention x decoding x evaluation set, from one pass of the model. A
 protocol is named "<convention>/<decoding>". The headline is that of ResAdapters: legacy windows,
-argmax pair, the CS224N split; the others stand beside it at no cost in training.
+argmax pair, the CS224N split. The others are stored with it, and cost no training.
 """
 
 from __future__ import annotations
