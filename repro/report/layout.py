@@ -1,10 +1,16 @@
-"""Columns of text that line up, on a terminal and in a Markdown file; text escaped for Markdown."""
+"""Columns of text that line up, on a terminal and in a Markdown file; text escaped for Markdown;
+the templates of pages.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _MARKUP = re.compile(r"\\|\*|(?<![^\W_])_|_(?![^\W_])|~(?=~)|\](?=[(\[:])|`")
 """What Markdown would take for an escape, emphasis, struck-out text, a link or code; of
@@ -86,3 +92,16 @@ def prose_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
     lines = [[cell(one) for one in row] for row in [head, *rows]]
     lines.insert(1, ["---"] * len(head))
     return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def templates(package: str, **options: Any) -> Environment:
+    """The templates of a package, with Jinja's `options`; a name that is not given is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,
+    )

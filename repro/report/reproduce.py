@@ -20,7 +20,7 @@ from repro.papers.request import Request
 from repro.report import summary as report
 from repro.report.figures.view import FigureView, view_figure
 from repro.report.files import ENDINGS, FIGURES_FOLDER, command_line, table_name, write_changed
-from repro.report.layout import alternative, cell, link, prose, prose_table
+from repro.report.layout import alternative, cell, link, prose, prose_table, templates
 from repro.report.protocol import choices, machines
 from repro.report.render import markdown
 from repro.report.summary import Based, Summary, View
@@ -96,15 +96,7 @@ def fill(name: str, summary: Summary) -> str:
 
 @cache
 def _templates() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("repro.report"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates("repro.report", keep_trailing_newline=True)
     environment.filters |= {"prose": prose, "cell": cell}
     environment.globals |= {
         "report": report,

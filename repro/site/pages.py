@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from repro.papers.claims import KINDS
 from repro.papers.names import PAPERS
@@ -25,6 +25,7 @@ from repro.report import summary as report
 from repro.report.captions import caption
 from repro.report.figures.view import FigureView
 from repro.report.files import command_line, table_name
+from repro.report.layout import templates
 from repro.report.notes import notes
 from repro.report.protocol import choices, machines
 from repro.report.render import count, csv_text
@@ -100,14 +101,7 @@ def fill(template: str, path: str, page: Mapping[str, Any]) -> bytes:
 
 @cache
 def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("repro.site"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_told,
-    )
+    environment = templates("repro.site", autoescape=True, finalize=_told)
     environment.filters |= {"label": words.label, "most_common": most_common, "pretty": pretty}
     environment.globals |= {
         "report": report,
