@@ -178,7 +178,7 @@ def check_no_option(asked: Asked) -> None:
     given = asked.keys() - {"scale"}
     if given:
         options = ", ".join(option_of(name) for name in OPTIONS if name in given)
-        raise ReproError(f"Leave out {options}, or name a table or figure: prepare ID.")
+        raise ReproError(f"Leave out {options}, or name the table or figure.")
 
 
 def wanted_by(artefacts: Sequence[Artefact], scale: Scale, asked: Asked) -> Wanted:
